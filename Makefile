@@ -1,0 +1,41 @@
+# Every command sets up what it needs; a second call finds it in place.
+
+# The first Python that is new enough; asked only when an environment is made.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$python && break; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: .venv/.installed ## run the main example and draw its picture (out/demo.png)
+	.venv/bin/python examples/train_a_model.py
+
+test: lint ## check the code, then run all tests and doctests
+	.venv/bin/pytest -n 2
+
+lint: .venv/.installed ## ruff and mypy
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+
+bench: .venv-bench/.installed ## compare with other libraries (large downloads the first time)
+	set -e; for script in benchmarks/*.py; do .venv-bench/bin/python $$script; done
+
+docs: .venv/.installed ## redraw the pictures of docs/ and run its examples
+	.venv/bin/python docs/make_pictures.py
+	.venv/bin/pytest docs README.md
+
+clean: ## remove environments, caches and output
+	rm -rf .venv .venv-bench out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.installed: EXTRA = dev
+.venv-bench/.installed: EXTRA = bench
+.venv/.installed .venv-bench/.installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA)]'
+	@touch $@

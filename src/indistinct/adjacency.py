@@ -1,0 +1,21 @@
+"""Which data sets count as neighbours.
+
+A privacy statement without its adjacency is not a statement: the same noise gives different
+guarantees when a neighbour lacks a record and when a neighbour has another record in its place.
+"""
+
+from enum import Enum
+
+
+class Adjacency(Enum):
+    """The relation between neighbouring data sets.
+
+    >>> Adjacency.ADD_REMOVE.value
+    'add/remove'
+    """
+
+    ADD_REMOVE = "add/remove"
+    """One data set is the other with one record added or removed."""
+
+    REPLACE_ONE = "replace-one"
+    """Both data sets have the same size and differ in the value of one record."""

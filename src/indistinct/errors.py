@@ -1,0 +1,106 @@
+"""Errors a caller can act on.
+
+```
+ValueError
+└── ArgumentError        an argument is outside what is allowed; names it, its value, what is allowed
+    ├── ExpressionError  a mechanism expression or JSON text that cannot be read
+    └── TargetError      no mechanism of the family meets the target
+```
+"""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class ArgumentError(ValueError):
+    """An argument is outside what is allowed.
+
+    >>> raise ArgumentError("scale", -1.0, "a positive finite number")
+    Traceback (most recent call last):
+    indistinct.errors.ArgumentError: scale must be a positive finite number, got -1.0
+    """
+
+    def __init__(self, argument: str, value: object, allowed: str) -> None:
+        super().__init__(f"{argument} must be {allowed}, got {value!r}")
+        self.argument = argument
+        self.value = value
+        self.allowed = allowed
+
+
+class ExpressionError(ArgumentError):
+    """Text that does not describe a mechanism."""
+
+
+class TargetError(ArgumentError):
+    """No mechanism of the family meets the target."""
+
+
+def check_real(argument: str, value: Any, allowed: str = "a real number") -> float:
+    """The value as a float; refuses what is not one number (booleans and text included)."""
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        raise ArgumentError(argument, value, allowed)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(argument, value, allowed) from None
+    if math.isnan(number):
+        raise ArgumentError(argument, value, allowed)
+    return number
+
+
+def check_positive(argument: str, value: Any) -> float:
+    allowed = "a positive finite number"
+    number = check_real(argument, value, allowed)
+    if not 0 < number < math.inf:
+        raise ArgumentError(argument, value, allowed)
+    return number
+
+
+def check_nonnegative(argument: str, value: Any, *, finite: bool = True) -> float:
+    allowed = "a non-negative finite number" if finite else "a non-negative number"
+    number = check_real(argument, value, allowed)
+    if number < 0 or (finite and number == math.inf):
+        raise ArgumentError(argument, value, allowed)
+    return number
+
+
+def check_probability(argument: str, value: Any) -> float:
+    number = check_real(argument, value, "a number in [0, 1]")
+    if not 0 <= number <= 1:
+        raise ArgumentError(argument, value, "a number in [0, 1]")
+    return number
+
+
+def check_count(argument: str, value: Any, *, least: int = 0) -> int:
+    """The value as an integer; 3.0 is refused, because a step count is counted, not measured."""
+    allowed = f"an integer, at least {least}"
+    if isinstance(value, bool | np.bool_):
+        raise ArgumentError(argument, value, allowed)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(argument, value, allowed) from None
+    if number < least:
+        raise ArgumentError(argument, value, allowed)
+    return number
+
+
+def check_array(
+    argument: str, value: Any, low: float, high: float, allowed: str
+) -> npt.NDArray[np.float64]:
+    """A float array of any shape whose entries lie in [low, high]; NaN is refused."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(argument, value, allowed) from None
+    inside = (array >= low) & (array <= high)
+    if not inside.all():
+        raise ArgumentError(argument, float(array[~inside].flat[0]), allowed)
+    return array

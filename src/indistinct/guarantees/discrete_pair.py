@@ -1,0 +1,99 @@
+"""Pairs with finitely many losses: randomized response, (epsilon, delta) claims, anything tabulated."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from indistinct.guarantees.pair import Pair, Resolution, Tails
+from indistinct.numerics.arrays import Array
+from indistinct.numerics.rule import LossRule
+
+_MANY = 64
+"""With more atoms than this none is asked to fall on the lattice."""
+
+
+@dataclass(frozen=True)
+class DiscretePair(Pair):
+    """P and Q on finitely many outcomes; outcomes of probability zero on one side are allowed."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    decays = False
+
+    @classmethod
+    def of(cls, p: Array, q: Array) -> "DiscretePair":
+        """Sorted by loss, equal losses merged, impossible outcomes dropped: one form for one law."""
+        keep = (p > 0) | (q > 0)
+        p, q = p[keep], q[keep]
+        with np.errstate(divide="ignore"):
+            loss = np.log(p) - np.log(q)
+        order = np.argsort(loss, kind="stable")
+        p, q, loss = p[order], q[order], loss[order]
+        with np.errstate(invalid="ignore"):
+            fresh = np.concatenate(([True], ~(np.diff(loss) <= 4e-16 * np.abs(loss[1:]))))
+        fresh[1:] &= loss[1:] != loss[:-1]
+        starts = np.flatnonzero(fresh)
+        return cls(
+            tuple(np.add.reduceat(p, starts).tolist()), tuple(np.add.reduceat(q, starts).tolist())
+        )
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array, Array]:
+        p, q = np.array(self.p), np.array(self.q)
+        with np.errstate(divide="ignore"):
+            return p, q, np.log(p) - np.log(q)
+
+    @cached_property
+    def _finite(self) -> tuple[Array, Array, Array]:
+        p, q, loss = self._arrays
+        finite = np.isfinite(loss)
+        return p[finite], q[finite], loss[finite]
+
+    @property
+    def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
+        losses = self._finite[2]
+        return tuple(losses.tolist()) if losses.size <= _MANY else ()
+
+    @property
+    def infinite_mass(self) -> float:  # type: ignore[override]
+        p, q, _ = self._arrays
+        return float(p[q == 0].sum())
+
+    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+        _, q, loss = self._finite
+        return LossRule(loss, np.log(q), self.infinite_mass, self.reverse().infinite_mass)
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        _, _, loss = self._finite
+        return float(loss.min(initial=0.0)), float(loss.max(initial=0.0))
+
+    def tails(self, loss: Array) -> Tails:
+        p, q, losses = self._arrays
+        index = np.searchsorted(losses, loss, side="right")
+        with np.errstate(divide="ignore"):
+            above = [np.log(np.concatenate((np.cumsum(m[::-1])[::-1], [0.0])))[index] for m in (p, q)]
+            below = [np.log(np.concatenate(([0.0], np.cumsum(m))))[index] for m in (p, q)]
+        return Tails(above[0], above[1], below[0], below[1])
+
+    def profile(self, epsilon: Array) -> Array:
+        p, q, _ = self._arrays
+        flat = np.minimum(np.ravel(epsilon), 745.0)[:, None]
+        value: Array = np.maximum(p - np.exp(flat) * q, 0.0).sum(axis=1)
+        return np.minimum(value, 1.0).reshape(np.shape(epsilon))
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        p, _, loss = self._arrays
+        seen = loss[p > 0]
+        return float(seen[0]), float(seen[-1])
+
+    def reverse(self) -> Pair:
+        return DiscretePair(self.q[::-1], self.p[::-1])
+
+    def log_moment(self, order: float) -> float:
+        p, q, loss = self._finite
+        if not loss.size:
+            return -math.inf
+        return super().log_moment(order)

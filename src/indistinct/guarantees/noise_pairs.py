@@ -1,0 +1,134 @@
+"""The pairs of additive noise: Gaussian and Laplace, by how far a neighbour moves the centre."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from indistinct.guarantees.pair import Pair, Resolution, Tails
+from indistinct.numerics.arrays import Array
+from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant
+from indistinct.numerics.normal import gaussian_delta
+from indistinct.numerics.rule import LossRule, panels
+
+_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class GaussianPair(Pair):
+    """N(shift, 1) against N(0, 1); L = shift x - shift^2/2 is itself Gaussian."""
+
+    shift: float
+
+    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+        if self.shift == 0:
+            return LossRule(np.zeros(1), np.zeros(1))
+        mu = self.shift
+        first, last = low / mu + mu / 2, high / mu + mu / 2
+        # A panel must resolve the density, the oscillation and the sharpness, and stay away from the
+        # zero of 1 - q + q dP/dQ at height pi/mu above the axis (see `panels`).
+        reach = min(max(abs(first), abs(last)), 12.0)
+        speed = 0.6 * reach * math.sqrt(1 + sharpness * mu**2) + frequency * mu
+        x, log_weight = panels(first, last, min(5 / mu, 26 / speed))
+        log_q = log_weight - x * x / 2 - _LOG_SQRT_2PI
+        return LossRule(
+            mu * x - mu**2 / 2,
+            log_q,
+            missing_p=float(ndtr(first - mu) + ndtr(mu - last)),
+            missing_q=float(ndtr(first) + ndtr(-last)),
+        )
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        # Phi(-r) <= e^{-r^2/2}
+        reach = math.sqrt(max(-2 * log_tail, 0.0))
+        centre = (tilt - 0.5) * self.shift**2
+        return centre - self.shift * reach, centre + self.shift * reach
+
+    def tails(self, loss: Array) -> Tails:
+        x = loss / self.shift + self.shift / 2
+        return Tails(
+            log_ndtr(self.shift - x), log_ndtr(-x), log_ndtr(x - self.shift), log_ndtr(x)
+        )
+
+    def profile(self, epsilon: Array) -> Array:
+        return gaussian_delta(self.shift, epsilon)
+
+    reversed_profile = profile
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        return (-math.inf, math.inf) if self.shift else (0.0, 0.0)
+
+    def reverse(self) -> Pair:
+        return self
+
+    def cumulant(self, resolution: Resolution) -> Cumulant:
+        return GaussianCumulant(self.shift)
+
+    def log_moment(self, order: float) -> float:
+        return order * (order - 1) * self.shift**2 / 2
+
+    @property
+    def finite_mean(self) -> float:  # type: ignore[override]
+        return self.shift**2 / 2
+
+
+@dataclass(frozen=True)
+class LaplacePair(Pair):
+    """Laplace noise of scale 1, centres `loss` apart: the loss has atoms at both ends of [-s, s] and
+    density e^{(l-s)/2}/4 under P between them."""
+
+    loss: float
+    decays = False
+
+    @property
+    def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
+        return (-self.loss, self.loss)
+
+    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+        s = self.loss
+        speed = 4.0 + frequency + 8 * math.sqrt(sharpness)
+        loss, log_weight = panels(-s, s, min(4.0, 26 / speed))
+        log_q = log_weight - math.log(4.0) - (loss + s) / 2
+        log_half = -math.log(2.0)
+        return LossRule(
+            np.concatenate(([-s, s], loss)), np.concatenate(([log_half, log_half - s], log_q))
+        )
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        return -self.loss, self.loss
+
+    def tails(self, loss: Array) -> Tails:
+        s = self.loss
+        inside = np.clip(loss, -s, s)
+        with np.errstate(divide="ignore"):
+            p_below = np.where(loss < -s, -np.inf, np.where(loss >= s, 0.0, (inside - s) / 2 - math.log(2.0)))
+            q_above = np.where(loss >= s, -np.inf, np.where(loss < -s, 0.0, -(inside + s) / 2 - math.log(2.0)))
+            p_above = np.log1p(-np.exp(p_below))
+            q_below = np.log1p(-np.exp(q_above))
+        return Tails(p_above, q_above, p_below, q_below)
+
+    def profile(self, epsilon: Array) -> Array:
+        middle = -np.expm1((np.maximum(epsilon, -self.loss) - self.loss) / 2)
+        far = -np.expm1(np.minimum(epsilon, 0.0))
+        value: Array = np.where(epsilon < -self.loss, far, np.maximum(middle, 0.0))
+        return value
+
+    reversed_profile = profile
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        return -self.loss, self.loss
+
+    def reverse(self) -> Pair:
+        return self
+
+    def cumulant(self, resolution: Resolution) -> Cumulant:
+        return LaplaceCumulant(self.loss)
+
+    @property
+    def finite_mean(self) -> float:  # type: ignore[override]
+        # E_P[L] = s + e^{-s} - 1 (the limit of Mironov 2017, Proposition 6)
+        s = self.loss
+        return s + math.expm1(-s) if s > 1e-2 else s * s * (0.5 - s / 6 + s * s / 24 - s**3 / 120)

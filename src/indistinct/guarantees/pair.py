@@ -1,0 +1,163 @@
+"""Two output distributions, known by the law of their privacy loss.
+
+A `Pair` is P (with the record) and Q (without it), seen through L = log dP/dQ. Everything a guarantee
+can say follows from the law of L. A pair says how to integrate over it (`rule_on`, `outer_losses`), what
+its tails and its own profile are, and where it ends; the rest falls back on these.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from indistinct.numerics.arrays import Array
+from indistinct.numerics.cumulant import Cumulant, RuleCumulant
+from indistinct.numerics.rule import LossRule
+
+
+class Tails(NamedTuple):
+    """Logarithms of P(L > l), Q(L > l), P(L <= l) and Q(L <= l)."""
+
+    p_above: Array
+    q_above: Array
+    p_below: Array
+    q_below: Array
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a cumulant has to resolve: E_Q[(dP/dQ)^w] for Re w in `orders`, |Im w| up to `frequency`."""
+
+    orders: tuple[float, float]
+    frequency: float = 0.0
+    log_cut: float | None = None
+    """P-mass of the largest losses that may be left out (of the smallest, for a reversed pair)."""
+
+
+class Pair(ABC):
+    """A directed pair (P, Q). Immutable, hashable, comparable."""
+
+    decays: bool = True
+    """Whether the characteristic function of the loss vanishes at infinity (no atoms)."""
+
+    atoms: tuple[float, ...] = ()
+    """Where the loss has atoms, if these should fall on the grid engine's lattice."""
+
+    infinite_mass: float = 0.0
+    """P-mass where Q has none."""
+
+    @abstractmethod
+    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+        """Losses and weights that integrate, over low <= L <= high at least, functions whose logarithm
+        oscillates at most `frequency` times as fast as L and has second derivative up to
+        `sharpness` in L (on top of the density's own)."""
+
+    @abstractmethod
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        """Losses below and above which (dP/dQ)^tilt dQ has at most e^{log_tail} of its mass."""
+
+    @abstractmethod
+    def tails(self, loss: Array) -> Tails:
+        """The law of the loss under P and under Q."""
+
+    @abstractmethod
+    def profile(self, epsilon: Array) -> Array:
+        """delta(epsilon) = E_P[(1 - e^{epsilon - L})_+] of this pair alone, any real epsilon."""
+
+    @property
+    @abstractmethod
+    def loss_range(self) -> tuple[float, float]:
+        """Essential infimum and supremum of the loss under P."""
+
+    def reversed_profile(self, epsilon: Array) -> Array:
+        """delta(epsilon) of (Q, P): 1 - e^epsilon + e^epsilon delta(-epsilon)."""
+        value: Array = -np.expm1(epsilon) + np.exp(epsilon) * self.profile(-epsilon)
+        return np.clip(value, 0.0, 1.0)
+
+    def reverse(self) -> "Pair":
+        """(Q, P)."""
+        return ReversedPair(self)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether (Q, P) has the same loss law, or is dominated by this pair too."""
+        return self.reverse() == self
+
+    def cumulant(self, resolution: Resolution) -> Cumulant:
+        """K(z) = log E_P[e^{zL}; L finite] = log E_Q[(dP/dQ)^{1+z}], for the engines."""
+        return RuleCumulant(self.rule(resolution))
+
+    def rule(self, resolution: Resolution) -> LossRule:
+        """A rule for E_Q[(dP/dQ)^w]; here for pairs whose losses are bounded."""
+        low, high = self.loss_range
+        return self.rule_on(low, high, resolution.frequency, 0.0)
+
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """Losses outside which neither P nor Q has more than e^{log_tail} of its finite mass."""
+        low, high = zip(*(self.outer_losses(tilt, log_tail) for tilt in (0.0, 1.0)), strict=True)
+        return min(low), max(high)
+
+    def log_moment(self, order: float) -> float:
+        """log E_Q[(dP/dQ)^order] over finite losses, for any real order; nothing is left out."""
+        rule = self.rule(Resolution((order, order)))
+        return float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
+
+    def mean(self) -> float:
+        """E_P[L], the Kullback-Leibler divergence."""
+        return math.inf if self.infinite_mass else self.finite_mean
+
+    @cached_property
+    def finite_mean(self) -> float:
+        """E_P[L; L finite]."""
+        return self.rule(Resolution((1.0, 1.0))).mean()
+
+
+@dataclass(frozen=True)
+class ReversedPair(Pair):
+    """(Q, P) of a pair that is not symmetric."""
+
+    pair: Pair
+
+    @property
+    def decays(self) -> bool:  # type: ignore[override]
+        return self.pair.decays
+
+    @property
+    def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
+        return tuple(-atom for atom in self.pair.atoms)
+
+    def rule(self, resolution: Resolution) -> LossRule:
+        low, high = resolution.orders
+        turned = Resolution((1 - high, 1 - low), resolution.frequency, resolution.log_cut)
+        return self.pair.rule(turned).reversed()
+
+    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+        return self.pair.rule_on(-high, -low, frequency, sharpness).reversed()
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        low, high = self.pair.outer_losses(1 - tilt, log_tail)
+        return -high, -low
+
+    def tails(self, loss: Array) -> Tails:
+        p_above, q_above, p_below, q_below = self.pair.tails(-loss)
+        return Tails(q_below, p_below, q_above, p_above)
+
+    def profile(self, epsilon: Array) -> Array:
+        return self.pair.reversed_profile(epsilon)
+
+    def reversed_profile(self, epsilon: Array) -> Array:
+        return self.pair.profile(epsilon)
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        low, high = self.pair.loss_range
+        return -high, -low
+
+    def reverse(self) -> Pair:
+        return self.pair
+
+    def log_moment(self, order: float) -> float:
+        return self.pair.log_moment(1 - order)

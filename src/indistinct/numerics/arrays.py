@@ -1,0 +1,12 @@
+"""Array types and constants shared by the numerical code."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
+
+EPS: Final = float(np.finfo(np.float64).eps)
+TINY: Final = float(np.finfo(np.float64).tiny)

@@ -1,0 +1,181 @@
+"""The exact engine: delta(epsilon) as a contour integral through the saddle (MATH.md section 1).
+
+    delta(epsilon) = (1/2 pi i) int_{c-i inf}^{c+i inf} e^{K(z) - z epsilon} / (z (z+1)) dz
+
+The trapezoid rule with step h on that line returns sum_k delta(epsilon + k p) e^{ckp}, p = 2 pi / h: the
+wanted k = 0 and positive aliases, so it errs upwards, and the period p is chosen to make the aliases
+negligible (Chernoff to the right, e^{-cp} to the left). Nothing cancels, so delta keeps its relative
+accuracy however small it is, and the cost does not depend on the number of compositions.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
+from indistinct.numerics.cumulant import Cumulant
+from indistinct.numerics.rule import TooFineError
+
+ACCURACY = 1e-12
+"""Aliases, truncation and mass cut off that are allowed, relative to delta."""
+
+MAX_NODES = 1 << 13
+MAX_WORK = 1 << 24
+
+_SAFETY = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """The cumulant on a grid of real orders, best near where an objective is smallest."""
+
+    orders: Array
+    values: Array
+    order: float  # where the objective is smallest
+    best: float  # its value there
+
+    def aim(self, epsilon: float, log_level: float) -> "Aim":
+        """The line on which the shortest period keeps the aliases at epsilon below e^{log_level}.
+
+        A line far from the saddle would lose digits to cancellation, so only those are tried whose
+        integrand is at most e^6 times that of the best.
+        """
+        c, k = self.orders, self.values
+        size = k - c * epsilon - np.log(c * (c + 1))
+        near = np.flatnonzero(size <= size.min() + 6.0)
+        left = (1.0 - log_level) / c[near]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = (k - c * epsilon - log_level + 1.0) / (c - c[near][:, None])
+        right = np.where(c > c[near][:, None] * 1.0001, right, np.inf).min(axis=1)
+        period = np.maximum(left, right)
+        # at the far end of the grid nothing bounds the right: fall back on the left
+        period = np.where(np.isfinite(period), period, 4 * left)
+        pick = int(near[np.argmin(period)])
+        middle = min(max(pick, 1), c.size - 2)
+        return Aim(
+            float(c[pick]), float(period.min()), _second_difference(c, k, middle), epsilon, self
+        )
+
+
+def _second_difference(x: Array, y: Array, i: int) -> float:
+    left = (y[i] - y[i - 1]) / (x[i] - x[i - 1])
+    right = (y[i + 1] - y[i]) / (x[i + 1] - x[i])
+    return max(float(2 * (right - left) / (x[i + 1] - x[i - 1])), 1e-300)
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """Where to put the line, and how finely to sample it, for one epsilon."""
+
+    order: float
+    period: float
+    curvature: float
+    epsilon: float
+    scan: Scan
+
+    def log_alias(self, epsilon: Array) -> Array:
+        """Log of a bound on the aliases: Chernoff on the right, delta <= 1 on the left."""
+        above = (self.scan.orders > self.order * 1.0001) & np.isfinite(self.scan.values)
+        s, k = self.scan.orders[above], self.scan.values[above]
+        right = k - s * epsilon[:, None] - (s - self.order) * self.period
+        result: Array = np.logaddexp(right.min(axis=1, initial=700.0), -self.order * self.period)
+        return result + 0.1
+
+    @property
+    def first_nodes(self) -> int:
+        """How many nodes a Gaussian peak of this curvature takes to fall below rounding."""
+        return 12 + int(min(7.6 / np.sqrt(self.curvature) * self.period / (2 * np.pi), 1e9))
+
+
+def scan(
+    real: Callable[[Array], Array], objective: Callable[[Array, Array], Array], start: float
+) -> Scan:
+    """Minimise objective(c, K(c)) over c > 0, from a guess of its scale."""
+    low, high = start * 1e-3, start * 16.0
+    for _ in range(8):
+        orders = np.geomspace(low, high, 28)
+        values = real(orders)
+        best = int(np.argmin(objective(orders, values)))
+        if best == 0:
+            low, high = low * 1e-4, low * 4
+        elif best == orders.size - 1:
+            low, high = high / 4, high * 1e4
+        else:
+            break
+    best = min(max(best, 1), orders.size - 2)
+    near = np.linspace(orders[best - 1], orders[best + 1], 12)[1:-1]
+    near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
+    fine = real(near)
+    order = np.argsort(np.concatenate((orders, near)))
+    orders, values = np.concatenate((orders, near))[order], np.concatenate((values, fine))[order]
+    usable = np.isfinite(values)
+    orders, values = orders[usable], values[usable]
+    level = objective(orders, values)
+    return Scan(orders, values, float(orders[np.argmin(level)]), float(level.min()))
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The integrand on one vertical line, evaluated once and read at any epsilon."""
+
+    nodes: ComplexArray
+    log_values: ComplexArray  # K(z) - log z(z+1)
+    step: float
+    truncation: float  # of the sum, relative to the integrand at t = 0
+    aim: Aim
+    infinite: float  # P-mass of infinite losses and of everything left out
+
+
+    def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
+        """log of an upper bound on delta, its derivative in epsilon, and its relative error."""
+        c, size = self.aim.order, self.log_values[0].real
+        phase = (self.log_values - size) - 1j * self.nodes.imag * epsilon[:, None]
+        terms = np.exp(phase)
+        terms[:, 0] *= 0.5
+        terms *= self.step / np.pi
+        # K is known to a relative rounding error, and so is the phase t * epsilon
+        spread = 1.0 + np.abs(self.log_values) + np.abs(self.nodes * epsilon[:, None])
+        rounding = _SAFETY * EPS * (np.abs(terms) * spread).sum(axis=1)
+        error = rounding + self.truncation
+        value = np.maximum(terms.real.sum(axis=1) + error, TINY)
+        log_finite = np.log(value) + size - c * epsilon
+        log_delta = log_finite
+        if self.infinite:
+            log_delta = np.logaddexp(log_finite, np.log(self.infinite))
+        share = np.exp(log_finite - log_delta)
+        slope = -(terms @ self.nodes).real / value * share
+        alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_delta, 700.0))
+        return log_delta, slope, 2 * error / value * share + alias
+
+
+def draw_line(
+    cumulant_up_to: Callable[[float], Cumulant], aim: Aim, infinite: float
+) -> Line | None:
+    """Evaluate the integrand until it is negligible; None if that takes too many nodes.
+
+    `cumulant_up_to(t)` gives a cumulant that is accurate for frequencies up to t.
+    """
+    c, step = aim.order, 2 * np.pi / aim.period
+    peak = 1 / np.sqrt(2 * np.pi * aim.curvature)
+    start, stop = 0, aim.first_nodes
+    pieces: list[ComplexArray] = []
+    while True:
+        if stop > MAX_NODES:
+            return None
+        try:
+            cumulant = cumulant_up_to(stop * step)
+        except TooFineError:
+            return None
+        if (stop - start) * cumulant.size > MAX_WORK:
+            return None
+        z = c + 1j * step * np.arange(start, stop)
+        pieces.append(cumulant.line(c, step, start, stop) - np.log(z * (z + 1)))
+        tail = np.exp(pieces[-1].real[-max(4, (stop - start) // 4) :] - pieces[0][0].real)
+        truncation = float(tail.max()) * stop * step / np.pi
+        if truncation <= ACCURACY * peak:
+            break
+        start, stop = stop, 2 * stop
+    nodes = c + 1j * step * np.arange(stop)
+    return Line(nodes, np.concatenate(pieces), step, truncation, aim, infinite)

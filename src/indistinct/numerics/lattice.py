@@ -1,0 +1,155 @@
+"""The second engine: the loss on a lattice, pessimistically rounded, convolved by FFT.
+
+Each cell of the lattice keeps its mass under P and under Q by splitting it between its two ends
+("connect the dots", Doroshenko et al. 2022), which is the tightest rounding that never understates.
+Lattice laws are tilted by e^{cL} before the transform, so that the small probabilities that decide delta
+are computed to relative accuracy; a law whose losses lie on the lattice (randomized response) is exact.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.contour import Aim
+
+MAX_CELLS = 1 << 22
+_FEW = 64
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeLaw:
+    """P-masses at (first + k) * step, and the P-mass moved to an infinite loss."""
+
+    first: int
+    mass: Array
+    infinite: float
+
+
+def lattice_law(
+    tails: Callable[[Array], Sequence[Array]], low: float, high: float, step: float
+) -> LatticeLaw:
+    """Round a loss up to the lattice. `tails` gives log P(L>l), Q(L>l), P(L<=l), Q(L<=l)."""
+    first, last = int(np.floor(low / step)) - 1, int(np.ceil(high / step)) + 1
+    points = step * np.arange(first, last + 1)
+    p_above, q_above, p_below, q_below = tails(points)
+    p = _differences(p_above, p_below)
+    q = _differences(q_above, q_below)
+    # a + b = p and a e^{-l} + b e^{-l-step} = q place the cell's mass on its two ends
+    upper = (p - q * np.exp(np.minimum(points[:-1], 700.0))) / -np.expm1(-step)
+    upper = np.clip(upper, 0.0, p)
+    mass = np.zeros(points.size)
+    mass[:-1] += p - upper
+    mass[1:] += upper
+    mass[0] += np.exp(p_below[0])
+    return LatticeLaw(first, mass, float(np.exp(p_above[-1])))
+
+
+def _differences(above: Array, below: Array) -> Array:
+    """Masses of the cells, from whichever side loses fewer digits."""
+    from_above = -np.diff(np.exp(above))
+    from_below = np.diff(np.exp(below))
+    cells: Array = np.where(above[:-1] < below[:-1], from_above, from_below)
+    return np.maximum(cells, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeTail:
+    """The law of a composed loss on a window of the lattice, tilted; read at any epsilon."""
+
+    points: Array
+    weights: Array  # P-mass e^{log_scale} times this
+    log_scale: float
+    error: float  # absolute error of each reading, in units of e^{log_scale - saddle * epsilon}
+    aim: Aim
+    infinite: float
+
+    def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
+        """log of an upper bound on delta, its derivative in epsilon, and its relative error.
+
+        Between lattice points delta is linear in e^epsilon: sum_{l > epsilon} w (1 - e^{epsilon - l}).
+        """
+        mass, discounted = self._sums
+        index = np.searchsorted(self.points, epsilon, side="right")
+        reach = np.minimum(index, self.points.size - 1)
+        above = mass[index]
+        below = discounted[index] * np.exp(np.minimum(epsilon - self.points[reach], 0.0))
+        tilt = np.exp(-self.aim.order * (epsilon - self.points[0]))
+        error = self.error * tilt + 8 * EPS * above
+        value = np.maximum(above - below, 0.0) + error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_finite = np.log(value) + self.log_scale
+            log_delta = log_finite
+            if self.infinite:
+                log_delta = np.logaddexp(log_finite, np.log(self.infinite))
+            share = np.exp(log_finite - log_delta)
+            slope = np.where(value > 0, -below / value * share, 0.0)
+            accuracy = np.where(value > 0, 2 * error / value * share, 0.0)
+            alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_delta, 700.0))
+        return log_delta, slope, accuracy + alias
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        """sum_{i>=j} w_i, and sum_{i>=j} w_i e^{l_j - l_i} (far terms dropped: that overstates)."""
+        mass = np.append(np.cumsum(self.weights[::-1])[::-1], 0.0)
+        discounted = np.zeros(mass.size)
+        size = self.points.size
+        block = max(1, int(300.0 / (self.points[1] - self.points[0])))
+        for start in range(0, size, block):
+            stop = min(start + 2 * block, size)
+            offset = self.points[start:stop] - self.points[start]
+            suffix = np.cumsum((self.weights[start:stop] * np.exp(-offset))[::-1])[::-1]
+            end = min(start + block, size)
+            discounted[start:end] = (suffix * np.exp(offset))[: end - start]
+        return mass, discounted
+
+
+def convolve(
+    laws: Sequence[tuple[LatticeLaw, int]], step: float, aim: Aim, missed: float
+) -> LatticeTail:
+    """Compose lattice laws and keep a window of one period around the aim's epsilon.
+
+    What lies beyond the window wraps around: from below it only adds mass, and the mass above is
+    bounded by `missed`, which is charged to an infinite loss like every other mass cut off.
+    """
+    saddle = aim.order
+    cells = 1 << max(4, math.ceil(math.log2(aim.period / step) - 1e-9))
+    log_moment, total, infinite, rounding = 0.0, np.zeros(cells // 2 + 1, dtype=complex), missed, 0.0
+    frequencies = np.arange(cells // 2 + 1)
+    for law, count in laws:
+        index = law.first + np.arange(law.mass.size)
+        keep = law.mass > 0
+        index, mass = index[keep], law.mass[keep]
+        exponent = np.log(mass) + saddle * step * index
+        top = exponent.max()
+        tilted = np.exp(exponent - top)
+        tilted_sum = tilted.sum()
+        log_moment += count * (top + np.log(tilted_sum))
+        tilted /= tilted_sum
+        if index.size <= _FEW:
+            angle = (-2j * np.pi / cells) * np.arange(cells)
+            table = np.exp(angle)
+            spectrum = sum(w * table[(i * frequencies) % cells] for w, i in zip(tilted, index, strict=True))
+            rounding += count * 4 * EPS
+        else:
+            wrapped = np.bincount(index % cells, weights=tilted, minlength=cells)
+            spectrum = np.fft.rfft(wrapped)
+            rounding += count * 2 * EPS
+        with np.errstate(divide="ignore"):
+            total += count * np.log(spectrum)
+        infinite += count * law.infinite
+    spectrum = np.exp(total)
+    window = np.fft.irfft(spectrum, cells)
+    bottom = int(round(aim.epsilon / step)) - cells // 2
+    points = step * (bottom + np.arange(cells))
+    window = np.maximum(np.roll(window, -(bottom % cells)), 0.0)
+    # each reading sums e^{-c l} over the window above epsilon: a geometric series
+    noise = (rounding + 8 * EPS * np.log2(cells)) * float(np.abs(spectrum).sum()) / cells * 2
+    error = noise / -np.expm1(-saddle * step)
+    weights = window * np.exp(-saddle * (points - points[0]))
+    return LatticeTail(
+        points, weights, log_moment - saddle * points[0], error, aim, min(infinite, 1.0)
+    )

@@ -1,0 +1,99 @@
+"""The Gaussian pair N(mu, 1) against N(0, 1) in closed form, accurate in the far tail.
+
+delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
+(Balle and Wang 2018, Theorem 8; eq. 40 of *Three Variants of Differential Privacy*).
+"""
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
+
+from indistinct.numerics.arrays import TINY, Array
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_LOG_2 = float(np.log(2.0))
+
+
+def log_gaussian_delta(shift: float, epsilon: Array) -> Array:
+    """log delta(epsilon) of the Gaussian pair, for any real epsilon and shift > 0.
+
+    Written as e^{-a^2/2} (erfcx(u) - erfcx(v)) / 2 so that nothing cancels in the tail; where u and
+    v nearly coincide (tiny shifts) the difference is integrated from the derivative of erfcx.
+    """
+    u = (epsilon / shift - shift / 2) / np.sqrt(2.0)
+    v = u + shift / np.sqrt(2.0)
+    body = u < -1.0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        tail = np.log(_erfcx_drop(np.maximum(u, -1.0), shift / np.sqrt(2.0))) - _LOG_2 - u * u
+        direct = np.log(ndtr(-np.sqrt(2.0) * u) - np.exp(epsilon) * ndtr(-np.sqrt(2.0) * v))
+    # exp(epsilon) may overflow while its partner underflows; then u decides and delta is 1.
+    direct = np.where(np.isnan(direct), 0.0, direct)
+    result: Array = np.minimum(np.where(body, direct, tail), 0.0)
+    return result
+
+
+def _erfcx_drop(u: Array, width: float) -> Array:
+    """erfcx(u) - erfcx(u + width), without cancellation for small widths."""
+    if width > 0.5:
+        drop: Array = erfcx(u) - erfcx(u + width)
+        return drop
+    y = u[..., None] + (width / 2) * (1 + _NODES)
+    # -erfcx'(y) = 2/sqrt(pi) - 2 y erfcx(y), which for large y is 1/(sqrt(pi) y^2) (1 - 3/(2y^2)+...)
+    r = 1 / np.maximum(np.abs(y), 1.0) ** 2
+    series = r * (1 - r * (1.5 - r * (3.75 - r * (13.125 - r * 59.0625)))) / np.sqrt(np.pi)
+    slope = np.where(y > 50.0, series, 2 / np.sqrt(np.pi) - 2 * y * erfcx(np.minimum(y, 50.0)))
+    integral: Array = (width / 2) * (slope @ _WEIGHTS)
+    return integral
+
+
+def _log_error(shift: float, epsilon: Array, log_delta: Array) -> Array:
+    """A bound on the rounding error of `log_gaussian_delta`: that of u, amplified by its square."""
+    spread = np.abs(epsilon / shift) + shift
+    error: Array = 1e-13 + 1e-15 * (np.abs(log_delta) + spread * np.sqrt(1 + np.abs(log_delta)))
+    return error
+
+
+def gaussian_delta(shift: float, epsilon: Array) -> Array:
+    """delta(epsilon), rounded up; where it underflows, the smallest normal number."""
+    if shift == 0:
+        return np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0)
+    log_delta = log_gaussian_delta(shift, epsilon)
+    error = _log_error(shift, epsilon, log_delta)
+    bounded: Array = np.clip(np.exp(log_delta + error), TINY, 1.0)
+    return bounded
+
+
+def gaussian_epsilon(shift: float, delta: Array) -> Array:
+    """The smallest epsilon >= 0 with delta(epsilon) <= delta, for 0 < delta < 1; rounded up."""
+    log_delta = np.log(delta)
+    z = np.where(delta > 1e-300, -ndtri(np.clip(delta, 1e-300, 1 - 1e-16)), np.sqrt(-2 * log_delta))
+    low = np.zeros_like(delta)
+    high = shift * (np.maximum(z, 0.0) + shift / 2)  # Phi(-u) <= delta there
+    epsilon = high
+    for _ in range(100):
+        log_value = log_gaussian_delta(shift, epsilon)
+        value = log_value + _log_error(shift, epsilon, log_value) - log_delta
+        low, high = np.where(value > 0, epsilon, low), np.where(value > 0, high, epsilon)
+        # d delta / d epsilon = -e^epsilon Phi(-mu/2 - epsilon/mu)
+        log_slope = epsilon + log_ndtr(-shift / 2 - epsilon / shift) - log_value
+        newton = epsilon + value * np.exp(-np.clip(log_slope, -700.0, 700.0))
+        inside = (newton > low) & (newton < high)
+        middle = np.where(inside, newton, (low + high) / 2)
+        done = np.abs(middle - epsilon) <= 2e-15 * (np.abs(middle) + shift)
+        epsilon = np.where(done, epsilon, middle)
+        if done.all():
+            break
+    # `high` always satisfies the inequality; Newton leaves it within rounding of the root.
+    bump = 1e-14 * (epsilon + shift)
+    log_value = log_gaussian_delta(shift, epsilon + bump)
+    fine = log_value + _log_error(shift, epsilon + bump, log_value) <= log_delta
+    result: Array = np.where(fine, epsilon + bump, high)
+    at_zero = log_gaussian_delta(shift, np.zeros_like(delta)) + 1e-13 <= log_delta
+    return np.where(at_zero, 0.0, result)
+
+
+def gaussian_tradeoff(shift: float, fpr: Array) -> Array:
+    """G_mu(x) = Phi(Phi^{-1}(1 - x) - mu) (Dong, Roth and Su 2022), accurate for tiny x."""
+    with np.errstate(divide="ignore"):
+        quantile = -ndtri_exp(np.log(fpr))
+    fnr: Array = np.where(fpr >= 1, 0.0, np.where(fpr <= 0, 1.0, ndtr(quantile - shift)))
+    return fnr

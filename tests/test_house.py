@@ -1,0 +1,201 @@
+"""Rules of the house: what may import what, how long a module may be, what a user can reach."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import indistinct
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src"
+MODULES = sorted(SOURCE.rglob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+# A module may import from its own layer and from those above it in this list. The public
+# namespace (`indistinct` itself) is what the command line and the web page are users of.
+LAYERS = (
+    {"numerics", "adjacency", "errors"},
+    {"guarantees"},
+    {"adversaries"},
+    {"mechanisms", "expression", "data"},
+    {"functions", "synthesis", "audit", "ledger"},
+    {"report"},
+    {"indistinct"},
+    {"cli", "web", "__main__"},
+)
+LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
+CORE = {"indistinct", "numpy", "scipy"} | sys.stdlib_module_names
+MAX_LINES = 400
+
+
+def dotted_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_of(module: str) -> str:
+    """`mechanisms` for `indistinct.mechanisms.laplace`; `indistinct` for the public namespace."""
+    return module.split(".")[1] if "." in module else module
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def nodes(tree: ast.AST, *, run_on_import: bool) -> Iterator[ast.AST]:
+    """All nodes of a module, or only those that run when it is imported."""
+    for node in ast.iter_child_nodes(tree):
+        if run_on_import and (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            or is_type_checking(node)
+        ):
+            continue
+        yield node
+        yield from nodes(node, run_on_import=run_on_import)
+
+
+def imported(code: str, module: str, *, is_package: bool, run_on_import: bool) -> Iterator[str]:
+    """Absolute dotted names that a module's code imports, `from a import b` giving `a.b`."""
+    here = module.split(".") if is_package else module.split(".")[:-1]
+    for node in nodes(ast.parse(code), run_on_import=run_on_import):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level + 1] if node.level else []
+            base = [*base, node.module] if node.module else base
+            yield from (".".join([*base, alias.name]) for alias in node.names)
+
+
+def imports_of(path: Path, *, run_on_import: bool = False) -> set[str]:
+    return set(
+        imported(
+            path.read_text(encoding="utf-8"),
+            dotted_name(path),
+            is_package=path.name == "__init__.py",
+            run_on_import=run_on_import,
+        )
+    )
+
+
+def wrong_directions(module: str, imports: set[str]) -> list[str]:
+    """What is wrong with a module's place in the layers, one sentence for each mistake."""
+    package = package_of(module)
+    if package not in LEVEL:
+        return [f"{module}: give {package!r} a place in LAYERS"]
+    mistakes = []
+    for name in sorted(imports):
+        if name.split(".")[0] != "indistinct":
+            continue
+        # `from indistinct import Gaussian` names no package: it asks the public namespace.
+        target = package_of(name) if package_of(name) in LEVEL else "indistinct"
+        if package == "numerics":
+            allowed = target in {"numerics", "errors"}
+        else:
+            allowed = LEVEL[target] <= LEVEL[package]
+        if not allowed:
+            mistakes.append(f"{module}: may not import {name}")
+    return mistakes
+
+
+def test_imports_point_down() -> None:
+    mistakes: list[str] = []
+    for path in MODULES:
+        mistakes += wrong_directions(dotted_name(path), imports_of(path))
+    assert not mistakes, "\n".join(mistakes)
+
+
+@pytest.mark.parametrize(
+    ("module", "code"),
+    [
+        ("indistinct.guarantees.gaussian", "from indistinct.mechanisms import Gaussian"),
+        ("indistinct.guarantees.gaussian", "from ..mechanisms.gaussian import Gaussian"),
+        ("indistinct.guarantees.gaussian", "from .. import mechanisms"),
+        ("indistinct.guarantees.gaussian", "def f():\n    import indistinct.mechanisms"),
+        ("indistinct.numerics.contour", "from indistinct.adjacency import Adjacency"),
+        ("indistinct.mechanisms.laplace", "from indistinct import Gaussian"),
+        ("indistinct.report", "from .cli import main"),
+        ("indistinct.helpers", ""),
+    ],
+)
+def test_planted_wrong_direction_is_found(module: str, code: str) -> None:
+    imports = set(imported(code, module, is_package=False, run_on_import=False))
+    assert wrong_directions(module, imports)
+
+
+@pytest.mark.parametrize(
+    ("module", "code"),
+    [
+        ("indistinct.mechanisms.laplace", "from ..guarantees import LaplacePair"),
+        ("indistinct.mechanisms.laplace", "from .gaussian import Gaussian"),
+        ("indistinct.numerics.contour", "from ..errors import NotConverged"),
+        ("indistinct.cli", "from indistinct import __version__"),
+    ],
+)
+def test_right_direction_is_let_through(module: str, code: str) -> None:
+    imports = set(imported(code, module, is_package=False, run_on_import=False))
+    assert not wrong_directions(module, imports)
+
+
+def test_modules_are_short() -> None:
+    lengths = {dotted_name(p): len(p.read_text(encoding="utf-8").splitlines()) for p in MODULES}
+    assert not {module: lines for module, lines in lengths.items() if lines > MAX_LINES}
+
+
+def test_core_needs_only_numpy_and_scipy() -> None:
+    extras = {
+        dotted_name(path): outside
+        for path in MODULES
+        if (outside := {n.split(".")[0] for n in imports_of(path, run_on_import=True)} - CORE)
+    }
+    assert not extras, f"import extras inside the function that uses them: {extras}"
+
+
+def test_scipy_stats_is_not_used() -> None:
+    # It takes longer to import than all the rest together.
+    users = [
+        dotted_name(path)
+        for path in MODULES
+        if any(f"{name}.".startswith("scipy.stats.") for name in imports_of(path))
+    ]
+    assert not users
+
+
+def test_import_is_lean() -> None:
+    code = "import sys, indistinct; print(*{'scipy.stats', 'matplotlib'} & sys.modules.keys())"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
+
+
+def test_public_names_are_sorted_and_exist() -> None:
+    assert list(indistinct.__all__) == sorted(indistinct.__all__)
+    assert not [name for name in indistinct.__all__ if not hasattr(indistinct, name)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_example_runs(example: Path, tmp_path: Path) -> None:
+    result = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_no_path_of_one_machine() -> None:
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    pattern = re.compile(rb"(?<![\w.])/(?:work|root|home)/")
+    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    found = [str(f.relative_to(ROOT)) for f in files if f.is_file() and is_text_with(pattern, f)]
+    assert not found
+
+
+def is_text_with(pattern: re.Pattern[bytes], path: Path) -> bool:
+    content = path.read_bytes()
+    return b"\0" not in content and pattern.search(content) is not None
