@@ -21,7 +21,6 @@ import argparse
 import functools
 import gc
 import importlib.metadata
-import logging
 import math
 import multiprocessing
 import operator
@@ -114,8 +113,10 @@ def indistinct() -> Solver:
         return np.atleast_1d(guarantee.epsilon(delta=np.array(deltas) if many else deltas[0]))
 
     def calibrated_scale(run, epsilon, delta):
-        found = calibrate(lambda scale: mechanism(run, scale), epsilon=epsilon, delta=delta)
-        return found.base.base.scale
+        tried = {}
+        target = {"epsilon": epsilon, "delta": delta}
+        found = calibrate(lambda s: tried.setdefault(s, mechanism(run, s)), **target)
+        return next(scale for scale, made in tried.items() if made == found)
 
     return Solver(epsilons, calibrated_scale)
 
@@ -320,7 +321,6 @@ def main() -> int:
     options = arguments()
     names = [options.task] if options.task else list(TASKS)
     warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
     started = time.monotonic()
     solvers = loaded([OURS, RIVAL] if options.quick else list(LIBRARIES))
     gc.freeze()  # what the imports left is no burden to any library's calls
@@ -329,9 +329,8 @@ def main() -> int:
     print(f"Python {sys.version.split()[0]}, {multiprocessing.cpu_count()} cores, {versions}\n")
     print(*(f"{name}: {TASKS[name].title}" for name in names), sep="\n")
     print("\n" + COLUMNS.format(*NAMES))
-    table: dict[str, dict[str, Cell]] = {}
-    for name in names:
-        cells = table[name] = {}
+    table: dict[str, dict[str, Cell]] = {name: {} for name in names}
+    for name, cells in table.items():
         for library, solver in solvers.items():
             cells[library] = measured(solver, TASKS[name], options)
             print(row(name, library, cells[library], cells[OURS]), flush=True)

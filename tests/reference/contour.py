@@ -98,80 +98,123 @@ class Contour:
 
     (Laplace inversion of the profile; MATH.md section 1, and Zhu, Dong & Wang 2022 for the characteristic function.)
     The rule's error is sum_{k != 0} delta(eps+kp) e^(ckp) for the period p = 2 pi/step; p makes each term < tol*delta: for
-    k < 0 by delta <= 1, for k > 0 by Chernoff's delta(eps+p) <= e^(nK(b)-b(eps+p)) with the best b > c."""
+    k < 0 by delta <= 1, for k > 0 by Chernoff's delta(eps+p) <= e^(nK(b)-b(eps+p)) with the best b > c.
+    The nodes serve all eps near the one given."""
 
-    def __init__(self, parts, direction, run, eps=None, delta=None):
-        gmpy2.get_context().precision = int(run.digits * 3.33)
-        log_delta = mp.log(delta) if delta else mpf(-25)
-        for _ in range(1 if delta else 2):             # for a given eps the size of delta is found in a first pass
-            self.parts = [Part(n, m, direction, run, log_delta) for n, m in parts]
-            c, eps0, log_delta = self.saddle(eps, log_delta if delta else None)
-        period, c = min(self.period(c * gmpy2.mpfr(f / run.stretch ** 0.3), eps0, log_delta, run)
-                        for f in (1, 0.93, 0.85, 0.75))
-        self.step = 2 * gmpy2.const_pi() / period
-        self.eps0, self.k = eps0, []
-        small = 0
-        for j, terms in enumerate(zip(*(part.on_line(c, self.step) for part in self.parts))):
+    def __init__(self, parts, eps, log_delta, run):
+        self.parts, self.eps, self.nodes = parts, eps, []
+        saddle = self.saddle(eps)
+        period, c = min(self.period(saddle * gmpy2.mpfr(f / run.stretch ** 0.3), log_delta, run)
+                        for f in (1, 0.93, 0.85, 0.75, 0.6))
+        self.c, self.step, small = c, 2 * gmpy2.const_pi() / period, 0
+        for j, terms in enumerate(zip(*(part.on_line(c, self.step) for part in parts))):
             z, k = gmpy2.mpc(c, self.step * j), sum(terms)
-            self.k.append((z, k))
-            size = gmpy2.exp(k.real - c * eps0 - log_delta) * (self.step * j + c) / abs(z * (1 + z))
+            self.nodes.append((z, k))
+            size = gmpy2.exp(k.real - c * eps - log_delta) * (self.step * j + c) / abs(z * (1 + z))
             small = small + 1 if size < run.tol else 0
             if small > 50 + j // 4:
                 break
-            if j > 400_000:
+            if j > 500_000:
                 raise ValueError("too many contour nodes")
 
-    def cumulants(self, c):
-        return [sum(x) for x in zip(*(part.cumulants(c) for part in self.parts))]
+    def saddle(self, eps):
+        """The minimum of the convex nK(c) - c eps - log(c(1+c)), by bisection of log c."""
+        low, high = -25.0, 25.0
+        for _ in range(40):
+            c = gmpy2.exp(gmpy2.mpfr((low + high) / 2))
+            beyond = total_cumulants(self.parts, c)[1] - 1 / c - 1 / (1 + c) > eps
+            low, high = (low, (low + high) / 2) if beyond else ((low + high) / 2, high)
+        return c
 
-    def period(self, c, eps, log_delta, run):
-        """(p, c) for the line Re z = c; p is infinite where the integrand is over 1e11 times delta (cancellation)."""
-        def excess(b): return self.cumulants(b)[0] - b * eps - log_delta
-        if excess(c) > 25:
+    def period(self, c, log_delta, run):
+        """(p, c) for the line Re z = c; p is infinite where the integrand is over 1e19 times delta (cancellation)."""
+        def excess(b): return total_cumulants(self.parts, b)[0] - b * self.eps - log_delta
+        if excess(c) > 45:
             return gmpy2.inf(), c
         ahead = min((excess(b * c) - math.log(run.tol)) / ((b - 1) * c)
                     for b in map(gmpy2.mpfr, (1.05, 1.1, 1.2, 1.35, 1.6, 2, 2.5, 3.2, 4, 6, 10, 20, 50, 200)))
         return max(ahead, -(log_delta + math.log(run.tol)) / c) * gmpy2.mpfr(run.stretch), c
 
-    def saddle(self, eps, log_delta):
-        """c, eps, log delta of the saddle-point approximation, by bisection of log c on eps or on log delta."""
-        low, high = -25.0, 25.0
-        for _ in range(40):
-            c = gmpy2.exp(gmpy2.mpfr((low + high) / 2))
-            k, k1, k2 = self.cumulants(c)
-            at = k1 - 1 / c - 1 / (1 + c)
-            log = k - c * at - gmpy2.log(c * (1 + c) * gmpy2.sqrt(2 * gmpy2.const_pi() * (k2 + c ** -2 + (1 + c) ** -2)))
-            too_far = at > number(mpf(eps)) if log_delta is None else log < number(mpf(log_delta))
-            low, high = (low, (low + high) / 2) if too_far else ((low + high) / 2, high)
-        return c, at if eps is None else number(mpf(eps)), min(0.0, float(log))
-
     def profile(self, eps):
         """delta(eps) and -delta'(eps) = e^eps Q(L > eps)."""
         delta = slope = gmpy2.mpfr(0)
-        for j, (z, k) in enumerate(self.k):
+        for j, (z, k) in enumerate(self.nodes):
             term = gmpy2.exp(k - z * eps) / (1 + z) * (1 if j else gmpy2.mpfr(0.5))
             slope += term.real
             delta += (term / z).real
         return delta * self.step / gmpy2.const_pi(), slope * self.step / gmpy2.const_pi()
 
-    def epsilon(self, delta):
-        """Newton on log delta over the same nodes."""
-        eps, goal = self.eps0, gmpy2.log(number(delta))
-        for _ in range(30):
+    def epsilon(self, log_delta):
+        """Newton on log delta over the same nodes, kept in a bracket."""
+        low, high, eps = gmpy2.mpfr(0), gmpy2.inf(), self.eps
+        for _ in range(100):
             d, slope = self.profile(eps)
-            move = (gmpy2.log(d) - goal) * d / slope
-            eps += move
+            move = (gmpy2.log(d) - log_delta) * d / slope if d > 0 and slope > 0 else gmpy2.mpfr(-1)
+            low, high = (eps, high) if move > 0 else (low, eps)
+            last, eps = eps, eps + move
             if abs(move) < abs(eps) * gmpy2.mpfr(10) ** -25:
                 return eps
+            if not low < eps < high:
+                eps = (low + high) / 2 if gmpy2.is_finite(high) else 2 * last
         raise ValueError("Newton did not settle")
 
 
-def add_is_smaller(parts, run, eps, delta):
+def total_cumulants(parts, c):
+    return [sum(x) for x in zip(*(part.cumulants(c) for part in parts))]
+
+
+def make_parts(steps, direction, run, log_delta):
+    gmpy2.get_context().precision = int(run.digits * 3.33)
+    return [Part(n, mechanism, direction, run, log_delta) for n, mechanism in steps]
+
+
+def saddle_estimates(parts):
+    """[(eps, log delta)] of the saddle-point approximation for c on a geometric grid."""
+    found = []
+    for j in range(-60, 61):
+        c = gmpy2.exp(gmpy2.mpfr(j) / 3)
+        k, k1, k2 = total_cumulants(parts, c)
+        eps = k1 - 1 / c - 1 / (1 + c)
+        spread = 2 * gmpy2.const_pi() * (k2 + c ** -2 + (1 + c) ** -2)
+        found.append((eps, k - c * eps - gmpy2.log(c * (1 + c) * gmpy2.sqrt(spread))))
+    return found
+
+
+def contour_epsilon(steps, direction, run, delta):
+    """Start between the saddle-point estimates around delta; move the line until it stands at the solution."""
+    parts = make_parts(steps, direction, run, mp.log(delta))
+    log_delta = number(mp.log(delta))
+    points = saddle_estimates(parts)
+    eps = next(a + (b - a) * (log_delta - x) / (y - x) for (a, x), (b, y) in zip(points, points[1:]) if y <= log_delta)
+    for _ in range(12):
+        line = Contour(parts, eps, log_delta, run)
+        last, eps = eps, line.epsilon(log_delta)
+        if abs(eps - last) * line.c < 1:
+            return mpf(str(eps))
+    raise ValueError("the contour did not settle")
+
+
+def contour_profile(steps, direction, run, eps):
+    """delta(eps), -delta'(eps).  The window and the tolerances need the size of delta: iterate from the estimates."""
+    points = saddle_estimates(make_parts(steps, direction, run, mpf(-30)))
+    log_delta = next((mpf(str(x + (y - x) * (number(eps) - a) / (b - a)))
+                      for (a, x), (b, y) in zip(points, points[1:]) if b >= eps), mpf(-200))
+    for _ in range(12):
+        parts = make_parts(steps, direction, run, log_delta)
+        line = Contour(parts, number(eps), number(log_delta), run)
+        delta, slope = (mpf(str(y)) for y in line.profile(line.eps))
+        last, log_delta = log_delta, mp.log(delta)
+        if abs(log_delta - last) < 8:
+            return delta, slope
+    raise ValueError("the contour did not settle")
+
+
+def add_is_smaller(steps, run, eps, delta):
     """Whether Chernoff's delta_add(eps) <= min_c e^(nK(c)-c eps) c^c/(1+c)^(1+c) already shows delta_add(eps) < delta."""
-    steps = [Part(n, m, "add", run, mp.log(delta)) for n, m in parts]
+    parts = make_parts(steps, "add", run, mp.log(delta))
     for j in range(-20, 40):
         c = gmpy2.exp(gmpy2.mpfr(j) / 2)
-        bound = sum(part.cumulants(c)[0] for part in steps) - c * number(eps)
+        bound = total_cumulants(parts, c)[0] - c * number(eps)
         if bound + c * gmpy2.log(c) - (1 + c) * gmpy2.log(1 + c) < number(mp.log(delta)):
             return True
     return False

@@ -264,7 +264,7 @@ def renyi_closed(mechanism, order):
 
 
 # --------------------------------------------------------------------------------------------------- solving
-def solve(f, target):
+def solve(f, target, digits=25):
     """The eps >= 0 with f(eps) = target for a decreasing f: bracketed secant on log f, bisection where it stalls."""
     def g(x):
         value = f(x)
@@ -286,7 +286,7 @@ def solve(f, target):
             x = (low + high) / 2
         pair = [pair[1], (x, g(x))]
         low, high = (x, high) if pair[1][1] > 0 else (low, x)
-        if abs(pair[1][1]) < mpf(10) ** -25 or high - low < high * mpf(10) ** -28:
+        if abs(pair[1][1]) < mpf(10) ** -digits or high - low < high * mpf(10) ** -(digits + 3):
             return x
     raise ValueError("no root found")
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.pair import Pair, Resolution, Tails
+from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rule import LossRule
 
@@ -61,7 +61,7 @@ class DiscretePair(Pair):
         p, q, _ = self._arrays
         return float(p[q == 0].sum())
 
-    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         _, q, loss = self._finite
         return LossRule(loss, np.log(q), self.infinite_mass, self.reverse().infinite_mass)
 

@@ -6,13 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from indistinct.guarantees.noise_pairs import GaussianPair
-from indistinct.guarantees.pair import Pair, Resolution, Tails
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rule import LossRule, mixed_loss
-
-_LOG_NEGLIGIBLE = -70.0
-"""Tilted mass below e to this power is not integrated."""
-
 
 def mixture(base: Pair, rate: float) -> Pair:
     """((1-rate) Q + rate P, Q) in its simplest form."""
@@ -52,8 +48,9 @@ class MixturePair(Pair):
         slope = self._slope(high)
         # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
         sharpness = max(-resolution.orders[0], 0.0) * min(slope, 0.25)
-        base = self.base.rule_on(low, high, resolution.frequency * slope, sharpness)
-        return base.mixed(self.rate)
+        power = slope * max(map(abs, resolution.orders))
+        wave = Wave(power, slope * resolution.frequency, sharpness)
+        return self.base.rule_on(low, high, wave).mixed(self.rate)
 
     def _base_range(self, resolution: Resolution) -> tuple[float, float]:
         """Which base losses matter for (dP/dQ)^w: all but a negligible part, and but for the mass
@@ -61,9 +58,7 @@ class MixturePair(Pair):
         first, last = resolution.orders
         log_cut = resolution.log_cut
         if last >= 1 and log_cut is not None:
-            _, high = self.base.outer_losses(0.0, log_cut - math.log(2))
-            if (log_rest := log_cut - math.log(2 * self.rate)) < 0:
-                high = max(high, self.base.outer_losses(1.0, log_rest)[1])
+            high = self._cut(log_cut)
         elif last > 0:
             high = self._edge(max(last, 1.0), 1)
         else:
@@ -74,11 +69,17 @@ class MixturePair(Pair):
             low = self._edge(min(first, 0.0), 0)
         return low, high
 
+    def _cut(self, log_cut: float) -> float:
+        """A base loss above which (1-q) Q0 + q P0 has at most e^{log_cut} of its mass."""
+        _, high = self.base.outer_losses(0.0, log_cut - math.log(2))
+        log_rest = log_cut - math.log(2 * self.rate)
+        return max(high, self.base.outer_losses(1.0, log_rest)[1]) if log_rest < 0 else high
+
     def _edge(self, order: float, side: int) -> float:
         """Where the base's (dP/dQ)^a ends, a being what `order` amounts to there."""
         tilt = order
         for _ in range(200):
-            edges = self.base.outer_losses(tilt, _LOG_NEGLIGIBLE)
+            edges = self.base.outer_losses(tilt, LOG_NEGLIGIBLE)
             closer = order * self._slope(edges[1])
             if abs(closer) > 0.99 * abs(tilt):
                 break
@@ -87,11 +88,11 @@ class MixturePair(Pair):
 
     def _vanishing(self, order: float) -> float:
         """A base loss above which Q times e^{order L}, order <= 0, is negligible."""
-        near, far = 0.0, _LOG_NEGLIGIBLE
+        near, far = 0.0, LOG_NEGLIGIBLE
         for _ in range(24):
             middle = (near + far) / 2
             _, edge = self.base.outer_losses(0.0, middle)
-            if middle + order * self._mixed(edge) > _LOG_NEGLIGIBLE:
+            if middle + order * self._mixed(edge) > LOG_NEGLIGIBLE:
                 near = middle
             else:
                 far = middle
@@ -108,16 +109,16 @@ class MixturePair(Pair):
             return loss + math.log(self.rate + (1 - self.rate) * math.exp(-loss))
         return math.log1p(self.rate * math.expm1(loss))
 
-    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         ends = self._unmixed(np.array([low, high]))
-        bottom, top = self.base.outer_losses(0.0, _LOG_NEGLIGIBLE)
-        base_high = min(float(ends[1]), max(top, self.base.outer_losses(1.0, _LOG_NEGLIGIBLE)[1]))
-        base = self.base.rule_on(max(float(ends[0]), bottom), base_high, frequency, sharpness + frequency)
-        return base.mixed(self.rate)
+        bottom, top = self.base.outer_losses(0.0, LOG_NEGLIGIBLE)
+        base_high = min(float(ends[1]), max(top, self.base.outer_losses(1.0, LOG_NEGLIGIBLE)[1]))
+        wave = wave._replace(sharpness=wave.sharpness + wave.power)
+        return self.base.rule_on(max(float(ends[0]), bottom), base_high, wave).mixed(self.rate)
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         low, _ = self.base.outer_losses(min(tilt, 0.0), log_tail)
-        _, high = self.base.outer_losses(max(tilt, 0.0), log_tail)
+        high = self._cut(log_tail) if tilt == 1 else self.base.outer_losses(max(tilt, 0.0), log_tail)[1]
         return self._mixed(low), self._mixed(high)
 
     def _unmixed(self, loss: Array) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from indistinct.guarantees.pair import Pair, Resolution, Tails
+from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant
 from indistinct.numerics.normal import gaussian_delta
@@ -21,7 +21,7 @@ class GaussianPair(Pair):
 
     shift: float
 
-    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         if self.shift == 0:
             return LossRule(np.zeros(1), np.zeros(1))
         mu = self.shift
@@ -29,8 +29,8 @@ class GaussianPair(Pair):
         # A panel must resolve the density, the oscillation and the sharpness, and stay away from the
         # zero of 1 - q + q dP/dQ at height pi/mu above the axis (see `panels`).
         reach = min(max(abs(first), abs(last)), 12.0)
-        speed = 0.6 * reach * math.sqrt(1 + sharpness * mu**2) + frequency * mu
-        x, log_weight = panels(first, last, min(5 / mu, 26 / speed))
+        speed = 0.6 * reach * math.sqrt(1 + wave.sharpness * mu**2) + wave.frequency * mu
+        x, log_weight = panels(first, last, min(5 / mu, 23 / speed))
         log_q = log_weight - x * x / 2 - _LOG_SQRT_2PI
         return LossRule(
             mu * x - mu**2 / 2,
@@ -86,10 +86,10 @@ class LaplacePair(Pair):
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         return (-self.loss, self.loss)
 
-    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         s = self.loss
-        speed = 4.0 + frequency + 8 * math.sqrt(sharpness)
-        loss, log_weight = panels(-s, s, min(4.0, 26 / speed))
+        speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
+        loss, log_weight = panels(-s, s, min(4.0, 23 / speed))
         log_q = log_weight - math.log(4.0) - (loss + s) / 2
         log_half = -math.log(2.0)
         return LossRule(
@@ -126,6 +126,11 @@ class LaplacePair(Pair):
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return LaplaceCumulant(self.loss)
+
+    def log_moment(self, order: float) -> float:
+        if 0 < order < 1:  # the closed form has a removable pole at 1/2
+            return super().log_moment(order)
+        return float(LaplaceCumulant(self.loss).real(np.array([order - 1.0]))[0])
 
     @property
     def finite_mean(self) -> float:  # type: ignore[override]

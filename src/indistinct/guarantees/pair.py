@@ -18,6 +18,10 @@ from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule
 
 
+LOG_NEGLIGIBLE = -70.0
+"""Tilted mass below e to this power is not integrated."""
+
+
 class Tails(NamedTuple):
     """Logarithms of P(L > l), Q(L > l), P(L <= l) and Q(L <= l)."""
 
@@ -37,6 +41,14 @@ class Resolution:
     """P-mass of the largest losses that may be left out (of the smallest, for a reversed pair)."""
 
 
+class Wave(NamedTuple):
+    """How fast an integrand e^{g(L)} varies: bounds on |Re g'|, |Im g'| and -Re g''."""
+
+    power: float
+    frequency: float
+    sharpness: float
+
+
 class Pair(ABC):
     """A directed pair (P, Q). Immutable, hashable, comparable."""
 
@@ -50,10 +62,8 @@ class Pair(ABC):
     """P-mass where Q has none."""
 
     @abstractmethod
-    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
-        """Losses and weights that integrate, over low <= L <= high at least, functions whose logarithm
-        oscillates at most `frequency` times as fast as L and has second derivative up to
-        `sharpness` in L (on top of the density's own)."""
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
+        """Losses and weights that integrate functions like `wave` over low <= L <= high at least."""
 
     @abstractmethod
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
@@ -93,12 +103,12 @@ class Pair(ABC):
     def rule(self, resolution: Resolution) -> LossRule:
         """A rule for E_Q[(dP/dQ)^w]; here for pairs whose losses are bounded."""
         low, high = self.loss_range
-        return self.rule_on(low, high, resolution.frequency, 0.0)
+        power = max(map(abs, resolution.orders))
+        return self.rule_on(low, high, Wave(power, resolution.frequency, 0.0))
 
-    def span(self, log_tail: float) -> tuple[float, float]:
-        """Losses outside which neither P nor Q has more than e^{log_tail} of its finite mass."""
-        low, high = zip(*(self.outer_losses(tilt, log_tail) for tilt in (0.0, 1.0)), strict=True)
-        return min(low), max(high)
+    def span(self, log_cut: float) -> tuple[float, float]:
+        """Losses between which P lies, but for a mass e^{log_cut} above and a negligible one below."""
+        return self.outer_losses(1.0, LOG_NEGLIGIBLE)[0], self.outer_losses(1.0, log_cut)[1]
 
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses, for any real order; nothing is left out."""
@@ -134,8 +144,8 @@ class ReversedPair(Pair):
         turned = Resolution((1 - high, 1 - low), resolution.frequency, resolution.log_cut)
         return self.pair.rule(turned).reversed()
 
-    def rule_on(self, low: float, high: float, frequency: float, sharpness: float) -> LossRule:
-        return self.pair.rule_on(-high, -low, frequency, sharpness).reversed()
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
+        return self.pair.rule_on(-high, -low, wave._replace(power=wave.power + 1)).reversed()
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         low, high = self.pair.outer_losses(1 - tilt, log_tail)

@@ -24,7 +24,8 @@ ACCURACY = 1e-12
 MAX_NODES = 1 << 13
 MAX_WORK = 1 << 24
 
-_SAFETY = 4.0
+_RELATIVE_ERROR = 512 * EPS
+"""Of K on the nodes: quadrature and rounding together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +37,16 @@ class Scan:
     order: float  # where the objective is smallest
     best: float  # its value there
 
-    def aim(self, epsilon: float, log_level: float) -> "Aim":
+    def aim(self, epsilon: float, log_level: float, highest: float = np.inf) -> "Aim":
         """The line on which the shortest period keeps the aliases at epsilon below e^{log_level}.
 
         A line far from the saddle would lose digits to cancellation, so only those are tried whose
-        integrand is at most e^6 times that of the best.
+        integrand is at most e^6 times that of the best, unless the order may not exceed `highest`.
         """
         c, k = self.orders, self.values
         size = k - c * epsilon - np.log(c * (c + 1))
-        near = np.flatnonzero(size <= size.min() + 6.0)
+        allowed = c <= max(highest, c[1])
+        near = np.flatnonzero(allowed & (size <= size[allowed].min() + 6.0))
         left = (1.0 - log_level) / c[near]
         with np.errstate(divide="ignore", invalid="ignore"):
             right = (k - c * epsilon - log_level + 1.0) / (c - c[near][:, None])
@@ -82,6 +84,10 @@ class Aim:
         right = k - s * epsilon[:, None] - (s - self.order) * self.period
         result: Array = np.logaddexp(right.min(axis=1, initial=700.0), -self.order * self.period)
         return result + 0.1
+
+    def log_beyond(self, loss: float) -> float:
+        """Log of a Chernoff bound on P(L > loss)."""
+        return min(0.0, float((self.scan.values - self.scan.orders * loss).min()))
 
     @property
     def first_nodes(self) -> int:
@@ -129,7 +135,10 @@ class Line:
 
 
     def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
-        """log of an upper bound on delta, its derivative in epsilon, and its relative error."""
+        """log of an upper bound on delta, its derivative in epsilon, and its relative error.
+
+        The error is that of delta, or of epsilon where epsilon is many times delta's own scale 1/c.
+        """
         c, size = self.aim.order, self.log_values[0].real
         phase = (self.log_values - size) - 1j * self.nodes.imag * epsilon[:, None]
         terms = np.exp(phase)
@@ -137,7 +146,7 @@ class Line:
         terms *= self.step / np.pi
         # K is known to a relative rounding error, and so is the phase t * epsilon
         spread = 1.0 + np.abs(self.log_values) + np.abs(self.nodes * epsilon[:, None])
-        rounding = _SAFETY * EPS * (np.abs(terms) * spread).sum(axis=1)
+        rounding = _RELATIVE_ERROR * (np.abs(terms) * spread).sum(axis=1)
         error = rounding + self.truncation
         value = np.maximum(terms.real.sum(axis=1) + error, TINY)
         log_finite = np.log(value) + size - c * epsilon
@@ -147,7 +156,8 @@ class Line:
         share = np.exp(log_finite - log_delta)
         slope = -(terms @ self.nodes).real / value * share
         alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_delta, 700.0))
-        return log_delta, slope, 2 * error / value * share + alias
+        scale = np.maximum(1.0, c * np.abs(epsilon))
+        return log_delta, slope, (2 * error / value * share + alias) / scale
 
 
 def draw_line(

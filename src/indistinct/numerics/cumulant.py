@@ -81,7 +81,11 @@ class RuleCumulant:
         return self.rule.loss.size
 
     def real(self, z: Array) -> Array:
-        result: Array = np.log1p(np.maximum(self.rule.excess(1 + z), -1.0))
+        with np.errstate(over="ignore", divide="ignore"):
+            result: Array = np.log1p(np.maximum(self.rule.excess(1 + z), -1.0))
+        high = ~(result < 600.0)
+        if high.any():
+            result[high] = self.rule.log_moment(1 + z[high])
         return result
 
     def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:

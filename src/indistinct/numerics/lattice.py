@@ -66,6 +66,7 @@ class LatticeTail:
     error: float  # absolute error of each reading, in units of e^{log_scale - saddle * epsilon}
     aim: Aim
     infinite: float
+    exact: bool  # whether every loss was a lattice point
 
     def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
         """log of an upper bound on delta, its derivative in epsilon, and its relative error.
@@ -74,6 +75,7 @@ class LatticeTail:
         """
         mass, discounted = self._sums
         index = np.searchsorted(self.points, epsilon, side="right")
+        below_window = epsilon < self.points[0]
         reach = np.minimum(index, self.points.size - 1)
         above = mass[index]
         below = discounted[index] * np.exp(np.minimum(epsilon - self.points[reach], 0.0))
@@ -89,7 +91,8 @@ class LatticeTail:
             slope = np.where(value > 0, -below / value * share, 0.0)
             accuracy = np.where(value > 0, 2 * error / value * share, 0.0)
             alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_delta, 700.0))
-        return log_delta, slope, accuracy + alias
+        log_delta = np.where(below_window, 0.0, log_delta)
+        return log_delta, slope, np.where(below_window, np.inf, accuracy + alias)
 
     @cached_property
     def _sums(self) -> tuple[Array, Array]:
@@ -108,16 +111,23 @@ class LatticeTail:
 
 
 def convolve(
-    laws: Sequence[tuple[LatticeLaw, int]], step: float, aim: Aim, missed: float
+    laws: Sequence[tuple[LatticeLaw, int]], step: float, aim: Aim, log_level: float, *, exact: bool
 ) -> LatticeTail:
-    """Compose lattice laws and keep a window of one period around the aim's epsilon.
+    """Compose lattice laws and keep a window that starts a little below the aim's epsilon.
 
-    What lies beyond the window wraps around: from below it only adds mass, and the mass above is
-    bounded by `missed`, which is charged to an infinite loss like every other mass cut off.
+    What lies beyond the window wraps around. From below it only adds mass. The mass above may land
+    below epsilon and be lost: it is bounded, made smaller than e^{log_level} if the window can grow,
+    and charged to an infinite loss like every other mass cut off.
     """
     saddle = aim.order
     cells = 1 << max(4, math.ceil(math.log2(aim.period / step) - 1e-9))
-    log_moment, total, infinite, rounding = 0.0, np.zeros(cells // 2 + 1, dtype=complex), missed, 0.0
+    while True:
+        bottom = math.floor(aim.epsilon / step) - max(2, cells // 8)
+        log_missed = aim.log_beyond(step * (bottom + cells))
+        if log_missed <= log_level or cells >= MAX_CELLS:
+            break
+        cells *= 2
+    log_moment, total, infinite, rounding = 0.0, np.zeros(cells // 2 + 1, dtype=complex), 0.0, 0.0
     frequencies = np.arange(cells // 2 + 1)
     for law, count in laws:
         index = law.first + np.arange(law.mass.size)
@@ -133,23 +143,25 @@ def convolve(
             angle = (-2j * np.pi / cells) * np.arange(cells)
             table = np.exp(angle)
             spectrum = sum(w * table[(i * frequencies) % cells] for w, i in zip(tilted, index, strict=True))
-            rounding += count * 4 * EPS
+            rounding += 2 * count * EPS
         else:
             wrapped = np.bincount(index % cells, weights=tilted, minlength=cells)
             spectrum = np.fft.rfft(wrapped)
-            rounding += count * 2 * EPS
+            rounding += 2 * count * EPS * math.log2(cells)
         with np.errstate(divide="ignore"):
             total += count * np.log(spectrum)
         infinite += count * law.infinite
+    infinite += math.exp(max(log_missed, -745.0))
     spectrum = np.exp(total)
     window = np.fft.irfft(spectrum, cells)
-    bottom = int(round(aim.epsilon / step)) - cells // 2
     points = step * (bottom + np.arange(cells))
     window = np.maximum(np.roll(window, -(bottom % cells)), 0.0)
-    # each reading sums e^{-c l} over the window above epsilon: a geometric series
-    noise = (rounding + 8 * EPS * np.log2(cells)) * float(np.abs(spectrum).sum()) / cells * 2
-    error = noise / -np.expm1(-saddle * step)
+    # The transforms err by a relative rounding in the 2-norm (Higham 2002, section 24.1), and a reading
+    # is a scalar product with e^{-cu} (1 - e^{-u}), u = l - epsilon > 0 (Cauchy-Schwarz).
+    rounding += 2 * EPS * math.log2(cells)
+    noise = rounding * float(np.sqrt(np.square(window).sum()))
+    error = noise / math.sqrt(step * saddle * (2 * saddle + 1) * (saddle + 1))
     weights = window * np.exp(-saddle * (points - points[0]))
     return LatticeTail(
-        points, weights, log_moment - saddle * points[0], error, aim, min(infinite, 1.0)
+        points, weights, log_moment - saddle * points[0], error, aim, min(infinite, 1.0), exact
     )

@@ -100,6 +100,13 @@ class LossRule:
             result: Array = total + np.exp(exponent).sum(axis=1)
         return result
 
+    def log_moment(self, order: Array) -> Array:
+        """log E_Q[(dP/dQ)^w] where it is large enough not to need `excess`."""
+        exponent = self.log_q + order[:, None] * self.loss
+        top = exponent.max(axis=1)
+        result: Array = top + np.log(np.exp(exponent - top[:, None]).sum(axis=1))
+        return result
+
     def line(self, order: float, step: float, start: int, stop: int) -> ComplexArray:
         """E_Q[(dP/dQ)^w] - 1 at w = order + i step k, for start <= k < stop."""
         k = np.arange(start, stop)

@@ -1,0 +1,213 @@
+"""Which engine answers, and where it is aimed.
+
+The contour is exact and fast while the loss has no atoms and its integrand is smooth; the lattice answers
+otherwise. Both return upper bounds that say how accurate they are, so that a tail aimed badly is aimed
+again and a lattice too coarse is refined.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.pair import Pair, Resolution
+from indistinct.numerics.arrays import Array
+from indistinct.numerics.contour import ACCURACY, Line, Scan, draw_line, scan
+from indistinct.numerics.cumulant import CumulantSum
+from indistinct.numerics.lattice import MAX_CELLS, LatticeTail, convolve, lattice_law
+
+Term = tuple[Pair, int]
+Tail = Line | LatticeTail
+
+GOOD = 1e-9
+"""A tail answers for another epsilon while its relative error there stays below this."""
+_FAIR = 1e-7
+"""A contour less accurate than this is compared with the lattice."""
+_CELLS = (1 << 15, 1 << 18, 1 << 21)
+"""Lattice sizes: each divides the rounding error by 64."""
+_SETTLED = 2e-6
+"""A change from one lattice to the next that leaves less than 1e-6 to gain."""
+_MANY_ATOMS = 12
+"""More atoms than this cannot be brought onto a lattice together."""
+_LOG_FLOOR = -690.0
+"""Smaller deltas are not told apart from e to this power."""
+_LOG_ACCURACY = math.log(ACCURACY)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Tails of the composed loss of `terms`."""
+
+    terms: tuple[Term, ...]
+    infinite_mass: float
+    top: float
+
+    def tail_for_delta(self, log_delta: float) -> Tail | None:
+        """A tail on which the epsilon of this delta can be read; None where that is the top of the
+        loss to nine digits."""
+
+        def conversion(c: Array, k: Array) -> Array:
+            # epsilon of the Rényi bound at order 1 + c (Canonne, Kamath and Steinke 2020, Prop. 12)
+            result: Array = (k - log_delta + c * np.log(c / (1 + c)) - np.log1p(c)) / c
+            return result
+
+        start = self._order_scale(log_delta)
+        cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 16 * start)
+        found = scan(cumulant.real, conversion, start)
+        if found.order * self.top > 1e9 and found.best > self.top * (1 - 1e-8):
+            return None
+        centre, before = min(found.best, self.top), math.inf
+        cells = iter(_CELLS)
+        size = next(cells)
+        for _ in range(8):
+            tail = self._tail(found, centre, log_delta, size)
+            epsilon, accuracy = (float(x[0]) for x in solve(tail, np.array([log_delta]), self.top))
+            if accuracy < GOOD or abs(epsilon - centre) * tail.aim.order < 0.1:
+                if isinstance(tail, Line) or tail.exact:
+                    break
+                if before - epsilon <= _SETTLED * epsilon or (size := next(cells, 0)) == 0:
+                    break
+                before = epsilon
+            centre = epsilon if math.isfinite(epsilon) else centre
+        return tail
+
+    def tail_for_epsilon(self, epsilon: float) -> Tail:
+        """A tail on which delta at this epsilon can be read."""
+
+        def chernoff(c: Array, k: Array) -> Array:
+            result: Array = k - c * epsilon + c * np.log(c / (1 + c)) - np.log1p(c)
+            return result
+
+        # what may be cut depends on delta, and the bound on delta on what was cut
+        log_delta, before = -12.0, math.inf
+        start = self._order_scale(log_delta)
+        cells = iter(_CELLS)
+        size = next(cells)
+        for _ in range(12):
+            cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 16 * start)
+            found = scan(cumulant.real, chernoff, start)
+            bound = max(min(found.best, 0.0), _LOG_FLOOR)
+            if bound < log_delta - 4.0:
+                log_delta = bound
+                continue
+            tail = self._tail(found, epsilon, bound, size)
+            value, _, accuracy = (float(x[0]) for x in tail.read(np.array([epsilon])))
+            if accuracy < GOOD or value > log_delta - 2.0:
+                if isinstance(tail, Line) or tail.exact:
+                    break
+                if before - value <= _SETTLED or (size := next(cells, 0)) == 0:
+                    break
+                before = value
+            log_delta = max(value, _LOG_FLOOR)
+        return tail
+
+    def _cumulant(
+        self, log_cut: float, first: float, last: float, frequency: float = 0.0
+    ) -> CumulantSum:
+        """K(z) for Re z between first and last."""
+        resolution = Resolution((1 + first, 1 + last), frequency, log_cut)
+        return CumulantSum([(pair.cumulant(resolution), n) for pair, n in self.terms])
+
+    def _log_cut(self, log_delta: float) -> float:
+        """The mass each step may leave out when delta is of this size."""
+        return log_delta + _LOG_ACCURACY - math.log(sum(count for _, count in self.terms))
+
+    def _order_scale(self, log_delta: float) -> float:
+        """The order that decides delta if the loss were Gaussian."""
+        variance = 2 * sum(n * min(pair.finite_mean, 1e300) for pair, n in self.terms)
+        return math.sqrt(2 * max(-log_delta, 1.0) / max(variance, 1e-300))
+
+    def _tail(self, found: Scan, centre: float, log_delta: float, cells: int) -> Tail:
+        """The contour if it is short and accurate, else the better of it and the lattice."""
+        aim = found.aim(centre, log_delta + _LOG_ACCURACY)
+        here = np.array([centre])
+        line: Line | None = None
+        if any(pair.decays for pair, _ in self.terms):
+            log_cut = self._log_cut(log_delta)
+            line = draw_line(
+                lambda frequency: self._cumulant(log_cut, aim.order, aim.order, frequency),
+                aim,
+                self.infinite_mass + math.exp(log_delta + _LOG_ACCURACY),
+            )
+        if line is not None and line.read(here)[2][0] < _FAIR:
+            return line
+        lattice = self._lattice(found, centre, log_delta, cells)
+        if line is not None and line.read(here)[0][0] <= lattice.read(here)[0][0]:
+            return line
+        return lattice
+
+    def _lattice(self, found: Scan, centre: float, log_delta: float, cells: int) -> LatticeTail:
+        """The loss on a lattice of about `cells` points, or exactly where its values lie on one."""
+        log_level = log_delta + _LOG_ACCURACY
+        spans = [pair.span(self._log_cut(log_delta)) for pair, _ in self.terms]
+        widest = max(high - low for low, high in spans)
+        # a steeper tilt would need a finer lattice than one step's losses have room for
+        aim = found.aim(centre, log_level, highest=-2 * log_level / widest)
+        finest = max(aim.period, widest) / MAX_CELLS
+        atoms = [atom for pair, _ in self.terms for atom in pair.atoms]
+        discrete = all(isinstance(pair, DiscretePair) for pair, _ in self.terms)
+        unit = common_measure(atoms) if discrete else 0.0
+        exact = unit > finest
+        step = unit if exact else lattice_step(atoms, max(aim.period / cells, finest))
+        laws = [
+            (lattice_law(pair.tails, low, high, step), count)
+            for (pair, count), (low, high) in zip(self.terms, spans, strict=True)
+        ]
+        return convolve(laws, step, aim, log_level, exact=exact)
+
+
+def common_measure(atoms: Sequence[float]) -> float:
+    """The smallest atom if all are multiples of it, else 0."""
+    sizes = np.abs([atom for atom in atoms if atom])
+    if sizes.size == 0:
+        return 0.0
+    ratios = sizes / sizes.min()
+    return float(sizes.min()) if np.abs(ratios - np.rint(ratios)).max() < 1e-9 else 0.0
+
+
+def lattice_step(atoms: Sequence[float], wanted: float) -> float:
+    """A lattice step of about `wanted` on which the atoms fall, or nearly: an atom between two points
+    is rounded apart, and that is felt wherever delta has a kink."""
+    sizes = np.unique(np.abs(np.array([atom for atom in atoms if atom])))
+    if sizes.size == 0 or sizes.size > _MANY_ATOMS or sizes[-1] < wanted:
+        return wanted
+    first = math.ceil(sizes[-1] / wanted)
+    parts = np.arange(first, 2 * first + 1)
+    places = parts[:, None] * (sizes / sizes[-1])
+    return float(sizes[-1]) / int(parts[np.argmin(np.abs(places - np.rint(places)).max(axis=1))])
+
+
+def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
+    """Epsilon with delta(epsilon) <= delta, by safeguarded Newton steps on log delta from the tail's
+    own centre, and the tail's relative error there (infinite where it cannot tell).
+
+    Every epsilon returned was checked to satisfy the inequality.
+    """
+    low, high = np.full_like(log_delta, -math.inf), np.full_like(log_delta, math.inf)
+    epsilon = np.full_like(log_delta, min(tail.aim.epsilon, top))
+    done = np.zeros(log_delta.shape, dtype=bool)
+    reach = 1 / tail.aim.order  # delta changes by a factor e on this scale
+    for _ in range(100):
+        value, slope, _ = tail.read(epsilon)
+        meets = value <= log_delta
+        high = np.where(meets & ~done, epsilon, high)
+        low = np.where(meets | done, low, epsilon)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = epsilon + (log_delta - value) / slope
+            # step over the root by a little, so that the next point is on the safe side
+            newton += 2e-14 * np.abs(newton) + 1e-13 * reach
+            outside = np.where(np.isinf(high), low + 8 * reach, high - 8 * reach)
+            middle = np.where(np.isinf(high - low), outside, (low + high) / 2)
+            inside = (newton > low) & (newton < high) & (np.abs(newton - epsilon) < 64 * reach)
+            tight = np.isfinite(low) & (high - low <= 1e-13 * (np.abs(high) + reach))
+            tight &= np.isfinite(high)
+        done |= (meets & (log_delta - value <= 4e-12)) | tight | (high < 0) | (low > top)
+        if done.all():
+            break
+        epsilon = np.where(done, epsilon, np.where(inside, newton, middle))
+    found = np.isfinite(high)
+    accuracy = np.full_like(log_delta, math.inf)
+    accuracy[found] = tail.read(high[found])[2]
+    return np.minimum(high, top), accuracy
