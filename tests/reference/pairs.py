@@ -111,7 +111,9 @@ def two_step_profile(mechanism, eps, direction, run):
         low, high, splits = -top, top, [x for x in edges if x is not None]
     splits = [x for x in splits if low < x < high]
     panels = int((40 if normal else 4) * run.stretch)
-    grid = sorted({low + (high - low) * j / panels for j in range(panels + 1)} | set(splits))
+    grid = [low + (high - low) * j / panels for j in range(1, panels)]
+    far = [x for x in grid if all(abs(x - split) > (high - low) / (2 * panels) for split in splits)]
+    grid = sorted([low, high, *far, *splits])         # no panel begins close to, but not at, a singular point
     return atoms + gauss_legendre(lambda x: density(x) * inner(sign * log_ratio(base_loss(x))), grid, splits)
 
 

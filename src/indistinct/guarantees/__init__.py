@@ -1,0 +1,26 @@
+"""Guarantees: what is known about telling neighbouring data sets apart.
+
+Nothing here knows that mechanisms exist.
+"""
+
+from indistinct.guarantees.guarantee import Guarantee, Known, parallel
+from indistinct.guarantees.readings import Interval
+from indistinct.guarantees.stated import (
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiCurve,
+    ZeroConcentratedDP,
+)
+
+__all__ = [
+    "ApproxDP",
+    "GaussianDP",
+    "Guarantee",
+    "Interval",
+    "Known",
+    "PureDP",
+    "RenyiCurve",
+    "ZeroConcentratedDP",
+    "parallel",
+]

@@ -61,13 +61,20 @@ class DiscretePair(Pair):
         p, q, _ = self._arrays
         return float(p[q == 0].sum())
 
+    @property
+    def reversed_infinite_mass(self) -> float:  # type: ignore[override]
+        p, q, _ = self._arrays
+        return float(q[p == 0].sum())
+
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         _, q, loss = self._finite
-        return LossRule(loss, np.log(q), self.infinite_mass, self.reverse().infinite_mass)
+        inside = (low < loss) & (loss <= high)
+        return LossRule(loss[inside], np.log(q[inside]))
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         _, _, loss = self._finite
-        return float(loss.min(initial=0.0)), float(loss.max(initial=0.0))
+        low = float(loss.min(initial=0.0))
+        return math.nextafter(low, -math.inf), float(loss.max(initial=0.0))
 
     def tails(self, loss: Array) -> Tails:
         p, q, losses = self._arrays
@@ -89,7 +96,7 @@ class DiscretePair(Pair):
         seen = loss[p > 0]
         return float(seen[0]), float(seen[-1])
 
-    def reverse(self) -> Pair:
+    def reverse(self) -> "DiscretePair":
         return DiscretePair(self.q[::-1], self.p[::-1])
 
     def log_moment(self, order: float) -> float:

@@ -44,9 +44,10 @@ class Engine:
     infinite_mass: float
     top: float
 
-    def tail_for_delta(self, log_delta: float) -> Tail | None:
+    def tail_for_delta(self, delta: float) -> Tail | None:
         """A tail on which the epsilon of this delta can be read; None where that is the top of the
         loss to nine digits."""
+        log_delta = math.log(delta - self.infinite_mass)
 
         def conversion(c: Array, k: Array) -> Array:
             # epsilon of the Rényi bound at order 1 + c (Canonne, Kamath and Steinke 2020, Prop. 12)
@@ -63,7 +64,7 @@ class Engine:
         size = next(cells)
         for _ in range(8):
             tail = self._tail(found, centre, log_delta, size)
-            epsilon, accuracy = (float(x[0]) for x in solve(tail, np.array([log_delta]), self.top))
+            epsilon, accuracy = (float(x[0]) for x in solve(tail, np.array([math.log(delta)]), self.top))
             if accuracy < GOOD or abs(epsilon - centre) * tail.aim.order < 0.1:
                 if isinstance(tail, Line) or tail.exact:
                     break
@@ -88,7 +89,7 @@ class Engine:
         for _ in range(12):
             cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 16 * start)
             found = scan(cumulant.real, chernoff, start)
-            bound = max(min(found.best, 0.0), _LOG_FLOOR)
+            bound = max(min(found.best, 0.0), _LOG_FLOOR)  # on delta, infinite losses apart
             if bound < log_delta - 4.0:
                 log_delta = bound
                 continue
@@ -187,7 +188,7 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
     """
     low, high = np.full_like(log_delta, -math.inf), np.full_like(log_delta, math.inf)
     epsilon = np.full_like(log_delta, min(tail.aim.epsilon, top))
-    done = np.zeros(log_delta.shape, dtype=bool)
+    done, lost = np.zeros(log_delta.shape, dtype=bool), np.zeros(log_delta.shape, dtype=bool)
     reach = 1 / tail.aim.order  # delta changes by a factor e on this scale
     for _ in range(100):
         value, slope, _ = tail.read(epsilon)
@@ -203,11 +204,15 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
             inside = (newton > low) & (newton < high) & (np.abs(newton - epsilon) < 64 * reach)
             tight = np.isfinite(low) & (high - low <= 1e-13 * (np.abs(high) + reach))
             tight &= np.isfinite(high)
-        done |= (meets & (log_delta - value <= 4e-12)) | tight | (high < 0) | (low > top)
+        close = meets & (log_delta - value <= 4e-12)
+        # pressed against the lower end of what the tail knows
+        lost |= ~done & tight & ~close & (low < tail.floor)
+        done |= close | tight | (high < 0) | (low > top)
         if done.all():
             break
         epsilon = np.where(done, epsilon, np.where(inside, newton, middle))
     found = np.isfinite(high)
     accuracy = np.full_like(log_delta, math.inf)
     accuracy[found] = tail.read(high[found])[2]
+    accuracy[lost] = math.inf
     return np.minimum(high, top), accuracy

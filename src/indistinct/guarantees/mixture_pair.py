@@ -44,15 +44,27 @@ class MixturePair(Pair):
         return self.rate * self.base.infinite_mass
 
     def rule(self, resolution: Resolution) -> LossRule:
-        low, high = self._base_range(resolution)
-        slope = self._slope(high)
-        # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
-        sharpness = max(-resolution.orders[0], 0.0) * min(slope, 0.25)
-        power = slope * max(map(abs, resolution.orders))
-        wave = Wave(power, slope * resolution.frequency, sharpness)
-        return self.base.rule_on(low, high, wave).mixed(self.rate)
+        low, high = self.base_range(resolution)
+        return self.base.joined(self.pieces(low, high, resolution), low, high).mixed(self.rate)
 
-    def _base_range(self, resolution: Resolution) -> tuple[float, float]:
+    def pieces(self, low: float, high: float, resolution: Resolution) -> list[LossRule]:
+        """Base rules on consecutive intervals, each as fine as L varies there: the slope of L in L0
+        rises from nothing to 1, so most of the range needs few points."""
+        power = max(map(abs, resolution.orders))
+        pieces, top = [], high
+        while True:
+            slope = self.slope(top)
+            # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
+            sharpness = max(-resolution.orders[0], 0.0) * min(slope, 0.25)
+            bottom = top - 1.4 if slope * (resolution.frequency + power) > 8.0 else low
+            bottom = bottom if bottom > low + 0.7 else low
+            wave = Wave(slope * power, slope * resolution.frequency, sharpness)
+            pieces.append(self.base.rule_on(bottom, top, wave))
+            if bottom == low:
+                return pieces
+            top = bottom
+
+    def base_range(self, resolution: Resolution) -> tuple[float, float]:
         """Which base losses matter for (dP/dQ)^w: all but a negligible part, and but for the mass
         that may be cut where L is largest (w >= 1) or smallest (w <= 0, the reversed pair)."""
         first, last = resolution.orders
@@ -80,7 +92,7 @@ class MixturePair(Pair):
         tilt = order
         for _ in range(200):
             edges = self.base.outer_losses(tilt, LOG_NEGLIGIBLE)
-            closer = order * self._slope(edges[1])
+            closer = order * self.slope(edges[1])
             if abs(closer) > 0.99 * abs(tilt):
                 break
             tilt = closer
@@ -92,18 +104,18 @@ class MixturePair(Pair):
         for _ in range(24):
             middle = (near + far) / 2
             _, edge = self.base.outer_losses(0.0, middle)
-            if middle + order * self._mixed(edge) > LOG_NEGLIGIBLE:
+            if middle + order * self.mixed(edge) > LOG_NEGLIGIBLE:
                 near = middle
             else:
                 far = middle
         return self.base.outer_losses(0.0, far)[1]
 
-    def _slope(self, loss: float) -> float:
+    def slope(self, loss: float) -> float:
         """dL/dL0 = q e^l / (1 - q + q e^l) at a base loss."""
         logit = loss + math.log(self.rate) - math.log1p(-self.rate)
         return 1 / (1 + math.exp(min(-logit, 700.0)))
 
-    def _mixed(self, loss: float) -> float:
+    def mixed(self, loss: float) -> float:
         """log(1 - q + q e^l) as a number."""
         if loss > 30.0:
             return loss + math.log(self.rate + (1 - self.rate) * math.exp(-loss))
@@ -114,12 +126,13 @@ class MixturePair(Pair):
         bottom, top = self.base.outer_losses(0.0, LOG_NEGLIGIBLE)
         base_high = min(float(ends[1]), max(top, self.base.outer_losses(1.0, LOG_NEGLIGIBLE)[1]))
         wave = wave._replace(sharpness=wave.sharpness + wave.power)
-        return self.base.rule_on(max(float(ends[0]), bottom), base_high, wave).mixed(self.rate)
+        base_low = max(float(ends[0]), bottom)
+        return self.base.rule_on(base_low, base_high, wave).mixed(self.rate)
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         low, _ = self.base.outer_losses(min(tilt, 0.0), log_tail)
         high = self._cut(log_tail) if tilt == 1 else self.base.outer_losses(max(tilt, 0.0), log_tail)[1]
-        return self._mixed(low), self._mixed(high)
+        return self.mixed(low), self.mixed(high)
 
     def _unmixed(self, loss: Array) -> Array:
         """The base loss l0 with log(1 - q + q e^{l0}) = loss, minus infinity below log(1-q)."""

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
@@ -32,12 +32,7 @@ class GaussianPair(Pair):
         speed = 0.6 * reach * math.sqrt(1 + wave.sharpness * mu**2) + wave.frequency * mu
         x, log_weight = panels(first, last, min(5 / mu, 23 / speed))
         log_q = log_weight - x * x / 2 - _LOG_SQRT_2PI
-        return LossRule(
-            mu * x - mu**2 / 2,
-            log_q,
-            missing_p=float(ndtr(first - mu) + ndtr(mu - last)),
-            missing_q=float(ndtr(first) + ndtr(-last)),
-        )
+        return LossRule(mu * x - mu**2 / 2, log_q)
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         # Phi(-r) <= e^{-r^2/2}
@@ -62,6 +57,9 @@ class GaussianPair(Pair):
 
     def reverse(self) -> Pair:
         return self
+
+    def scaled(self, size: int) -> Pair:
+        return GaussianPair(size * self.shift)
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return GaussianCumulant(self.shift)
@@ -89,15 +87,16 @@ class LaplacePair(Pair):
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         s = self.loss
         speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
-        loss, log_weight = panels(-s, s, min(4.0, 23 / speed))
+        loss, log_weight = panels(max(low, -s), min(high, s), min(4.0, 23 / speed))
         log_q = log_weight - math.log(4.0) - (loss + s) / 2
-        log_half = -math.log(2.0)
+        atoms, log_atoms = np.array([-s, s]), np.array([0.0, -s]) - math.log(2.0)
+        inside = (low < atoms) & (atoms <= high)
         return LossRule(
-            np.concatenate(([-s, s], loss)), np.concatenate(([log_half, log_half - s], log_q))
+            np.concatenate((atoms[inside], loss)), np.concatenate((log_atoms[inside], log_q))
         )
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
-        return -self.loss, self.loss
+        return math.nextafter(-self.loss, -math.inf), self.loss
 
     def tails(self, loss: Array) -> Tails:
         s = self.loss
@@ -123,6 +122,9 @@ class LaplacePair(Pair):
 
     def reverse(self) -> Pair:
         return self
+
+    def scaled(self, size: int) -> Pair:
+        return LaplacePair(size * self.loss)
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return LaplaceCumulant(self.loss)

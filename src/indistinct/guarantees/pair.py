@@ -7,6 +7,7 @@ its tails and its own profile are, and where it ends; the rest falls back on the
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -61,9 +62,12 @@ class Pair(ABC):
     infinite_mass: float = 0.0
     """P-mass where Q has none."""
 
+    reversed_infinite_mass: float = 0.0
+    """Q-mass where P has none."""
+
     @abstractmethod
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
-        """Losses and weights that integrate functions like `wave` over low <= L <= high at least."""
+        """Losses and weights that integrate functions like `wave` over low < L <= high."""
 
     @abstractmethod
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
@@ -93,8 +97,12 @@ class Pair(ABC):
 
     @property
     def symmetric(self) -> bool:
-        """Whether (Q, P) has the same loss law, or is dominated by this pair too."""
+        """Whether (Q, P) has the same loss law."""
         return self.reverse() == self
+
+    def scaled(self, size: int) -> "Pair | None":
+        """The pair for `size` records at once, if it is known in closed form."""
+        return None
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         """K(z) = log E_P[e^{zL}; L finite] = log E_Q[(dP/dQ)^{1+z}], for the engines."""
@@ -102,9 +110,22 @@ class Pair(ABC):
 
     def rule(self, resolution: Resolution) -> LossRule:
         """A rule for E_Q[(dP/dQ)^w]; here for pairs whose losses are bounded."""
-        low, high = self.loss_range
-        power = max(map(abs, resolution.orders))
-        return self.rule_on(low, high, Wave(power, resolution.frequency, 0.0))
+        low, high = self.outer_losses(1.0, LOG_NEGLIGIBLE)
+        wave = Wave(max(map(abs, resolution.orders)), resolution.frequency, 0.0)
+        return self.joined([self.rule_on(low, high, wave)], low, high)
+
+    def joined(self, pieces: Sequence[LossRule], low: float, high: float) -> LossRule:
+        """One rule from rules on consecutive intervals from low to high, and what they do not list."""
+        p_above, q_above, p_below, q_below = self.tails(np.array([low, high]))
+        only_p, only_q = self.infinite_mass, self.reversed_infinite_mass
+        return LossRule(
+            np.concatenate([piece.loss for piece in pieces]),
+            np.concatenate([piece.log_q for piece in pieces]),
+            only_p,
+            only_q,
+            missing_p=max(float(np.exp(p_below[0]) + np.exp(p_above[1])) - only_p, 0.0),
+            missing_q=max(float(np.exp(q_below[0]) + np.exp(q_above[1])) - only_q, 0.0),
+        )
 
     def span(self, log_cut: float) -> tuple[float, float]:
         """Losses between which P lies, but for a mass e^{log_cut} above and a negligible one below."""
@@ -113,7 +134,9 @@ class Pair(ABC):
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses, for any real order; nothing is left out."""
         rule = self.rule(Resolution((order, order)))
-        return float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
+        value = float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
+        # larger in size is larger as a divergence, on both sides of order 1
+        return value * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
 
     def mean(self) -> float:
         """E_P[L], the Kullback-Leibler divergence."""
@@ -143,6 +166,14 @@ class ReversedPair(Pair):
         low, high = resolution.orders
         turned = Resolution((1 - high, 1 - low), resolution.frequency, resolution.log_cut)
         return self.pair.rule(turned).reversed()
+
+    @property
+    def infinite_mass(self) -> float:  # type: ignore[override]
+        return self.pair.reversed_infinite_mass
+
+    @property
+    def reversed_infinite_mass(self) -> float:  # type: ignore[override]
+        return self.pair.infinite_mass
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         return self.pair.rule_on(-high, -low, wave._replace(power=wave.power + 1)).reversed()

@@ -17,6 +17,9 @@ from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.normal import gaussian_epsilon
 
+_NEAR_ONE = 1e-7
+"""Orders closer to 1 than this are read at the other end of that interval."""
+
 
 @dataclass(frozen=True)
 class Product:
@@ -69,6 +72,18 @@ class Product:
     def mean(self) -> float:
         return sum(count * pair.mean() for pair, count in self.terms)
 
+    def renyi(self, order: float) -> float:
+        """The Rényi divergence of any order >= 1/2: K(order-1)/(order-1), its limits at 1 and infinity."""
+        if math.isinf(order):
+            return max(self.loss_range[1], 0.0)
+        if order >= 1 and self.infinite_mass > 0:
+            return math.inf
+        if order == 1 or 0 < 1 - order < _NEAR_ONE:
+            return max(self.mean(), 0.0)  # increasing in the order, so this bounds from above
+        order = max(order, 1 + _NEAR_ONE) if order > 1 else order
+        log_moment = self.log_moment(order)
+        return max(log_moment / (order - 1), 0.0) if log_moment > -math.inf else math.inf
+
     def delta(self, epsilon: Array) -> Array:
         """An upper bound on delta at each epsilon (a flat array, any sign)."""
         if self.single is not None:
@@ -114,7 +129,7 @@ class Product:
 
     def _solve(self, target: float, delta: Array, result: Array) -> None:
         """Fill in epsilon for `target`, and wherever the same tail knows it accurately."""
-        tail = self._engine.tail_for_delta(math.log(target))
+        tail = self._engine.tail_for_delta(target)
         if tail is None:
             result[delta == target] = self.loss_range[1]
             return

@@ -8,6 +8,7 @@ negligible (Chernoff to the right, e^{-cp} to the left). Nothing cancels, so del
 accuracy however small it is, and the cost does not depend on the number of compositions.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +22,11 @@ from indistinct.numerics.rule import TooFineError
 ACCURACY = 1e-12
 """Aliases, truncation and mass cut off that are allowed, relative to delta."""
 
+GUARD = 1e-10
+"""Added to every log delta: the quadrature is checked, not proven, to some 1e-13."""
+
 MAX_NODES = 1 << 13
-MAX_WORK = 1 << 24
+MAX_WORK = 1 << 26
 
 _RELATIVE_ERROR = 512 * EPS
 """Of K on the nodes: quadrature and rounding together."""
@@ -132,6 +136,7 @@ class Line:
     truncation: float  # of the sum, relative to the integrand at t = 0
     aim: Aim
     infinite: float  # P-mass of infinite losses and of everything left out
+    floor: float = -math.inf
 
 
     def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
@@ -149,7 +154,7 @@ class Line:
         rounding = _RELATIVE_ERROR * (np.abs(terms) * spread).sum(axis=1)
         error = rounding + self.truncation
         value = np.maximum(terms.real.sum(axis=1) + error, TINY)
-        log_finite = np.log(value) + size - c * epsilon
+        log_finite = np.log(value) + size - c * epsilon + GUARD
         log_delta = log_finite
         if self.infinite:
             log_delta = np.logaddexp(log_finite, np.log(self.infinite))

@@ -82,14 +82,14 @@ class RuleCumulant:
 
     def real(self, z: Array) -> Array:
         with np.errstate(over="ignore", divide="ignore"):
-            result: Array = np.log1p(np.maximum(self.rule.excess(1 + z), -1.0))
+            result: Array = np.log1p(np.maximum(self.rule.excess(z), -1.0))
         high = ~(result < 600.0)
         if high.any():
-            result[high] = self.rule.log_moment(1 + z[high])
+            result[high] = self.rule.log_moment(z[high])
         return result
 
     def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        return log1p(self.rule.line(1 + c, step, start, stop))
+        return log1p(self.rule.line(c, step, start, stop))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from indistinct.numerics.arrays import EPS, Array
-from indistinct.numerics.contour import Aim
+from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.contour import GUARD, Aim
+from indistinct.numerics.cumulant import log1p
 
 MAX_CELLS = 1 << 22
 _FEW = 64
@@ -68,6 +70,11 @@ class LatticeTail:
     infinite: float
     exact: bool  # whether every loss was a lattice point
 
+    @property
+    def floor(self) -> float:
+        """Where the window begins: nothing is known below."""
+        return float(self.points[0])
+
     def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
         """log of an upper bound on delta, its derivative in epsilon, and its relative error.
 
@@ -75,7 +82,7 @@ class LatticeTail:
         """
         mass, discounted = self._sums
         index = np.searchsorted(self.points, epsilon, side="right")
-        below_window = epsilon < self.points[0]
+        below_window = epsilon < self.floor
         reach = np.minimum(index, self.points.size - 1)
         above = mass[index]
         below = discounted[index] * np.exp(np.minimum(epsilon - self.points[reach], 0.0))
@@ -83,7 +90,7 @@ class LatticeTail:
         error = self.error * tilt + 8 * EPS * above
         value = np.maximum(above - below, 0.0) + error
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_finite = np.log(value) + self.log_scale
+            log_finite = np.log(value) + self.log_scale + GUARD
             log_delta = log_finite
             if self.infinite:
                 log_delta = np.logaddexp(log_finite, np.log(self.infinite))
@@ -127,8 +134,8 @@ def convolve(
         if log_missed <= log_level or cells >= MAX_CELLS:
             break
         cells *= 2
-    log_moment, total, infinite, rounding = 0.0, np.zeros(cells // 2 + 1, dtype=complex), 0.0, 0.0
-    frequencies = np.arange(cells // 2 + 1)
+    log_moment, total, infinite = 0.0, np.zeros(cells // 2 + 1, dtype=complex), 0.0
+    rounding, shift = 2 * EPS * math.log2(cells), 0
     for law, count in laws:
         index = law.first + np.arange(law.mass.size)
         keep = law.mass > 0
@@ -136,32 +143,44 @@ def convolve(
         exponent = np.log(mass) + saddle * step * index
         top = exponent.max()
         tilted = np.exp(exponent - top)
-        tilted_sum = tilted.sum()
-        log_moment += count * (top + np.log(tilted_sum))
-        tilted /= tilted_sum
-        if index.size <= _FEW:
-            angle = (-2j * np.pi / cells) * np.arange(cells)
-            table = np.exp(angle)
-            spectrum = sum(w * table[(i * frequencies) % cells] for w, i in zip(tilted, index, strict=True))
-            rounding += 2 * count * EPS
+        log_moment += count * (top + np.log(tilted.sum()))
+        tilted /= tilted.sum()
+        # Relative to the heaviest point the transform is 1 + sum of w (e^{i...} - 1) over the others:
+        # where nearly all mass is on one point, a power of it keeps its digits.
+        heaviest = int(np.argmax(tilted))
+        others = np.arange(index.size) != heaviest
+        away, weight = index[others] - index[heaviest], tilted[others]
+        if away.size <= _FEW:
+            spectrum = _direct_transform(away, weight, cells)
+            rounding += count * 4 * EPS * float(weight.sum())
         else:
-            wrapped = np.bincount(index % cells, weights=tilted, minlength=cells)
-            spectrum = np.fft.rfft(wrapped)
-            rounding += 2 * count * EPS * math.log2(cells)
+            spectrum = np.fft.rfft(np.bincount(away % cells, weights=weight, minlength=cells))
+            spread = math.log2(cells) * math.sqrt(float(np.square(weight).sum()))
+            rounding += count * 2 * EPS * (spread + float(weight.sum()))
         with np.errstate(divide="ignore"):
-            total += count * np.log(spectrum)
+            total += count * log1p(spectrum - weight.sum())
+        shift += count * int(index[heaviest])
         infinite += count * law.infinite
     infinite += math.exp(max(log_missed, -745.0))
     spectrum = np.exp(total)
     window = np.fft.irfft(spectrum, cells)
     points = step * (bottom + np.arange(cells))
-    window = np.maximum(np.roll(window, -(bottom % cells)), 0.0)
+    window = np.maximum(np.roll(window, (shift - bottom) % cells), 0.0)
     # The transforms err by a relative rounding in the 2-norm (Higham 2002, section 24.1), and a reading
     # is a scalar product with e^{-cu} (1 - e^{-u}), u = l - epsilon > 0 (Cauchy-Schwarz).
-    rounding += 2 * EPS * math.log2(cells)
     noise = rounding * float(np.sqrt(np.square(window).sum()))
     error = noise / math.sqrt(step * saddle * (2 * saddle + 1) * (saddle + 1))
     weights = window * np.exp(-saddle * (points - points[0]))
     return LatticeTail(
         points, weights, log_moment - saddle * points[0], error, aim, min(infinite, 1.0), exact
     )
+
+
+def _direct_transform(index: npt.NDArray[np.int64], weight: Array, cells: int) -> ComplexArray:
+    """sum of weight e^{-2 pi i index f / cells}, for few terms more accurate than an FFT."""
+    frequency = np.arange(cells // 2 + 1)
+    circle = np.exp((-2j * np.pi / cells) * np.arange(cells))
+    total = np.zeros(frequency.size, dtype=np.complex128)
+    for i, w in zip(index, weight, strict=True):
+        total += w * circle[(i * frequency) % cells]
+    return total

@@ -19,6 +19,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(PANEL_SIZE)
 _LOG_WEIGHTS = np.log(_WEIGHTS)
 
 MAX_PANELS = 1 << 14
+_CHUNK = 1 << 20
+"""Entries of a table of powers held at once."""
 
 
 class TooFineError(ArithmeticError):
@@ -26,7 +28,10 @@ class TooFineError(ArithmeticError):
 
 
 _SMALL = 0.25
-"""Below this |w l| the terms are summed as moments, above it as exponentials."""
+"""Below this |zl| and |l| the terms are summed as moments, above it as exponentials."""
+
+_SMALL_ORDER = 1e-2
+"""Below this order e^{zl} - 1 is computed as such and not as a difference."""
 
 _TERMS = 13
 """Powers kept in that sum: 0.25^13/13! is below rounding."""
@@ -87,49 +92,59 @@ class LossRule:
         q: Array = np.exp(self.log_q)
         return q
 
-    def excess(self, order: Array) -> Array:
-        """E_Q[(dP/dQ)^w] - 1 at real orders w, without cancellation.
+    @cached_property
+    def _p(self) -> Array:
+        p: Array = np.exp(self.log_q + self.loss)
+        return p
 
-        Uses E_Q[dP/dQ] = 1 to subtract what is linear: the summand e^{wl} - 1 - w (e^l - 1) has one
-        sign, so small losses keep their relative accuracy.
+    def excess(self, z: Array) -> Array:
+        """E_P[e^{zL}] - 1 at real z, without cancellation.
+
+        Since E_Q[dP/dQ] = 1 the summand may be taken as q (e^l (e^{zl} - 1) - z (e^l - 1)), which has one
+        sign and is of second order in l and of first in z: small losses and small orders keep their
+        relative accuracy.
         """
-        reach = float(np.max(np.abs(order)))
-        large, total = self._split(reach, order)
-        exponent = self.log_q[large] + order[:, None] * self.loss[large]
-        with np.errstate(over="ignore"):
-            result: Array = total + np.exp(exponent).sum(axis=1)
+        large, total = self._split(float(np.max(np.abs(z))), z)
+        loss = self.loss[large]
+        exponent = z[:, None] * loss
+        with np.errstate(over="ignore", invalid="ignore"):
+            near = self._p[large] * np.expm1(np.minimum(exponent, 1.0))
+            far = np.exp(self.log_q[large] + loss + exponent) - self._p[large]
+            result: Array = total + np.where(exponent < 1.0, near, far).sum(axis=1)
         return result
 
-    def log_moment(self, order: Array) -> Array:
-        """log E_Q[(dP/dQ)^w] where it is large enough not to need `excess`."""
-        exponent = self.log_q + order[:, None] * self.loss
+    def log_moment(self, z: Array) -> Array:
+        """log E_P[e^{zL}] where it is too large for `excess`."""
+        exponent = self.log_q + (1 + z[:, None]) * self.loss
         top = exponent.max(axis=1)
         result: Array = top + np.log(np.exp(exponent - top[:, None]).sum(axis=1))
         return result
 
-    def line(self, order: float, step: float, start: int, stop: int) -> ComplexArray:
-        """E_Q[(dP/dQ)^w] - 1 at w = order + i step k, for start <= k < stop."""
-        k = np.arange(start, stop)
-        w = order + 1j * step * k
-        large, total = self._split(float(np.hypot(order, step * stop)), w)
+    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
+        """E_P[e^{zL}] - 1 at z = c + i step k, for start <= k < stop."""
+        z = c + 1j * step * np.arange(start, stop)
+        large, total = self._split(float(np.abs(z[-1])), z)
         loss = self.loss[large]
-        amplitude = np.exp(self.log_q[large] + order * loss)
-        # einsum rather than BLAS: threads cost more than they bring at this size
-        return total + np.einsum("kx,x->k", _powers(step * loss, start, stop), amplitude)
+        if c < _SMALL_ORDER:
+            return total + np.einsum("kx,x->k", np.expm1(z[:, None] * loss), self._p[large])
+        amplitude = np.exp(self.log_q[large] + (1 + c) * loss)
+        moment = np.zeros_like(z)
+        for part in np.array_split(np.arange(loss.size), max(1, z.size * loss.size // _CHUNK)):
+            # einsum rather than BLAS: threads cost more than they bring at this size
+            powers = _powers(step * loss[part], start, stop)
+            moment += np.einsum("kx,x->k", powers, amplitude[part])
+        return total + (moment - self._p[large].sum())
 
-    def _split(self, reach: float, w: Any) -> tuple[npt.NDArray[np.bool_], Any]:
-        """Which losses are large for |w| <= reach, and everything but their exponentials."""
-        reach = max(reach, 1.0)
-        large = np.abs(self.loss) * reach > _SMALL
-        q_large = self._q[large]
-        total = -(q_large.sum() + w * (float((q_large * np.expm1(self.loss[large])).sum())))
+    def _split(self, reach: float, z: Any) -> tuple[npt.NDArray[np.bool_], Any]:
+        """Which losses are large for |z| <= reach, and all of E_P[e^{zL}] - 1 but their e^{zl} - 1."""
+        large = np.abs(self.loss) * (reach + 1) > _SMALL
+        q, p, loss = self._q[large], self._p[large], self.loss[large]
+        gain = np.where(loss < 1.0, q * np.expm1(np.minimum(loss, 1.0)), p - q)
         # the listed losses carry less than all of Q, and of P
         less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
-        total = total - less_q + w * (less_q - less_p)
+        total = -z * float(gain.sum()) - less_p + z * (less_q - less_p)
         if not large.all():
-            scaled = self.loss[~large] * reach
-            moments = _moments(scaled, self._q[~large])
-            total = total + _series(moments, w / reach) - w * _series(moments, 1 / reach)
+            total = total + _series(self.loss[~large], self._q[~large], z)
         return large, total
 
     def mean(self) -> float:
@@ -145,21 +160,22 @@ class LossRule:
         return float(terms.sum()) + less_q - less_p
 
 
-def _moments(x: Array, weight: Array) -> list[float]:
-    """sum weight x^k / k! for k = 2, 3, ... ."""
-    moments, term = [], weight * x
+def _series(loss: Array, weight: Array, z: Any) -> Any:
+    """sum of weight (e^{wl} - 1 - w (e^l - 1)), w = 1 + z, for small losses, as a power series.
+
+    w^k - w = w z (1 + w + ... + w^{k-2}), so with a_k = sum weight l^k / k! the sum is w z times the
+    polynomial whose coefficients are the tails of the sequence a_k.
+    """
+    term, coefficients = weight * loss, []
     for k in range(2, _TERMS):
-        term = term * x / k
-        moments.append(float(term.sum()))
-    return moments
-
-
-def _series(moments: list[float], ratio: Any) -> Any:
-    """sum_k moments[k-2] ratio^k from k = 2, by Horner's rule."""
-    total = 0.0 * ratio
-    for moment in moments[::-1]:
-        total = total * ratio + moment
-    return total * ratio * ratio
+        term = term * loss / k
+        coefficients.append(float(term.sum()))
+    tails = np.cumsum(coefficients[::-1])  # from the highest power down
+    w = 1 + z
+    total = 0.0 * w
+    for tail in tails:
+        total = total * w + tail
+    return total * w * z
 
 
 def _powers(angle: Array, start: int, stop: int) -> ComplexArray:

@@ -1,0 +1,242 @@
+"""Guarantees and their algebra: what composes, how, and what is known afterwards.
+
+There is one place for composition. Guarantees known by pairs add up to a product of pairs and lose nothing.
+As soon as one of the parts is known by its Rényi divergences alone, the Rényi divergences add up (Mironov
+2017, Proposition 1). Parallel parts keep the worse of each reading.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError, check_count
+from indistinct.guarantees.conversion import order_grid, renyi_delta, renyi_epsilon, renyi_tradeoff
+from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.pair import Pair
+from indistinct.guarantees.product import Product
+from indistinct.guarantees.readings import Readings, check_same_adjacency
+from indistinct.guarantees.tabulated import group_pair, tabulated_pair
+from indistinct.numerics.arrays import Array
+from indistinct.numerics.normal import gaussian_tradeoff
+
+
+class Guarantee(Readings):
+    """An immutable statement about neighbouring data sets, with every reading and the algebra:
+    `g + h` (both are released), `n * g` (n times), `g.group(k)` (k records at once)."""
+
+    @property
+    def product(self) -> Product | None:
+        """The dominating pair in one direction, where the guarantee is known by one."""
+        return None
+
+    @abstractmethod
+    def orders(self) -> Array:
+        """Orders above 1 at which the Rényi curve is worth reading."""
+
+    @abstractmethod
+    def group(self, size: int) -> "Guarantee":
+        """The guarantee for `size` records that change together."""
+
+    def __add__(self, other: object) -> "Guarantee":
+        if not isinstance(other, Guarantee):
+            return NotImplemented
+        return compose([(self, 1), (other, 1)])
+
+    def __mul__(self, steps: object) -> "Guarantee":
+        return compose([(self, check_count("steps", steps))])
+
+    __rmul__ = __mul__
+
+
+class PairGuarantee(Guarantee):
+    """Known exactly, by a dominating pair; both directions count, and the worse one is read."""
+
+    @property
+    @abstractmethod
+    def product(self) -> Product:
+        """The pair in the direction of removal; the other direction is its reverse."""
+
+    @cached_property
+    def directions(self) -> tuple[Product, ...]:
+        """The products to read: one if the pair is symmetric, else both."""
+        forward = self.product
+        backward = forward.reverse()
+        return (forward,) if backward == forward else (forward, backward)
+
+    def _renyi(self, order: float) -> float:
+        return max(direction.renyi(order) for direction in self.directions)
+
+    def _delta(self, epsilon: Array) -> Array:
+        return np.max([direction.delta(epsilon) for direction in self.directions], axis=0)
+
+    def _epsilon(self, delta: Array) -> Array:
+        return np.max([direction.epsilon(delta) for direction in self.directions], axis=0)
+
+    def _tradeoff(self, fpr: Array) -> Array:
+        pair = self.product.single
+        if isinstance(pair, GaussianPair):
+            return gaussian_tradeoff(pair.shift, fpr)
+        return super()._tradeoff(fpr)
+
+    def orders(self) -> Array:
+        return order_grid(self._renyi)
+
+    def group(self, size: int) -> Guarantee:
+        count = check_count("size", size, least=1)
+        if count == 1:
+            return self
+        terms = [(group_pair(pair, count), steps) for pair, steps in self.product.terms]
+        return Known(Product.of(terms), self.adjacency)
+
+    def pair(self) -> Pair:
+        """One pair for the whole composition: the only one there is, or a finite one that dominates."""
+        if self.product.single is not None:
+            return self.product.single
+        forward, backward = self.directions[0], self.directions[-1]
+        reach = float(self._epsilon(np.array([1e-30]))[0])
+        return tabulated_pair(forward.delta, backward.delta, reach)
+
+
+@dataclass(frozen=True)
+class Known(PairGuarantee):
+    """The guarantee of a mechanism, or of several composed, through its pairs."""
+
+    composition: Product
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    @property
+    def product(self) -> Product:
+        return self.composition
+
+
+class RenyiGuarantee(Guarantee):
+    """Known by its Rényi divergences alone; everything else is what they imply."""
+
+    def _delta(self, epsilon: Array) -> Array:
+        return renyi_delta(*self._curve, epsilon)
+
+    def _epsilon(self, delta: Array) -> Array:
+        return np.minimum(renyi_epsilon(*self._curve, delta), self._renyi(math.inf))
+
+    def _tradeoff(self, fpr: Array) -> Array:
+        return np.clip(renyi_tradeoff(*self._curve, fpr), 0.0, 1 - fpr)
+
+    @cached_property
+    def _curve(self) -> tuple[Array, Array]:
+        orders = self.orders()
+        return orders, np.array([self._renyi(float(order)) for order in orders])
+
+
+@dataclass(frozen=True)
+class RenyiSum(RenyiGuarantee):
+    """Several guarantees composed, of which some are known by Rényi divergences alone."""
+
+    parts: tuple[tuple[Guarantee, int], ...]
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.parts[0][0].adjacency
+
+    def _renyi(self, order: float) -> float:
+        return math.fsum(count * part._renyi(order) for part, count in self.parts)
+
+    def orders(self) -> Array:
+        stated = [part.orders() for part, _ in self.parts if isinstance(part, RenyiGuarantee)]
+        merged = np.unique(np.concatenate(stated))
+        values = np.array([self._renyi(float(order)) for order in merged])
+        return merged[np.isfinite(values)]
+
+    def group(self, size: int) -> Guarantee:
+        return compose((part.group(size), count) for part, count in self.parts)
+
+
+@dataclass(frozen=True)
+class Parallel(Guarantee):
+    """Releases on disjoint parts of the data: a record is in one of them, so the worst part counts."""
+
+    parts: tuple[Guarantee, ...]
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.parts[0].adjacency
+
+    @cached_property
+    def product(self) -> Product | None:  # type: ignore[override]
+        """One pair that dominates every part, for composing further."""
+        directions = [part.directions for part in self.parts if isinstance(part, PairGuarantee)]
+        if len(directions) < len(self.parts):
+            return None
+        reach = float(self._epsilon(np.array([1e-30]))[0])
+        pair = tabulated_pair(
+            lambda epsilon: np.max([both[0].delta(epsilon) for both in directions], axis=0),
+            lambda epsilon: np.max([both[-1].delta(epsilon) for both in directions], axis=0),
+            reach,
+        )
+        return Product.of([(pair, 1)])
+
+    def _renyi(self, order: float) -> float:
+        return max(part._renyi(order) for part in self.parts)
+
+    def _delta(self, epsilon: Array) -> Array:
+        return np.max([part._delta(epsilon) for part in self.parts], axis=0)
+
+    def _epsilon(self, delta: Array) -> Array:
+        return np.max([part._epsilon(delta) for part in self.parts], axis=0)
+
+    def orders(self) -> Array:
+        return np.unique(np.concatenate([part.orders() for part in self.parts]))
+
+    def group(self, size: int) -> Guarantee:
+        count = check_count("size", size, least=1)
+        if count == 1:
+            return self
+        # the group may be spread over the parts
+        return compose([(self, 1)], flat=True).group(count)
+
+
+def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Guarantee:
+    """All of the parts released, each a number of times; adaptively too."""
+    counted: list[tuple[Guarantee, int]] = []
+    for part, count in parts:
+        counted += [(p, n * count) for p, n in part.parts] if isinstance(part, RenyiSum) else [(part, count)]
+    adjacency = counted[0][0].adjacency
+    for part, _ in counted:
+        check_same_adjacency(counted[0][0], part)
+    if len(counted) == 1 and counted[0][1] == 1 and not flat:
+        return counted[0][0]
+    products = [(part.product, count) for part, count in counted]
+    terms = [(p, n * count) for product, count in products if product for p, n in product.terms]
+    if all(product is not None for product, _ in products):
+        return Known(Product.of(terms), adjacency)
+    merged: dict[Guarantee, int] = {}
+    for part, count in counted:
+        if count and part.product is None:
+            merged[part] = merged.get(part, 0) + count
+    if terms:
+        merged[Known(Product.of(terms), adjacency)] = 1
+    return RenyiSum(tuple(merged.items())) if merged else Known(Product.of([]), adjacency)
+
+
+def parallel(*guarantees: Guarantee) -> Guarantee:
+    """The guarantee of releases on disjoint parts of the data.
+
+    Under add/remove a record is in one part. Under replace-one it may leave one part for another, and
+    the parts' own guarantees say nothing about a part that changes its size: that is refused.
+    """
+    if not guarantees:
+        raise ArgumentError("guarantees", guarantees, "at least one guarantee")
+    for other in guarantees:
+        check_same_adjacency(guarantees[0], other)
+    if guarantees[0].adjacency is not Adjacency.ADD_REMOVE:
+        raise ArgumentError(
+            "adjacency",
+            guarantees[0].adjacency.value,
+            "add/remove for parallel composition (a replaced record may move to another part)",
+        )
+    distinct = tuple(dict.fromkeys(guarantees))
+    return distinct[0] if len(distinct) == 1 else Parallel(distinct)

@@ -1,0 +1,173 @@
+"""Readings: the languages in which every guarantee can be told.
+
+A subclass supplies hooks on plain numbers and flat arrays; this class checks arguments, keeps shapes, and
+derives the trade-off curve and what follows from it from the profile alone.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError, check_array
+from indistinct.numerics.arrays import Array
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_LARGEST_EPSILON = 700.0
+
+ArrayLike = npt.ArrayLike
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a probability must lie."""
+
+    low: float | Array
+    high: float | Array
+
+
+class Readings(ABC):
+    """What is known about telling neighbouring data sets apart, in any of its languages."""
+
+    adjacency: Adjacency
+
+    # -- hooks ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _renyi(self, order: float) -> float:
+        """The Rényi divergence bound at one order >= 1/2, infinity included."""
+
+    @abstractmethod
+    def _delta(self, epsilon: Array) -> Array:
+        """Upper bounds on delta at epsilon >= 0 (flat array)."""
+
+    @abstractmethod
+    def _epsilon(self, delta: Array) -> Array:
+        """Upper bounds on epsilon at delta in [0, 1] (flat array)."""
+
+    # -- readings ------------------------------------------------------------------------------
+
+    @overload
+    def renyi(self, order: float) -> float: ...
+    @overload
+    def renyi(self, order: ArrayLike) -> Any: ...
+    def renyi(self, order: Any) -> Any:
+        """The Rényi divergence of an order, at most (Mironov 2017, Definition 4).
+
+        Orders from 1/2; 1 is the Kullback-Leibler divergence, infinity the largest loss.
+        """
+        orders = check_array("order", order, 0.5, math.inf, "at least 1/2")
+        return _shaped(np.array([self._renyi(float(a)) for a in orders.ravel()]), orders)
+
+    @overload
+    def delta(self, epsilon: float) -> float: ...
+    @overload
+    def delta(self, epsilon: ArrayLike) -> Any: ...
+    def delta(self, epsilon: Any) -> Any:
+        """The delta that goes with epsilon, at most: the guarantee is (epsilon, delta)-DP."""
+        values = check_array("epsilon", epsilon, 0.0, math.inf, "a non-negative number")
+        return _shaped(self._delta(values.ravel()), values)
+
+    @overload
+    def epsilon(self, delta: float) -> float: ...
+    @overload
+    def epsilon(self, delta: ArrayLike) -> Any: ...
+    def epsilon(self, delta: Any) -> Any:
+        """The epsilon that goes with delta, at most: the guarantee is (epsilon, delta)-DP."""
+        values = check_array("delta", delta, 0.0, 1.0, "a number in [0, 1]")
+        return _shaped(self._epsilon(values.ravel()), values)
+
+    @overload
+    def tradeoff(self, fpr: float) -> float: ...
+    @overload
+    def tradeoff(self, fpr: ArrayLike) -> Any: ...
+    def tradeoff(self, fpr: Any) -> Any:
+        """The false negative rate of any test with this false positive rate, at least.
+
+        The test decides, from the output, whether a record was there (Wasserman and Zhou 2010; Dong,
+        Roth and Su 2022). 1 - fpr means that nothing can be told.
+        """
+        values = check_array("fpr", fpr, 0.0, 1.0, "a number in [0, 1]")
+        return _shaped(self._tradeoff(values.ravel()), values)
+
+    def event(self, probability: Any) -> Interval:
+        """If an outcome has this probability on one data set, where it lies on a neighbour.
+
+        [f(1-p), 1-f(p)] with f the trade-off function; tighter than Mironov 2017, Proposition 10.
+        """
+        p = check_array("probability", probability, 0.0, 1.0, "a number in [0, 1]")
+        return Interval(_shaped(self._tradeoff(1 - p.ravel()), p), _shaped(1 - self._tradeoff(p.ravel()), p))
+
+    def advantage(self) -> float:
+        """The most by which a membership test's true positive rate exceeds its false positive rate."""
+        return float(self._delta(np.zeros(1))[0])
+
+    def pure(self) -> float:
+        """The epsilon of pure DP (delta = 0); infinity where there is none."""
+        return self._renyi(math.inf)
+
+    # -- the trade-off curve from the profile ---------------------------------------------------
+
+    def _tradeoff(self, fpr: Array) -> Array:
+        """f(x) = sup over epsilon >= 0 of max{0, 1-δ(ε)-e^ε x, e^-ε (1-δ(ε)-x)}.
+
+        Dong, Roth and Su 2022, Proposition 2.12. Every epsilon gives a valid bound, so a search that
+        stops early only loses sharpness.
+        """
+        small = max(float(fpr[fpr > 0].min(initial=1.0)), 1e-300)
+        reach = float(self._epsilon(np.array([min(1e-15, small * 1e-6)]))[0])
+        reach = min(reach, _LARGEST_EPSILON)
+        grid = reach * np.linspace(0.0, 1.0, 65) ** 2
+        delta = self._delta(grid)
+        best = np.zeros_like(fpr)
+        for line in (_steep, _flat):
+            on_grid = line(grid, delta, fpr[:, None])
+            peak = on_grid.argmax(axis=1)
+            low = grid[np.maximum(peak - 1, 0)]
+            high = grid[np.minimum(peak + 1, grid.size - 1)]
+            value = self._search(line, fpr, low, high)
+            best = np.maximum(best, np.maximum(on_grid.max(axis=1), value))
+        return np.clip(best, 0.0, 1 - fpr)
+
+    def _search(self, line: Any, fpr: Array, low: Array, high: Array) -> Array:
+        """Golden section for the largest value of a unimodal bound, all points at once."""
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        at_left, at_right = (line(e, self._delta(e), fpr) for e in (left, right))
+        best = np.maximum(at_left, at_right)
+        for _ in range(30):
+            up = at_left < at_right
+            low, high = np.where(up, left, low), np.where(up, high, right)
+            probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
+            at_probe = line(probe, self._delta(probe), fpr)
+            left, right = np.where(up, right, probe), np.where(up, probe, left)
+            at_left, at_right = np.where(up, at_right, at_probe), np.where(up, at_probe, at_left)
+            best = np.maximum(best, at_probe)
+        return best
+
+
+def _steep(epsilon: Array, delta: Array, fpr: Array) -> Array:
+    return 1 - delta - np.exp(epsilon) * fpr
+
+
+def _flat(epsilon: Array, delta: Array, fpr: Array) -> Array:
+    return np.exp(-epsilon) * (1 - delta - fpr)
+
+
+def _shaped(flat: Array, like: Array) -> Any:
+    """A float for a scalar argument, else an array of its shape. NaN never leaves."""
+    if np.isnan(flat).any():
+        raise ArithmeticError("a reading could not be computed; please report this as a bug")
+    return float(flat[0]) if like.ndim == 0 else flat.reshape(like.shape)
+
+
+def check_same_adjacency(first: Readings, second: Readings) -> Adjacency:
+    """Guarantees about different neighbours do not compose."""
+    if first.adjacency is not second.adjacency:
+        raise ArgumentError(
+            "adjacency", second.adjacency.value, f"that of the other guarantee ({first.adjacency.value})"
+        )
+    return first.adjacency

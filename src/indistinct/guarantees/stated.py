@@ -1,0 +1,208 @@
+"""Guarantees that someone asserts: a vendor, a paper, a ledger row.
+
+Each is turned into the strongest thing it implies: pure DP and (epsilon, delta)-DP into the pairs that
+attain them, Gaussian DP into its pair, Rényi claims into their curve.
+"""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_probability
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuarantee
+from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.product import Product
+from indistinct.numerics.arrays import Array
+
+
+def _frozen(instance: object, name: str, value: object) -> None:
+    object.__setattr__(instance, name, value)
+
+
+@dataclass(frozen=True)
+class PureDP(PairGuarantee):
+    """Pure epsilon-DP, as tight as randomized response (Kairouz, Oh and Viswanath 2015).
+
+    >>> PureDP(1.0).delta(0.5) == PureDP(1.0).delta(epsilon=0.5)
+    True
+    >>> (3 * PureDP(0.1)).epsilon(delta=0)
+    0.30
+    """
+
+    bound: float
+    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
+
+    def __init__(self, epsilon: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
+        _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
+        _frozen(self, "adjacency", adjacency)
+
+    @cached_property
+    def product(self) -> Product:  # type: ignore[override]
+        return Product.of([(claim_pair(self.bound, 0.0), 1)])
+
+    def __repr__(self) -> str:
+        return f"PureDP({self.bound!r})"
+
+    def _renyi(self, order: float) -> float:
+        return min(super()._renyi(order), self.bound)
+
+    def group(self, size: int) -> Guarantee:
+        return PureDP(check_count("size", size, least=1) * self.bound, adjacency=self.adjacency)
+
+
+@dataclass(frozen=True)
+class ApproxDP(PairGuarantee):
+    """(epsilon, delta)-DP, through the four-point pair that attains it and nothing worse
+    (Kairouz, Oh and Viswanath 2015; Murtagh and Vadhan 2016)."""
+
+    bound: float
+    slack: float
+    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
+
+    def __init__(
+        self, epsilon: float, delta: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE
+    ) -> None:
+        _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
+        _frozen(self, "slack", check_probability("delta", delta))
+        _frozen(self, "adjacency", adjacency)
+
+    def __repr__(self) -> str:
+        return f"ApproxDP({self.bound!r}, {self.slack!r})"
+
+    @cached_property
+    def product(self) -> Product:  # type: ignore[override]
+        return Product.of([(claim_pair(self.bound, self.slack), 1)])
+
+
+def claim_pair(epsilon: float, delta: float) -> DiscretePair:
+    """P gives away everything with probability delta, else answers by randomized response."""
+    truth = (1 - delta) / (1 + math.exp(-epsilon))
+    lie = (1 - delta) * (math.exp(-epsilon) / (1 + math.exp(-epsilon)))
+    p, q = np.array([delta, truth, lie, 0.0]), np.array([0.0, lie, truth, delta])
+    return DiscretePair.of(p, q)
+
+
+@dataclass(frozen=True)
+class GaussianDP(PairGuarantee):
+    """mu-Gaussian DP: no easier to tell apart than N(0, 1) and N(mu, 1) (Dong, Roth and Su 2022)."""
+
+    mu: float
+    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _frozen(self, "mu", check_nonnegative("mu", self.mu))
+
+    @cached_property
+    def product(self) -> Product:  # type: ignore[override]
+        return Product.of([(GaussianPair(self.mu), 1)])
+
+    def group(self, size: int) -> Guarantee:
+        return GaussianDP(check_count("size", size, least=1) * self.mu, adjacency=self.adjacency)
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDP(RenyiGuarantee):
+    """rho-zCDP: Rényi divergence at most rho times the order, at every order above 1
+    (Bun and Steinke 2016, Definition 1.1)."""
+
+    rho: float
+    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _frozen(self, "rho", check_nonnegative("rho", self.rho))
+
+    def _renyi(self, order: float) -> float:
+        return self.rho * max(order, 1.0) if self.rho else 0.0
+
+    def orders(self) -> Array:
+        scale = 1 / math.sqrt(min(max(self.rho, 1e-24), 1e24))
+        return 1 + np.geomspace(1e-4, 1e3, 400) * scale
+
+    def group(self, size: int) -> Guarantee:
+        # Bun and Steinke 2016, Proposition 1.9
+        count = check_count("size", size, least=1)
+        return ZeroConcentratedDP(count**2 * self.rho, adjacency=self.adjacency)
+
+
+@dataclass(frozen=True)
+class RenyiCurve(RenyiGuarantee):
+    """Rényi divergences stated at some orders.
+
+    Between stated orders the chord of (order - 1) * value is a valid bound, because that function is
+    convex for every pair; below the smallest order the value there holds; above the largest nothing is
+    known.
+
+    >>> RenyiCurve([2, 8], [0.1, 0.4]).renyi([1.5, 2, 4, 8, 9])
+    array([0.1  , 0.1  , 0.3  , 0.4  ,   inf])
+    """
+
+    stated_orders: tuple[float, ...]
+    values: tuple[float, ...]
+    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
+
+    def __init__(
+        self, orders: Any, values: Any, *, adjacency: Adjacency = Adjacency.ADD_REMOVE
+    ) -> None:
+        order_list = _numbers("orders", orders, 0.5, "increasing numbers, at least 1/2")
+        value_list = _numbers("values", values, 0.0, "non-negative numbers, one for each order")
+        if not order_list or any(b <= a for a, b in zip(order_list, order_list[1:], strict=False)):
+            raise ArgumentError("orders", orders, "increasing numbers, at least 1/2")
+        if len(value_list) != len(order_list):
+            raise ArgumentError("values", values, "non-negative numbers, one for each order")
+        if any(b < a for a, b in zip(value_list, value_list[1:], strict=False)):
+            # a smaller claim at a larger order is a claim for the smaller order too
+            value_list = np.minimum.accumulate(value_list[::-1])[::-1].tolist()
+        _frozen(self, "stated_orders", tuple(order_list))
+        _frozen(self, "values", tuple(value_list))
+        _frozen(self, "adjacency", adjacency)
+
+    def __repr__(self) -> str:
+        return f"RenyiCurve({list(self.stated_orders)!r}, {list(self.values)!r})"
+
+    def _renyi(self, order: float) -> float:
+        if order > self.stated_orders[-1]:
+            return math.inf if self.values[-1] > 0 or self.stated_orders[-1] < 1 else 0.0
+        above = int(np.searchsorted(self.stated_orders, order))
+        high, value = self.stated_orders[above], self.values[above]
+        if above == 0 or order <= 1 or order == high or not math.isfinite(value):
+            return value
+        low, low_value = self.stated_orders[above - 1], self.values[above - 1]
+        if low <= 1:
+            return value
+        share = (order - low) / (high - low)
+        return ((1 - share) * (low - 1) * low_value + share * (high - 1) * value) / (order - 1)
+
+    def orders(self) -> Array:
+        stated = np.array([order for order in self.stated_orders if order > 1])
+        between = [np.linspace(a, b, 9)[:-1] for a, b in zip(stated, stated[1:], strict=False)]
+        finite = stated[np.isfinite(stated)]
+        return np.unique(np.concatenate([*between, finite])) if np.isfinite(stated).all() else finite
+
+    def group(self, size: int) -> Guarantee:
+        """Mironov 2017, Proposition 2: a group of 2^c at order alpha/2^c costs 3^c times as much."""
+        doublings = (check_count("size", size, least=1) - 1).bit_length()
+        kept = [(a, v) for a, v in zip(self.stated_orders, self.values, strict=True) if a >= 2 ** (doublings + 1)]
+        if not doublings:
+            return self
+        if not kept:
+            raise ArgumentError(
+                "size", size, f"at most {int(self.stated_orders[-1]) // 2} for orders up to {self.stated_orders[-1]:g}"
+            )
+        orders = [order / 2**doublings for order, _ in kept]
+        return RenyiCurve(orders, [3**doublings * value for _, value in kept], adjacency=self.adjacency)
+
+
+def _numbers(argument: str, values: Any, least: float, allowed: str) -> list[float]:
+    try:
+        numbers = [float(v) for v in np.ravel(values)]
+    except (TypeError, ValueError):
+        raise ArgumentError(argument, values, allowed) from None
+    for number in numbers:
+        if not number >= least:
+            raise ArgumentError(argument, number, allowed)
+    return numbers
