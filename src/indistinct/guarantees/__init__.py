@@ -3,6 +3,7 @@
 Nothing here knows that mechanisms exist.
 """
 
+from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.guarantee import Guarantee, Known, parallel
 from indistinct.guarantees.readings import Interval
 from indistinct.guarantees.stated import (
@@ -16,6 +17,7 @@ from indistinct.guarantees.stated import (
 __all__ = [
     "ApproxDP",
     "GaussianDP",
+    "GaussianReport",
     "Guarantee",
     "Interval",
     "Known",

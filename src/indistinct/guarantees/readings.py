@@ -7,13 +7,15 @@ derives the trade-off curve and what follows from it from the profile alone.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from html import escape
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
-from indistinct.errors import ArgumentError, check_array
+from indistinct.errors import ArgumentError, check_array, check_probability
+from indistinct.guarantees.gaussian_report import GaussianReport, fit_gaussian
 from indistinct.numerics.arrays import Array
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -109,6 +111,31 @@ class Readings(ABC):
     def pure(self) -> float:
         """The epsilon of pure DP (delta = 0); infinity where there is none."""
         return self._renyi(math.inf)
+
+    def to_gaussian(self, slack: float = 1e-10) -> GaussianReport:
+        """The tightest mu-Gaussian DP statement, its regret, and the probability it leaves out."""
+        return fit_gaussian(self._delta, self._epsilon, self._tradeoff, check_probability("slack", slack))
+
+    def summary(self, delta: float = 1e-5, fpr: float = 0.05) -> dict[str, float]:
+        """A few readings by name, for tables and reports."""
+        return {
+            f"epsilon at delta={delta:g}": self.epsilon(delta),
+            "Rényi divergence of order 2": self.renyi(2.0),
+            f"false negative rate at false positive rate {fpr:g}": self.tradeoff(fpr),
+            "membership advantage": self.advantage(),
+        }
+
+    def to_html(self, title: str = "") -> str:
+        """The summary as a small HTML table, as notebooks show it."""
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{value:.6g}</td></tr>"
+            for name, value in self.summary().items()
+        )
+        head = f"{escape(title or type(self).__name__)} ({self.adjacency.value})"
+        return f"<table><thead><tr><th colspan=2>{head}</th></tr></thead><tbody>{rows}</tbody></table>"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
     # -- the trade-off curve from the profile ---------------------------------------------------
 

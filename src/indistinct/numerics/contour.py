@@ -28,7 +28,7 @@ GUARD = 1e-10
 MAX_NODES = 1 << 13
 MAX_WORK = 1 << 26
 
-_RELATIVE_ERROR = 512 * EPS
+_RELATIVE_ERROR = 64 * EPS
 """Of K on the nodes: quadrature and rounding together."""
 
 

@@ -166,9 +166,10 @@ def convolve(
     window = np.fft.irfft(spectrum, cells)
     points = step * (bottom + np.arange(cells))
     window = np.maximum(np.roll(window, (shift - bottom) % cells), 0.0)
-    # The transforms err by a relative rounding in the 2-norm (Higham 2002, section 24.1), and a reading
-    # is a scalar product with e^{-cu} (1 - e^{-u}), u = l - epsilon > 0 (Cauchy-Schwarz).
-    noise = rounding * float(np.sqrt(np.square(window).sum()))
+    # The transforms err by a relative rounding in the 2-norm (Higham 2002, section 24.1), spread over the
+    # window; a reading is a scalar product with e^{-cu} (1 - e^{-u}), u = l - epsilon > 0. Sixteen standard
+    # deviations of that product, the cells' errors taken as independent:
+    noise = rounding * float(np.sqrt(np.square(window).sum())) * min(1.0, 16 / math.sqrt(cells))
     error = noise / math.sqrt(step * saddle * (2 * saddle + 1) * (saddle + 1))
     weights = window * np.exp(-saddle * (points - points[0]))
     return LatticeTail(

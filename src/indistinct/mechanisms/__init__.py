@@ -1,0 +1,20 @@
+"""Mechanisms: plain descriptions of releases, and how they combine."""
+
+from indistinct.mechanisms.calibration import calibrate
+from indistinct.mechanisms.expression import parse
+from indistinct.mechanisms.finite import Discrete, RandomizedResponse
+from indistinct.mechanisms.mechanism import Mechanism, natural_adjacency
+from indistinct.mechanisms.noise import Gaussian, Laplace
+from indistinct.mechanisms.serialise import mechanism_from_json
+
+__all__ = [
+    "Discrete",
+    "Gaussian",
+    "Laplace",
+    "Mechanism",
+    "RandomizedResponse",
+    "calibrate",
+    "mechanism_from_json",
+    "natural_adjacency",
+    "parse",
+]

@@ -1,0 +1,168 @@
+"""How much noise, or how many steps, a target allows."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import (
+    ArgumentError,
+    TargetError,
+    check_nonnegative,
+    check_probability,
+    check_real,
+)
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms.mechanism import Mechanism
+
+_SMALLEST, _LARGEST = 1e-9, 1e15
+_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reading that must not exceed a limit."""
+
+    words: str
+    read: Callable[[Guarantee], float]
+    limit: float
+
+    def gap(self, guarantee: Guarantee) -> float:
+        """log(reading / limit): at most zero where the target holds, nearly linear in log noise."""
+        value = self.read(guarantee)
+        if value <= 0 or self.limit <= 0:
+            return -math.inf if value <= self.limit else math.inf
+        return math.log(value) - math.log(self.limit) if value < math.inf else math.inf
+
+
+def calibrate(
+    family: Callable[[float], Mechanism] | Mechanism,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    advantage: float | None = None,
+    fnr: float | None = None,
+    fpr: float | None = None,
+    renyi: float | None = None,
+    order: float | None = None,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+) -> Mechanism:
+    """The mechanism of a family with the least noise, or the most steps, that meets a target.
+
+    A *function* from a noise scale to a mechanism is calibrated to the smallest scale that meets the
+    target. A *mechanism* is repeated as many times as the target allows. The target is one of `epsilon`
+    (with `delta`, or 0 without it), `advantage`, `fnr` at `fpr`, or `renyi` at an `order`.
+
+    >>> from indistinct import Gaussian
+    >>> run = calibrate(lambda s: 1000 * Gaussian(scale=s).subsample(0.01), epsilon=1, delta=1e-5)
+    >>> run.guarantee().epsilon(delta=1e-5)
+    1.0
+    >>> calibrate(Gaussian(scale=20), epsilon=1, delta=1e-5).steps
+    23
+    """
+    target = _target(epsilon, delta, advantage, fnr, fpr, renyi, order)
+    if isinstance(family, Mechanism):
+        return _most_steps(family, target, adjacency)
+    if not callable(family):
+        raise ArgumentError("family", family, "a function from a scale to a mechanism, or a mechanism")
+    return _least_noise(family, target, adjacency)
+
+
+def _target(
+    epsilon: Any, delta: Any, advantage: Any, fnr: Any, fpr: Any, renyi: Any, order: Any
+) -> Target:
+    given = {"epsilon": epsilon, "advantage": advantage, "fnr": fnr, "renyi": renyi}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise ArgumentError("target", ", ".join(named) or None, "one of epsilon, advantage, fnr, renyi")
+    for name, value, goes_with in (("delta", delta, "epsilon"), ("fpr", fpr, "fnr"), ("order", order, "renyi")):
+        if value is not None and goes_with != named[0]:
+            raise ArgumentError(name, value, f"absent: it goes with {goes_with}")
+    if epsilon is not None:
+        limit = check_nonnegative("epsilon", epsilon)
+        slack = check_probability("delta", 0.0 if delta is None else delta)
+        return Target(f"epsilon={limit:g} at delta={slack:g}", lambda g: g.epsilon(slack), limit)
+    if advantage is not None:
+        limit = check_probability("advantage", advantage)
+        return Target(f"advantage={limit:g}", lambda g: g.advantage(), limit)
+    if fnr is not None:
+        if fpr is None:
+            raise ArgumentError("fpr", None, "given with fnr")
+        rate, floor = check_probability("fpr", fpr), check_probability("fnr", fnr)
+        if floor >= 1 - rate:
+            raise TargetError("fnr", floor, f"below 1 - fpr = {1 - rate:g}, which no test can exceed")
+        # how far below the diagonal a test may get
+        return Target(
+            f"fnr={floor:g} at fpr={rate:g}", lambda g: 1 - rate - g.tradeoff(rate), 1 - rate - floor
+        )
+    if order is None:
+        raise ArgumentError("order", None, "given with renyi")
+    at = check_real("order", order)
+    limit = check_nonnegative("renyi", renyi)
+    return Target(f"Rényi divergence {limit:g} at order {at:g}", lambda g: g.renyi(at), limit)
+
+
+def _least_noise(
+    family: Callable[[float], Mechanism], target: Target, adjacency: Adjacency
+) -> Mechanism:
+    def gap(log_scale: float) -> float:
+        mechanism = family(math.exp(log_scale))
+        if not isinstance(mechanism, Mechanism):
+            raise ArgumentError("family", mechanism, "a function that returns a mechanism")
+        return target.gap(mechanism.guarantee(adjacency))
+
+    # bracket: `high` meets the target, `low` does not
+    low, high, gap_low, gap_high = -math.inf, math.inf, math.inf, -math.inf
+    x = 0.0
+    tolerance = _TOLERANCE
+    for _ in range(200):
+        value = gap(x)
+        if value <= 0:
+            high, gap_high = x, value
+        else:
+            low, gap_low = x, value
+        if high - low <= tolerance:
+            return family(math.exp(high))
+        if x <= math.log(_SMALLEST) and value <= 0:
+            raise TargetError("target", target.words, f"out of reach without noise, but {_SMALLEST} meets it")
+        if x >= math.log(_LARGEST) and value > 0:
+            raise TargetError("target", target.words, f"within reach; a scale of {_LARGEST:g} does not meet it")
+        x = _next(x, value, low, high, gap_low, gap_high, tolerance)
+    return family(math.exp(high))
+
+
+def _next(
+    x: float, value: float, low: float, high: float, gap_low: float, gap_high: float, tolerance: float
+) -> float:
+    """The next log scale to try: the log of a reading is nearly linear in it, with slope near -1."""
+    floor, ceiling = math.log(_SMALLEST), math.log(_LARGEST)
+    if math.isinf(high) or math.isinf(low):
+        step = value if math.isfinite(value) and abs(value) < 20 else math.copysign(3.0, value)
+        # overshoot a little, to have the root between two points
+        return min(max(x + 1.05 * step + math.copysign(1e-4, step), floor), ceiling)
+    if math.isinf(gap_low) or math.isinf(gap_high):
+        return (low + high) / 2
+    slope = (gap_high - gap_low) / (high - low)
+    guess = high - gap_high / slope
+    # stay clear of the ends, then close in from the side that meets the target
+    margin = min(0.3 * tolerance, 0.25 * (high - low))
+    guess = guess + margin
+    return min(max(guess, low + 0.02 * (high - low)), high - margin) if guess < high else (low + high) / 2
+
+
+def _most_steps(mechanism: Mechanism, target: Target, adjacency: Adjacency) -> Mechanism:
+    def meets(steps: int) -> bool:
+        return target.gap((steps * mechanism).guarantee(adjacency)) <= 0
+
+    if not meets(1):
+        raise TargetError("target", target.words, "met by one step of the mechanism")
+    low, high = 1, 2
+    while meets(high):
+        low, high = high, 2 * high
+        if high > 1 << 62:
+            raise TargetError("target", target.words, "exceeded at some number of steps")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return low * mechanism

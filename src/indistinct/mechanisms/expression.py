@@ -1,0 +1,181 @@
+"""A small language for mechanisms, read by hand over a closed table: nothing is ever evaluated.
+
+```
+expression := term ("+" term)*
+term       := [integer "*"] factor | factor "*" integer
+factor     := ("(" expression ")" | name "(" arguments ")") ("." method "(" arguments ")")*
+arguments  := [argument ("," argument)*]      argument := [name "="] (number | list | expression)
+```
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.mechanisms.finite import Discrete, RandomizedResponse
+from indistinct.mechanisms.mechanism import Mechanism, ParallelParts
+from indistinct.mechanisms.noise import Gaussian, Laplace
+
+_LONGEST, _DEEPEST = 20_000, 50
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*().,=\[\]]))"
+)
+
+
+def _parallel(*parts: Any) -> Mechanism:
+    return ParallelParts(parts)
+
+
+NAMES: dict[str, Callable[..., Mechanism]] = {
+    "discrete": Discrete,
+    "gaussian": Gaussian,
+    "laplace": Laplace,
+    "parallel": _parallel,
+    "randomized_response": RandomizedResponse,
+}
+METHODS: dict[str, Callable[..., Mechanism]] = {
+    "group": Mechanism.group,
+    "subsample": Mechanism.subsample,
+}
+
+
+def parse(text: str) -> Mechanism:
+    """The mechanism that an expression describes.
+
+    >>> parse("1000 * gaussian(1.1).subsample(0.01) + laplace(20)")
+    Composed(parts=(Repeated(base=PoissonSampled(base=Gaussian(scale=1.1, sensitivity=1.0), ...
+    """
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise ExpressionError("expression", text, f"text of at most {_LONGEST} characters")
+    reader = _Reader(text)
+    mechanism = reader.expression(0)
+    if reader.token.kind != "end":
+        raise reader.error("the end of the expression, + or *")
+    return mechanism
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.token = self._next()
+
+    def error(self, expected: str) -> ExpressionError:
+        found = self.token.text or "nothing"
+        return ExpressionError("expression", self.text, f"{expected} at character {self.token.start + 1}, not {found!r}")
+
+    def _next(self) -> _Token:
+        match = _TOKEN.match(self.text, self.position)
+        if match is None:
+            rest = self.text[self.position :].lstrip()
+            self.token = _Token("other" if rest else "end", rest[:1], len(self.text) - len(rest))
+            if rest:
+                raise self.error("a mechanism expression")
+            return self.token
+        self.position = match.end()
+        kind = match.lastgroup or "end"
+        return _Token(kind, match.group(kind), match.start(kind))
+
+    def accept(self, text: str) -> bool:
+        if self.token.kind == "sign" and self.token.text == text:
+            self.token = self._next()
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            raise self.error(f"{text!r}")
+
+    def expression(self, depth: int) -> Mechanism:
+        if depth > _DEEPEST:
+            raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
+        total = self.term(depth)
+        while self.accept("+"):
+            total = total + self.term(depth)
+        return total
+
+    def term(self, depth: int) -> Mechanism:
+        if self.token.kind == "number":
+            steps = self.number()
+            self.expect("*")
+            return steps * self.factor(depth)
+        factor = self.factor(depth)
+        while self.accept("*"):
+            if self.token.kind != "number":
+                raise self.error("a number of steps")
+            factor = self.number() * factor
+        return factor
+
+    def factor(self, depth: int) -> Mechanism:
+        if self.accept("("):
+            mechanism = self.expression(depth + 1)
+            self.expect(")")
+        else:
+            mechanism = self.call(NAMES, "a mechanism", depth)
+        while self.accept("."):
+            mechanism = self.call(METHODS, "a method", depth, mechanism)
+        return mechanism
+
+    def call(
+        self, table: dict[str, Callable[..., Mechanism]], what: str, depth: int, *first: Mechanism
+    ) -> Mechanism:
+        name = self.token.text
+        if self.token.kind != "name" or name not in table:
+            raise self.error(f"{what} ({', '.join(sorted(table))})")
+        start = self.token.start
+        self.token = self._next()
+        self.expect("(")
+        positional, named = self.arguments(depth)
+        try:
+            return table[name](*first, *positional, **named)
+        except TypeError:
+            raise ExpressionError("expression", self.text, f"{name}(...) with its own arguments at character {start + 1}") from None
+
+    def arguments(self, depth: int) -> tuple[list[Any], dict[str, Any]]:
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        while not self.accept(")"):
+            if positional or named:
+                self.expect(",")
+            token = self.token
+            if token.kind == "name" and self.text[self.position :].lstrip().startswith("="):
+                self.token = self._next()
+                self.expect("=")
+                if token.text in named:
+                    raise ArgumentError(token.text, self.text, "given once")
+                named[token.text] = self.value(depth)
+            elif named:
+                raise self.error("a named argument")
+            else:
+                positional.append(self.value(depth))
+        return positional, named
+
+    def value(self, depth: int) -> Any:
+        if self.accept("["):
+            items = []
+            while not self.accept("]"):
+                if items:
+                    self.expect(",")
+                items.append(self.number())
+            return items
+        # an integer may be a plain argument or the count of a repeated mechanism
+        if self.token.kind == "number" and not self.text[self.position :].lstrip().startswith("*"):
+            return self.number()
+        if self.accept("-"):
+            return -self.number()
+        return self.expression(depth + 1)
+
+    def number(self) -> int | float:
+        if self.token.kind != "number":
+            raise self.error("a number")
+        text = self.token.text
+        self.token = self._next()
+        return int(text) if text.isdigit() else float(text)

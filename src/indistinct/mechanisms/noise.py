@@ -1,0 +1,58 @@
+"""Additive noise: Gaussian and Laplace."""
+
+from dataclasses import dataclass
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import check_nonnegative, check_positive
+from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
+from indistinct.guarantees.product import Product
+from indistinct.mechanisms.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class _AdditiveNoise(Mechanism):
+    scale: float
+    sensitivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", check_positive("scale", self.scale))
+        object.__setattr__(self, "sensitivity", check_nonnegative("sensitivity", self.sensitivity))
+
+    def __str__(self) -> str:
+        sensitivity = "" if self.sensitivity == 1 else f", sensitivity={self.sensitivity!r}"
+        return f"{self.kind}({self.scale!r}{sensitivity})"
+
+
+@dataclass(frozen=True)
+class Gaussian(_AdditiveNoise):
+    """Gaussian noise of standard deviation `scale` on a statistic of L2 sensitivity `sensitivity`.
+
+    The sensitivity is the furthest the statistic moves between neighbours *of the adjacency that the
+    guarantee is asked for*. A sum of vectors clipped to norm C moves by C when a record is added or
+    removed, but by up to 2 C when one is replaced.
+
+    >>> Gaussian(scale=20).guarantee().epsilon(delta=1e-5)
+    0.195
+    """
+
+    kind = "gaussian"
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        return Known(Product.of([(GaussianPair(self.sensitivity / self.scale), 1)]), adjacency)
+
+
+@dataclass(frozen=True)
+class Laplace(_AdditiveNoise):
+    """Laplace noise of scale `scale` on a statistic of L1 sensitivity `sensitivity`; the sensitivity is
+    that of the adjacency the guarantee is asked for.
+
+    >>> Laplace(scale=2).guarantee().pure()
+    0.5
+    """
+
+    kind = "laplace"
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        pair = LaplacePair(self.sensitivity / self.scale) if self.sensitivity else GaussianPair(0.0)
+        return Known(Product.of([(pair, 1)]), adjacency)

@@ -1,0 +1,71 @@
+"""Mechanisms from JSON data, through a closed table of names: never an import path, never code."""
+
+from dataclasses import fields
+from typing import Any
+
+from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.mechanisms.finite import Discrete, RandomizedResponse
+from indistinct.mechanisms.mechanism import (
+    Composed,
+    FixedSizeSampled,
+    Grouped,
+    Mechanism,
+    ParallelParts,
+    PoissonSampled,
+    Repeated,
+)
+from indistinct.mechanisms.noise import Gaussian, Laplace
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    mechanism.kind: mechanism
+    for mechanism in (
+        Composed,
+        Discrete,
+        FixedSizeSampled,
+        Gaussian,
+        Grouped,
+        Laplace,
+        ParallelParts,
+        PoissonSampled,
+        RandomizedResponse,
+        Repeated,
+    )
+}
+
+_DEEPEST = 100
+
+
+def mechanism_from_json(data: Any) -> Mechanism:
+    """The mechanism that `to_json` wrote.
+
+    >>> from indistinct import Gaussian
+    >>> mechanism_from_json((3 * Gaussian(scale=2)).to_json()) == 3 * Gaussian(scale=2)
+    True
+    """
+    return _read(data, 0)
+
+
+def _read(data: Any, depth: int) -> Mechanism:
+    if depth > _DEEPEST:
+        raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
+    if not isinstance(data, dict) or not isinstance(data.get("mechanism"), str):
+        raise ExpressionError("JSON", data, 'an object with a "mechanism" name')
+    kind = MECHANISMS.get(data["mechanism"])
+    if kind is None:
+        raise ExpressionError("mechanism", data["mechanism"], f"one of {', '.join(sorted(MECHANISMS))}")
+    values = {key: _read_value(value, depth) for key, value in data.items() if key != "mechanism"}
+    known = [field.name for field in fields(kind)]
+    if unknown := sorted(set(values) - set(known)):
+        raise ExpressionError(unknown[0], values[unknown[0]], f"absent: {kind.kind} has {', '.join(known)}")
+    try:
+        return kind.from_fields(**values)
+    except TypeError:
+        raise ArgumentError("JSON", data, f"complete: {kind.kind} has {', '.join(known)}") from None
+
+
+def _read_value(value: Any, depth: int) -> Any:
+    if isinstance(value, dict):
+        return _read(value, depth + 1)
+    if isinstance(value, list):
+        return tuple(_read_value(item, depth) for item in value)
+    return value
