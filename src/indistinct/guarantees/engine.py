@@ -25,9 +25,9 @@ GOOD = 1e-9
 """A tail answers for another epsilon while its relative error there stays below this."""
 _FAIR = 1e-7
 """A contour less accurate than this is compared with the lattice."""
-_CELLS = (1 << 15, 1 << 18, 1 << 21)
-"""Lattice sizes: each divides the rounding error by 64."""
-_SETTLED = 2e-6
+_CELLS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21)
+"""Lattice sizes, tried in turn: four times as many cells have a sixteenth of the rounding error."""
+_SETTLED = 1e-6
 """A change from one lattice to the next that leaves less than 1e-6 to gain."""
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
@@ -44,9 +44,9 @@ class Engine:
     infinite_mass: float
     top: float
 
-    def tail_for_delta(self, delta: float) -> Tail | None:
-        """A tail on which the epsilon of this delta can be read; None where that is the top of the
-        loss to nine digits."""
+    def tail_for_delta(self, delta: float) -> tuple[Tail, float] | None:
+        """A tail on which the epsilon of this delta can be read, and that epsilon; None where that is
+        the top of the loss to nine digits."""
         log_delta = math.log(delta - self.infinite_mass)
 
         def conversion(c: Array, k: Array) -> Array:
@@ -55,15 +55,17 @@ class Engine:
             return result
 
         start = self._order_scale(log_delta)
-        cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 16 * start)
+        cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 64 * start)
         found = scan(cumulant.real, conversion, start)
         if found.order * self.top > 1e9 and found.best > self.top * (1 - 1e-8):
             return None
         centre, before = min(found.best, self.top), math.inf
         cells = iter(_CELLS)
         size = next(cells)
-        for _ in range(8):
-            tail = self._tail(found, centre, log_delta, size)
+        smooth = self.smooth
+        for _ in range(10):
+            tail = self._tail(found, centre, log_delta, size, smooth)
+            smooth = isinstance(tail, Line)
             epsilon, accuracy = (float(x[0]) for x in solve(tail, np.array([math.log(delta)]), self.top))
             if accuracy < GOOD or abs(epsilon - centre) * tail.aim.order < 0.1:
                 if isinstance(tail, Line) or tail.exact:
@@ -72,7 +74,7 @@ class Engine:
                     break
                 before = epsilon
             centre = epsilon if math.isfinite(epsilon) else centre
-        return tail
+        return tail, epsilon
 
     def tail_for_epsilon(self, epsilon: float) -> Tail:
         """A tail on which delta at this epsilon can be read."""
@@ -86,15 +88,18 @@ class Engine:
         start = self._order_scale(log_delta)
         cells = iter(_CELLS)
         size = next(cells)
+        smooth = self.smooth
         for _ in range(12):
-            cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 16 * start)
+            cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 64 * start)
             found = scan(cumulant.real, chernoff, start)
             bound = max(min(found.best, 0.0), _LOG_FLOOR)  # on delta, infinite losses apart
             if bound < log_delta - 4.0:
                 log_delta = bound
                 continue
-            tail = self._tail(found, epsilon, bound, size)
-            value, _, accuracy = (float(x[0]) for x in tail.read(np.array([epsilon])))
+            tail = self._tail(found, epsilon, bound, size, smooth)
+            smooth = isinstance(tail, Line)
+            here = np.array([epsilon])
+            value, accuracy = float(tail.read(here)[0][0]), float(tail.accuracy(here)[0])
             if accuracy < GOOD or value > log_delta - 2.0:
                 if isinstance(tail, Line) or tail.exact:
                     break
@@ -117,22 +122,29 @@ class Engine:
 
     def _order_scale(self, log_delta: float) -> float:
         """The order that decides delta if the loss were Gaussian."""
-        variance = 2 * sum(n * min(pair.finite_mean, 1e300) for pair, n in self.terms)
+        variance = sum(n * pair.size for pair, n in self.terms)
         return math.sqrt(2 * max(-log_delta, 1.0) / max(variance, 1e-300))
 
-    def _tail(self, found: Scan, centre: float, log_delta: float, cells: int) -> Tail:
+    @property
+    def smooth(self) -> bool:
+        """Whether the contour is worth trying: some loss has no atoms."""
+        return any(pair.decays for pair, _ in self.terms)
+
+    def _tail(
+        self, found: Scan, centre: float, log_delta: float, cells: int, smooth: bool
+    ) -> Tail:
         """The contour if it is short and accurate, else the better of it and the lattice."""
         aim = found.aim(centre, log_delta + _LOG_ACCURACY)
         here = np.array([centre])
         line: Line | None = None
-        if any(pair.decays for pair, _ in self.terms):
+        if smooth:
             log_cut = self._log_cut(log_delta)
             line = draw_line(
                 lambda frequency: self._cumulant(log_cut, aim.order, aim.order, frequency),
                 aim,
                 self.infinite_mass + math.exp(log_delta + _LOG_ACCURACY),
             )
-        if line is not None and line.read(here)[2][0] < _FAIR:
+        if line is not None and line.accuracy(here)[0] < _FAIR:
             return line
         lattice = self._lattice(found, centre, log_delta, cells)
         if line is not None and line.read(here)[0][0] <= lattice.read(here)[0][0]:
@@ -191,20 +203,20 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
     done, lost = np.zeros(log_delta.shape, dtype=bool), np.zeros(log_delta.shape, dtype=bool)
     reach = 1 / tail.aim.order  # delta changes by a factor e on this scale
     for _ in range(100):
-        value, slope, _ = tail.read(epsilon)
+        value, slope = tail.read(epsilon)
         meets = value <= log_delta
         high = np.where(meets & ~done, epsilon, high)
         low = np.where(meets | done, low, epsilon)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = epsilon + (log_delta - value) / slope
             # step over the root by a little, so that the next point is on the safe side
-            newton += 2e-14 * np.abs(newton) + 1e-13 * reach
+            newton += 2e-14 * np.abs(newton) + 3e-12 * reach
             outside = np.where(np.isinf(high), low + 8 * reach, high - 8 * reach)
             middle = np.where(np.isinf(high - low), outside, (low + high) / 2)
             inside = (newton > low) & (newton < high) & (np.abs(newton - epsilon) < 64 * reach)
             tight = np.isfinite(low) & (high - low <= 1e-13 * (np.abs(high) + reach))
             tight &= np.isfinite(high)
-        close = meets & (log_delta - value <= 4e-12)
+        close = meets & (log_delta - value <= 1e-11)
         # pressed against the lower end of what the tail knows
         lost |= ~done & tight & ~close & (low < tail.floor)
         done |= close | tight | (high < 0) | (low > top)
@@ -213,6 +225,6 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
         epsilon = np.where(done, epsilon, np.where(inside, newton, middle))
     found = np.isfinite(high)
     accuracy = np.full_like(log_delta, math.inf)
-    accuracy[found] = tail.read(high[found])[2]
+    accuracy[found] = tail.accuracy(high[found])
     accuracy[lost] = math.inf
     return np.minimum(high, top), accuracy

@@ -56,7 +56,7 @@ class MixturePair(Pair):
             slope = self.slope(top)
             # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
             sharpness = max(-resolution.orders[0], 0.0) * min(slope, 0.25)
-            bottom = top - 1.4 if slope * (resolution.frequency + power) > 8.0 else low
+            bottom = top - 1.4 if slope * resolution.frequency > 16.0 else low
             bottom = bottom if bottom > low + 0.7 else low
             wave = Wave(slope * power, slope * resolution.frequency, sharpness)
             pieces.append(self.base.rule_on(bottom, top, wave))
@@ -93,7 +93,7 @@ class MixturePair(Pair):
         for _ in range(200):
             edges = self.base.outer_losses(tilt, LOG_NEGLIGIBLE)
             closer = order * self.slope(edges[1])
-            if abs(closer) > 0.99 * abs(tilt):
+            if abs(closer) >= 0.99 * abs(tilt):
                 break
             tilt = closer
         return edges[side]
@@ -101,7 +101,7 @@ class MixturePair(Pair):
     def _vanishing(self, order: float) -> float:
         """A base loss above which Q times e^{order L}, order <= 0, is negligible."""
         near, far = 0.0, LOG_NEGLIGIBLE
-        for _ in range(24):
+        for _ in range(14):
             middle = (near + far) / 2
             _, edge = self.base.outer_losses(0.0, middle)
             if middle + order * self.mixed(edge) > LOG_NEGLIGIBLE:
@@ -176,6 +176,11 @@ class MixturePair(Pair):
         shrunk = np.where(open_, epsilon + math.log(q) - np.log(left), 0.0)
         value: Array = np.where(open_, left * self.base.reversed_profile(shrunk), 0.0)
         return value
+
+    @property
+    def size(self) -> float:
+        # E_Q[(dP/dQ)^2] = 1 + q^2 (E_Q[(dP0/dQ0)^2] - 1)
+        return math.log1p(self.rate**2 * math.expm1(min(self.base.size, 700.0)))
 
     @property
     def loss_range(self) -> tuple[float, float]:

@@ -142,6 +142,11 @@ class Pair(ABC):
         """E_P[L], the Kullback-Leibler divergence."""
         return math.inf if self.infinite_mass else self.finite_mean
 
+    @property
+    def size(self) -> float:
+        """The scale of the divergence, for a first guess only: that of order 2."""
+        return min(self.log_moment(2.0), 700.0)
+
     @cached_property
     def finite_mean(self) -> float:
         """E_P[L; L finite]."""
@@ -174,6 +179,10 @@ class ReversedPair(Pair):
     @property
     def reversed_infinite_mass(self) -> float:  # type: ignore[override]
         return self.pair.infinite_mass
+
+    @property
+    def size(self) -> float:
+        return self.pair.size
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         return self.pair.rule_on(-high, -low, wave._replace(power=wave.power + 1)).reversed()

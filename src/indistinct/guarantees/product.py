@@ -104,9 +104,8 @@ class Product:
     def _read(tail: Tail, epsilon: Array, result: Array) -> None:
         """Fill in what this tail knows accurately."""
         open_ = np.flatnonzero(np.isnan(result))
-        log_delta, _, accuracy = tail.read(epsilon[open_])
-        good = accuracy < GOOD
-        result[open_[good]] = np.exp(log_delta[good])
+        good = open_[tail.accuracy(epsilon[open_]) < GOOD]
+        result[good] = np.exp(tail.read(epsilon[good])[0])
 
     def epsilon(self, delta: Array) -> Array:
         """An upper bound on the smallest epsilon >= 0 for each delta (a flat array)."""
@@ -129,15 +128,18 @@ class Product:
 
     def _solve(self, target: float, delta: Array, result: Array) -> None:
         """Fill in epsilon for `target`, and wherever the same tail knows it accurately."""
-        tail = self._engine.tail_for_delta(target)
-        if tail is None:
-            result[delta == target] = self.loss_range[1]
+        found = self._engine.tail_for_delta(target)
+        here = delta == target
+        if found is None:
+            result[here] = self.loss_range[1]
             return
+        tail, at_target = found
         self._tails.append(tail)
-        open_ = np.flatnonzero(np.isnan(result))
-        epsilon, accuracy = solve(tail, np.log(delta[open_]), self.loss_range[1])
-        known = (accuracy < GOOD) | (delta[open_] == target)
-        result[open_[known]] = np.maximum(epsilon[known], 0.0)
+        result[here] = max(at_target, 0.0)
+        if (open_ := np.flatnonzero(np.isnan(result))).size:
+            epsilon, accuracy = solve(tail, np.log(delta[open_]), self.loss_range[1])
+            known = accuracy < GOOD
+            result[open_[known]] = np.maximum(epsilon[known], 0.0)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -93,6 +93,10 @@ class SplicedPair(Pair):
     reversed_profile = profile
 
     @property
+    def size(self) -> float:
+        return 2 * self.mixture.size
+
+    @property
     def loss_range(self) -> tuple[float, float]:
         top = self.mixture.loss_range[1]
         return -top, top

@@ -112,43 +112,38 @@ def _least_noise(
             raise ArgumentError("family", mechanism, "a function that returns a mechanism")
         return target.gap(mechanism.guarantee(adjacency))
 
-    # bracket: `high` meets the target, `low` does not
-    low, high, gap_low, gap_high = -math.inf, math.inf, math.inf, -math.inf
-    x = 0.0
-    tolerance = _TOLERANCE
+    # secant steps on the log of the reading against the log of the scale, kept inside a bracket: `high`
+    # meets the target, `low` does not
+    low, high = -math.inf, math.inf
+    x, before = 0.0, None
     for _ in range(200):
         value = gap(x)
-        if value <= 0:
-            high, gap_high = x, value
-        else:
-            low, gap_low = x, value
-        if high - low <= tolerance:
-            return family(math.exp(high))
-        if x <= math.log(_SMALLEST) and value <= 0:
-            raise TargetError("target", target.words, f"out of reach without noise, but {_SMALLEST} meets it")
-        if x >= math.log(_LARGEST) and value > 0:
-            raise TargetError("target", target.words, f"within reach; a scale of {_LARGEST:g} does not meet it")
-        x = _next(x, value, low, high, gap_low, gap_high, tolerance)
+        low, high = (low, x) if value <= 0 else (x, high)
+        if -_TOLERANCE <= value <= 0 or high - low <= _TOLERANCE:
+            break
+        if high <= math.log(_SMALLEST):
+            raise TargetError("target", target.words, "one that needs noise: any scale meets it")
+        if low >= math.log(_LARGEST):
+            raise TargetError("target", target.words, f"within reach; a scale of {_LARGEST:g} misses it")
+        x, before = _next(x, value, before, low, high), (x, value)
     return family(math.exp(high))
 
 
 def _next(
-    x: float, value: float, low: float, high: float, gap_low: float, gap_high: float, tolerance: float
+    x: float, value: float, before: tuple[float, float] | None, low: float, high: float
 ) -> float:
-    """The next log scale to try: the log of a reading is nearly linear in it, with slope near -1."""
-    floor, ceiling = math.log(_SMALLEST), math.log(_LARGEST)
+    """The next log scale to try, aiming a little inside the target."""
+    if not math.isfinite(value):
+        guess = x + math.copysign(3.0, value)
+    elif before is None or not math.isfinite(before[1]) or before[1] == value:
+        guess = x + value  # a reading falls about as fast as the scale grows
+    else:
+        slope = (value - before[1]) / (x - before[0])
+        guess = x - (value + _TOLERANCE / 2) / slope if slope < -0.05 else x + math.copysign(1.0, value)
     if math.isinf(high) or math.isinf(low):
-        step = value if math.isfinite(value) and abs(value) < 20 else math.copysign(3.0, value)
-        # overshoot a little, to have the root between two points
-        return min(max(x + 1.05 * step + math.copysign(1e-4, step), floor), ceiling)
-    if math.isinf(gap_low) or math.isinf(gap_high):
-        return (low + high) / 2
-    slope = (gap_high - gap_low) / (high - low)
-    guess = high - gap_high / slope
-    # stay clear of the ends, then close in from the side that meets the target
-    margin = min(0.3 * tolerance, 0.25 * (high - low))
-    guess = guess + margin
-    return min(max(guess, low + 0.02 * (high - low)), high - margin) if guess < high else (low + high) / 2
+        guess = min(max(guess, x - 6.0), x + 6.0)
+        return min(max(guess, math.log(_SMALLEST)), math.log(_LARGEST))
+    return guess if low < guess < high else (low + high) / 2
 
 
 def _most_steps(mechanism: Mechanism, target: Target, adjacency: Adjacency) -> Mechanism:

@@ -7,13 +7,11 @@ computed before a reading is asked for.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from functools import reduce
-from operator import add
 from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
-from indistinct.guarantees.guarantee import Guarantee, Known, PairGuarantee
+from indistinct.guarantees.guarantee import Guarantee, Known, PairGuarantee, compose
 from indistinct.guarantees.guarantee import parallel as parallel_guarantees
 from indistinct.guarantees.mixture_pair import MixturePair, mixture
 from indistinct.guarantees.pair import Pair
@@ -184,7 +182,7 @@ class Composed(Mechanism):
         return " + ".join(str(part) for part in self.parts)
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        return reduce(add, [part.guarantee(adjacency) for part in self.parts])
+        return compose((part.guarantee(adjacency), 1) for part in self.parts)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ GUARD = 1e-10
 MAX_NODES = 1 << 13
 MAX_WORK = 1 << 26
 
-_RELATIVE_ERROR = 64 * EPS
+_RELATIVE_ERROR = 16 * EPS
 """Of K on the nodes: quadrature and rounding together."""
 
 
@@ -103,15 +103,15 @@ def scan(
     real: Callable[[Array], Array], objective: Callable[[Array, Array], Array], start: float
 ) -> Scan:
     """Minimise objective(c, K(c)) over c > 0, from a guess of its scale."""
-    low, high = start * 1e-3, start * 16.0
+    low, high = start / 64, start * 64
     for _ in range(8):
         orders = np.geomspace(low, high, 28)
         values = real(orders)
         best = int(np.argmin(objective(orders, values)))
         if best == 0:
-            low, high = low * 1e-4, low * 4
+            low, high = low / 1e3, low * 4
         elif best == orders.size - 1:
-            low, high = high / 4, high * 1e4
+            low, high = high / 4, high * 1e3
         else:
             break
     best = min(max(best, 1), orders.size - 2)
@@ -139,30 +139,46 @@ class Line:
     floor: float = -math.inf
 
 
-    def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
-        """log of an upper bound on delta, its derivative in epsilon, and its relative error.
+    def read(self, epsilon: Array) -> tuple[Array, Array]:
+        """log of an upper bound on delta, and its derivative in epsilon."""
+        terms = self._weights * np.exp(-1j * self.nodes.imag * epsilon[:, None])
+        value = np.maximum(terms.real.sum(axis=1) + self._error(epsilon), TINY)
+        log_finite = np.log(value) + (self._log_size + GUARD) - self.aim.order * epsilon
+        log_delta = np.logaddexp(log_finite, math.log(max(self.infinite, TINY)))
+        slope = -(terms * self.nodes).real.sum(axis=1) / value * np.exp(log_finite - log_delta)
+        return log_delta, slope
 
-        The error is that of delta, or of epsilon where epsilon is many times delta's own scale 1/c.
-        """
-        c, size = self.aim.order, self.log_values[0].real
-        phase = (self.log_values - size) - 1j * self.nodes.imag * epsilon[:, None]
-        terms = np.exp(phase)
-        terms[:, 0] *= 0.5
-        terms *= self.step / np.pi
-        # K is known to a relative rounding error, and so is the phase t * epsilon
-        spread = 1.0 + np.abs(self.log_values) + np.abs(self.nodes * epsilon[:, None])
-        rounding = _RELATIVE_ERROR * (np.abs(terms) * spread).sum(axis=1)
-        error = rounding + self.truncation
-        value = np.maximum(terms.real.sum(axis=1) + error, TINY)
-        log_finite = np.log(value) + size - c * epsilon + GUARD
-        log_delta = log_finite
-        if self.infinite:
-            log_delta = np.logaddexp(log_finite, np.log(self.infinite))
-        share = np.exp(log_finite - log_delta)
-        slope = -(terms @ self.nodes).real / value * share
-        alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_delta, 700.0))
-        scale = np.maximum(1.0, c * np.abs(epsilon))
-        return log_delta, slope, (2 * error / value * share + alias) / scale
+    def accuracy(self, epsilon: Array) -> Array:
+        """The relative error of what `read` says: of delta, or of epsilon where epsilon is many times
+        delta's own scale 1/c."""
+        log_delta, _ = self.read(epsilon)
+        log_error = np.log(2 * self._error(epsilon)) + self._log_size - self.aim.order * epsilon
+        error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
+        scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
+        relative: Array = np.exp(np.minimum(error - log_delta, 700.0)) / scale
+        return relative
+
+    @cached_property
+    def _log_size(self) -> float:
+        return float(self.log_values[0].real)
+
+    @cached_property
+    def _weights(self) -> ComplexArray:
+        """The trapezoid rule's terms at epsilon = 0, relative to the first."""
+        weights = np.exp(self.log_values - self._log_size) * (self.step / np.pi)
+        weights[0] *= 0.5
+        return weights
+
+    def _error(self, epsilon: Array) -> Array:
+        """Truncation and rounding: K is known to a relative error, and so is the phase t * epsilon."""
+        fixed, per_epsilon = self._rounding
+        return self.truncation + fixed + per_epsilon * np.abs(epsilon)
+
+    @cached_property
+    def _rounding(self) -> tuple[float, float]:
+        size = np.abs(self._weights)
+        fixed = _RELATIVE_ERROR * float((size * (1 + np.abs(self.log_values))).sum())
+        return fixed, _RELATIVE_ERROR * float((size * np.abs(self.nodes)).sum())
 
 
 def draw_line(

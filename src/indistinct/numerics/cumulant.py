@@ -89,6 +89,8 @@ class RuleCumulant:
         return result
 
     def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
+        if self.rule.log_size(c) > 600.0:
+            return self.rule.log_line(c, step, start, stop)
         return log1p(self.rule.line(c, step, start, stop))
 
 
@@ -113,8 +115,10 @@ def log1p(x: ComplexArray) -> ComplexArray:
     """log(1 + x), keeping the relative accuracy of the real part for small x (NumPy's does not)."""
     re, im = x.real, x.imag
     result: ComplexArray = np.empty_like(x)
-    with np.errstate(over="ignore", divide="ignore"):
-        near = 0.5 * np.log1p(np.maximum(2 * re + re * re + im * im, -1.0))
-        result.real = np.where(np.abs(re) + np.abs(im) < 1.0, near, np.log(np.hypot(1 + re, im)))
+    # finite at zero too, so that a power of it is zero and not undefined
+    with np.errstate(over="ignore"):
+        near = 0.5 * np.log1p(np.maximum(2 * re + re * re + im * im, -1 + 1e-16))
+        far = np.log(np.maximum(np.hypot(1 + re, im), 1e-300))
+    result.real = np.where(np.abs(re) + np.abs(im) < 0.5, near, far)
     result.imag = np.arctan2(im, 1 + re)
     return result

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.contour import GUARD, Aim
 from indistinct.numerics.cumulant import log1p
 
@@ -63,9 +63,9 @@ class LatticeTail:
     """The law of a composed loss on a window of the lattice, tilted; read at any epsilon."""
 
     points: Array
-    weights: Array  # P-mass e^{log_scale} times this
-    log_scale: float
-    error: float  # absolute error of each reading, in units of e^{log_scale - saddle * epsilon}
+    weights: Array  # P-mass, in units of e^{log_unit}
+    log_unit: float
+    log_error: float  # of the absolute error of a reading, plus saddle * epsilon
     aim: Aim
     infinite: float
     exact: bool  # whether every loss was a lattice point
@@ -75,31 +75,39 @@ class LatticeTail:
         """Where the window begins: nothing is known below."""
         return float(self.points[0])
 
-    def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
-        """log of an upper bound on delta, its derivative in epsilon, and its relative error.
+    def read(self, epsilon: Array) -> tuple[Array, Array]:
+        """log of an upper bound on delta, and its derivative in epsilon.
 
         Between lattice points delta is linear in e^epsilon: sum_{l > epsilon} w (1 - e^{epsilon - l}).
         """
+        above, below, error = self._parts(epsilon)
+        value = np.maximum(above - below, 0.0) + error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_finite = np.log(value) + (self.log_unit + GUARD)
+            log_delta = np.logaddexp(log_finite, math.log(max(self.infinite, TINY)))
+            slope = np.where(value > 0, -below / value * np.exp(log_finite - log_delta), 0.0)
+        return np.where(epsilon < self.floor, 0.0, log_delta), slope
+
+    def accuracy(self, epsilon: Array) -> Array:
+        """The relative error of what `read` says, rounding to the lattice apart: of delta, or of epsilon
+        where epsilon is many times delta's own scale 1/c."""
+        log_delta, _ = self.read(epsilon)
+        with np.errstate(divide="ignore"):
+            log_error = np.log(2 * self._parts(epsilon)[2]) + self.log_unit
+        error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
+        scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
+        relative = np.exp(np.minimum(error - log_delta, 700.0)) / scale
+        return np.where(epsilon < self.floor, np.inf, relative)
+
+    def _parts(self, epsilon: Array) -> tuple[Array, Array, Array]:
+        """P(L > epsilon) and e^epsilon Q(L > epsilon), and their error."""
         mass, discounted = self._sums
         index = np.searchsorted(self.points, epsilon, side="right")
-        below_window = epsilon < self.floor
         reach = np.minimum(index, self.points.size - 1)
         above = mass[index]
         below = discounted[index] * np.exp(np.minimum(epsilon - self.points[reach], 0.0))
-        tilt = np.exp(-self.aim.order * (epsilon - self.points[0]))
-        error = self.error * tilt + 8 * EPS * above
-        value = np.maximum(above - below, 0.0) + error
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_finite = np.log(value) + self.log_scale + GUARD
-            log_delta = log_finite
-            if self.infinite:
-                log_delta = np.logaddexp(log_finite, np.log(self.infinite))
-            share = np.exp(log_finite - log_delta)
-            slope = np.where(value > 0, -below / value * share, 0.0)
-            accuracy = np.where(value > 0, 2 * error / value * share, 0.0)
-            alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_delta, 700.0))
-        log_delta = np.where(below_window, 0.0, log_delta)
-        return log_delta, slope, np.where(below_window, np.inf, accuracy + alias)
+        noise = self.log_error - self.aim.order * epsilon - self.log_unit
+        return above, below, np.exp(np.minimum(noise, 700.0)) + 8 * EPS * above
 
     @cached_property
     def _sums(self) -> tuple[Array, Array]:
@@ -157,8 +165,7 @@ def convolve(
             spectrum = np.fft.rfft(np.bincount(away % cells, weights=weight, minlength=cells))
             spread = math.log2(cells) * math.sqrt(float(np.square(weight).sum()))
             rounding += count * 2 * EPS * (spread + float(weight.sum()))
-        with np.errstate(divide="ignore"):
-            total += count * log1p(spectrum - weight.sum())
+        total += count * log1p(spectrum - weight.sum())
         shift += count * int(index[heaviest])
         infinite += count * law.infinite
     infinite += math.exp(max(log_missed, -745.0))
@@ -170,10 +177,22 @@ def convolve(
     # window; a reading is a scalar product with e^{-cu} (1 - e^{-u}), u = l - epsilon > 0. Sixteen standard
     # deviations of that product, the cells' errors taken as independent:
     noise = rounding * float(np.sqrt(np.square(window).sum())) * min(1.0, 16 / math.sqrt(cells))
-    error = noise / math.sqrt(step * saddle * (2 * saddle + 1) * (saddle + 1))
-    weights = window * np.exp(-saddle * (points - points[0]))
+    with np.errstate(divide="ignore"):
+        log_error = math.log(noise) - 0.5 * math.log(step * saddle * (2 * saddle + 1) * (saddle + 1))
+        log_weights = np.log(window) + (log_moment - saddle * points)
+    # in units of the largest probability at epsilon or above; far below, the tilt magnifies mere noise
+    unit = float(log_weights[points >= aim.epsilon].max(initial=-np.inf))
+    unit = unit if math.isfinite(unit) else log_moment + log_error - saddle * aim.epsilon
+    useful = log_weights - unit < 600.0
+    first = int(np.flatnonzero(~useful)[-1]) + 1 if not useful.all() else 0
     return LatticeTail(
-        points, weights, log_moment - saddle * points[0], error, aim, min(infinite, 1.0), exact
+        points[first:],
+        np.exp(log_weights[first:] - unit),
+        unit,
+        log_error + log_moment,
+        aim,
+        min(infinite, 1.0),
+        exact,
     )
 
 

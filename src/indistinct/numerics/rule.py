@@ -49,7 +49,7 @@ def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
     radius = (high - low) / (2 * count)
     centres = low + radius * (2 * np.arange(count) + 1)
     nodes = (centres[:, None] + radius * _NODES).ravel()
-    return nodes, np.tile(_LOG_WEIGHTS + np.log(radius), count)
+    return nodes, np.broadcast_to(_LOG_WEIGHTS + np.log(radius), (count, PANEL_SIZE)).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +105,14 @@ class LossRule:
         relative accuracy.
         """
         large, total = self._split(float(np.max(np.abs(z))), z)
-        loss = self.loss[large]
-        exponent = z[:, None] * loss
-        with np.errstate(over="ignore", invalid="ignore"):
-            near = self._p[large] * np.expm1(np.minimum(exponent, 1.0))
-            far = np.exp(self.log_q[large] + loss + exponent) - self._p[large]
-            result: Array = total + np.where(exponent < 1.0, near, far).sum(axis=1)
+        exponent = z[:, None] * self.loss[large]
+        log_p = self.log_q[large] + self.loss[large]
+        if np.abs(exponent).max(initial=0.0) < 700 and np.abs(log_p).max(initial=0.0) < 700:
+            gains = self._p[large] * np.expm1(exponent)
+        else:
+            with np.errstate(over="ignore"):
+                gains = np.exp(log_p + exponent) - self._p[large]
+        result: Array = total + gains.sum(axis=1)
         return result
 
     def log_moment(self, z: Array) -> Array:
@@ -128,12 +130,18 @@ class LossRule:
         if c < _SMALL_ORDER:
             return total + np.einsum("kx,x->k", np.expm1(z[:, None] * loss), self._p[large])
         amplitude = np.exp(self.log_q[large] + (1 + c) * loss)
-        moment = np.zeros_like(z)
-        for part in np.array_split(np.arange(loss.size), max(1, z.size * loss.size // _CHUNK)):
-            # einsum rather than BLAS: threads cost more than they bring at this size
-            powers = _powers(step * loss[part], start, stop)
-            moment += np.einsum("kx,x->k", powers, amplitude[part])
-        return total + (moment - self._p[large].sum())
+        return total + (_fourier(loss, amplitude, step, start, stop) - self._p[large].sum())
+
+    def log_line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
+        """log E_P[e^{zL}] on the same line, where it is too large for `line`."""
+        exponent = self.log_q + (1 + c) * self.loss
+        top = float(exponent.max())
+        moment = _fourier(self.loss, np.exp(exponent - top), step, start, stop)
+        return top + np.log(moment)
+
+    def log_size(self, c: float) -> float:
+        """The logarithm of the largest term of E_P[e^{cL}]."""
+        return float((self.log_q + (1 + c) * self.loss).max(initial=-np.inf))
 
     def _split(self, reach: float, z: Any) -> tuple[npt.NDArray[np.bool_], Any]:
         """Which losses are large for |z| <= reach, and all of E_P[e^{zL}] - 1 but their e^{zl} - 1."""
@@ -176,6 +184,16 @@ def _series(loss: Array, weight: Array, z: Any) -> Any:
     for tail in tails:
         total = total * w + tail
     return total * w * z
+
+
+def _fourier(loss: Array, amplitude: Array, step: float, start: int, stop: int) -> ComplexArray:
+    """sum of amplitude e^{i step k loss} for start <= k < stop."""
+    count = stop - start
+    total = np.zeros(count, dtype=np.complex128)
+    for part in np.array_split(np.arange(loss.size), max(1, count * loss.size // _CHUNK)):
+        # einsum rather than BLAS: threads cost more than they bring at this size
+        total += np.einsum("kx,x->k", _powers(step * loss[part], start, stop), amplitude[part])
+    return total
 
 
 def _powers(angle: Array, start: int, stop: int) -> ComplexArray:

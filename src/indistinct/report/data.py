@@ -1,0 +1,54 @@
+"""A report as data: strict JSON, in which infinity is a word."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from indistinct.report.subject import Subject
+
+ORDERS = (2.0, 4.0, 8.0, 16.0, 32.0)
+FALSE_POSITIVE_RATES = (0.001, 0.01, 0.05, 0.1)
+INFINITY = "infinity"
+
+
+def to_data(subject: "Subject") -> dict[str, Any]:
+    """Every reading of a report, as numbers and text that `json.dumps(..., allow_nan=False)` accepts."""
+    guarantee = subject.guarantee
+    gaussian = guarantee.to_gaussian()
+    asked = subject.epsilon
+    return {
+        "expression": subject.expression,
+        "mechanism": None if subject.mechanism is None else subject.mechanism.to_json(),
+        "adjacency": guarantee.adjacency.value,
+        "sampling": list(subject.sampling),
+        "records": list(subject.records),
+        "epsilon": {"delta": subject.delta, "epsilon": number(guarantee.epsilon(subject.delta))},
+        "delta": None if asked is None else {"epsilon": asked, "delta": guarantee.delta(asked)},
+        "renyi": [
+            {"order": order, "divergence": number(value)}
+            for order, value in zip(ORDERS, guarantee.renyi(ORDERS), strict=True)
+        ],
+        "tradeoff": [
+            {"fpr": fpr, "fnr": number(value)}
+            for fpr, value in zip(
+                FALSE_POSITIVE_RATES, guarantee.tradeoff(FALSE_POSITIVE_RATES), strict=True
+            )
+        ],
+        "advantage": guarantee.advantage(),
+        "pure": number(guarantee.pure()),
+        "gaussian": {
+            "mu": number(gaussian.mu),
+            "regret": number(gaussian.regret),
+            "slack": gaussian.slack,
+        },
+    }
+
+
+def number(value: float) -> float | str:
+    """The value as JSON can carry it."""
+    return INFINITY if math.isinf(value) else float(value)
+
+
+def value_of(entry: float | str) -> float:
+    """The inverse of `number`."""
+    return math.inf if entry == INFINITY else float(entry)

@@ -1,0 +1,118 @@
+"""What a report is about: a guarantee, the expression it belongs to, and what it assumes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError, check_nonnegative, check_probability
+from indistinct.guarantees import Guarantee
+from indistinct.mechanisms import Mechanism, natural_adjacency
+from indistinct.mechanisms.mechanism import FixedSizeSampled, Grouped, PoissonSampled
+from indistinct.report.data import to_data
+from indistinct.report.plot import draw
+from indistinct.report.text import table, to_text
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One guarantee to report on. `str(subject)` is the report in words; notebooks show its table."""
+
+    expression: str
+    guarantee: Guarantee
+    delta: float
+    epsilon: float | None
+    """If given, delta is read there too."""
+    sampling: tuple[str, ...]
+    """How records are chosen for each run, one sentence for each way that occurs."""
+    records: tuple[int, ...]
+    """How many records change together: (1,) unless the mechanism says `group`."""
+    mechanism: Mechanism | None
+
+    def __str__(self) -> str:
+        return to_text(self.data())
+
+    def data(self) -> dict[str, Any]:
+        """All readings as JSON-able data."""
+        return to_data(self)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The picture, as a matplotlib figure; written to `path` if one is given."""
+        return draw(self, path)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{escape(value)}</td></tr>"
+            for name, value in table(self.data())
+        )
+        head = escape(f"{self.expression} ({self.guarantee.adjacency.value})")
+        return f"<table><thead><tr><th colspan=2>{head}</th></tr></thead><tbody>{rows}</tbody></table>"
+
+
+def explain(
+    what: Mechanism | Guarantee,
+    *,
+    delta: float = 1e-5,
+    epsilon: float | None = None,
+    adjacency: Adjacency | None = None,
+) -> Subject:
+    """A report on a mechanism, or on any guarantee: print it, draw it, or take its data.
+
+    Without an adjacency, a mechanism is read for the one that its sampling is analysed for.
+
+    >>> from indistinct import Gaussian
+    >>> report = explain(100 * Gaussian(scale=20))
+    >>> report.data()["epsilon"]
+    {'delta': 1e-05, 'epsilon': 1.9932}
+    """
+    check_probability("delta", delta)
+    if epsilon is not None:
+        check_nonnegative("epsilon", epsilon)
+    if isinstance(what, Mechanism):
+        chosen = natural_adjacency(what) if adjacency is None else adjacency
+        return Subject(
+            str(what),
+            what.guarantee(chosen),
+            delta,
+            epsilon,
+            tuple(dict.fromkeys(_sampling(what))) or ("none: every record takes part in every run",),
+            tuple(sorted(_records(what))),
+            what,
+        )
+    if not isinstance(what, Guarantee):
+        raise ArgumentError("what", what, "a mechanism or a guarantee")
+    if adjacency not in (None, what.adjacency):
+        raise ArgumentError("adjacency", adjacency, f"that of the guarantee ({what.adjacency.value})")
+    unknown = ("not known: a guarantee does not say how it was reached",)
+    return Subject(repr(what), what, delta, epsilon, unknown, (1,), None)
+
+
+def _parts(mechanism: Mechanism) -> Iterator[Mechanism]:
+    for value in vars(mechanism).values():
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, Mechanism):
+                yield item
+
+
+def _sampling(mechanism: Mechanism) -> Iterator[str]:
+    if isinstance(mechanism, PoissonSampled):
+        yield (
+            f"Poisson: each record takes part in a run with probability {mechanism.rate!r},"
+            " independently of all others"
+        )
+    if isinstance(mechanism, FixedSizeSampled):
+        yield (
+            f"fixed size: exactly {mechanism.size} of the {mechanism.of} records take part in a run,"
+            " drawn without replacement"
+        )
+    for part in _parts(mechanism):
+        yield from _sampling(part)
+
+
+def _records(mechanism: Mechanism) -> set[int]:
+    """Group sizes that occur; more than one if the parts of a composition disagree."""
+    inner = set().union(*(_records(part) for part in _parts(mechanism))) or {1}
+    size = mechanism.size if isinstance(mechanism, Grouped) else 1
+    return {size * n for n in inner}
