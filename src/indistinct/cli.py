@@ -16,7 +16,15 @@ from indistinct.report import Subject, explain
 
 _ADJACENCIES = {"add-remove": Adjacency.ADD_REMOVE, "replace-one": Adjacency.REPLACE_ONE}
 _PLACEHOLDER = re.compile(r"\bSCALE\b")
-_TARGETS = ("epsilon", "delta", "advantage", "fnr", "fpr", "renyi", "order")
+_TARGETS = {
+    "epsilon": "target: epsilon at most this, at --delta",
+    "delta": "the delta of that target (0, pure DP, unless told)",
+    "advantage": "target: membership advantage at most this",
+    "fnr": "target: every test misses at least this share, at --fpr",
+    "fpr": "the false positive rate of that target",
+    "renyi": "target: Rényi divergence at most this, at --order",
+    "order": "the Rényi order of that target",
+}
 _DELTA = 1e-5
 _LONGEST_MESSAGE = 600
 
@@ -34,19 +42,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser().parse_args(arguments)
         options.run(options)
     except (ArgumentError, argparse.ArgumentTypeError, ImportError, OSError) as error:
-        message = " ".join(str(error).split())
-        if len(message) > _LONGEST_MESSAGE:
-            message = message[:_LONGEST_MESSAGE] + " …"
-        print(f"indistinct: {message}", file=sys.stderr)
-        return 2
+        return _complain(error, 2)
+    except ArithmeticError as error:
+        return _complain(error, 1)
     return 0
+
+
+def _complain(error: Exception, code: int) -> int:
+    message = " ".join(str(error).split())
+    if len(message) > _LONGEST_MESSAGE:
+        message = message[:_LONGEST_MESSAGE] + " …"
+    print(f"indistinct: {message}", file=sys.stderr)
+    return code
 
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     top = _Parser(
         prog="indistinct",
-        description="Describe a private mechanism once; read its differential-privacy guarantee exactly.",
+        description="Describe a private mechanism once; read its privacy guarantee exactly.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"indistinct {__version__}")
@@ -56,12 +70,10 @@ def parser() -> argparse.ArgumentParser:
         "explain",
         help="what can someone learn from a release?",
         description="What someone can learn from a release, in words, numbers and a picture.",
-        epilog='Example: indistinct explain "14062 * gaussian(1.1).subsample(0.004267)" --delta 1e-5',
+        epilog='Example: indistinct explain "1000 * gaussian(1.1).subsample(0.01)" --delta 1e-5',
         allow_abbrev=False,
     )
-    command.add_argument(
-        "expression", help='the mechanism, such as "1000 * gaussian(1.1).subsample(0.01) + laplace(20)"'
-    )
+    command.add_argument("expression", help='the mechanism, such as "gaussian(20) + 3 * laplace(5)"')
     command.add_argument("--delta", type=float, default=_DELTA, help="read epsilon at this delta (1e-5)")
     command.add_argument("--epsilon", type=float, help="read delta at this epsilon too")
     _add_common(command)
@@ -71,21 +83,16 @@ def parser() -> argparse.ArgumentParser:
         "calibrate",
         help="how much noise, or how many runs, does a target allow?",
         description=(
-            "The least noise that meets a target, where the expression says SCALE; else the number of"
-            " times that the mechanism may be run. Give one target: --epsilon (with --delta),"
-            " --advantage, --fnr with --fpr, or --renyi with --order."
+            "The least noise that meets a target, where the expression says SCALE; else how often the"
+            " mechanism may be run. Give one target: --epsilon (with --delta), --advantage, --fnr with"
+            " --fpr, or --renyi with --order."
         ),
-        epilog='Example: indistinct calibrate "1000 * gaussian(SCALE).subsample(0.01)" --epsilon 1 --delta 1e-5',
+        epilog='Example: indistinct calibrate "250 * laplace(SCALE)" --epsilon 1 --delta 1e-5',
         allow_abbrev=False,
     )
     command.add_argument("expression", help="the mechanism, with SCALE for the noise to be found")
-    command.add_argument("--epsilon", type=float, help="target: epsilon at most this, at --delta")
-    command.add_argument("--delta", type=float, help="the delta of the target (0: pure DP)")
-    command.add_argument("--advantage", type=float, help="target: membership advantage at most this")
-    command.add_argument("--fnr", type=float, help="target: every test misses at least this share, at --fpr")
-    command.add_argument("--fpr", type=float, help="the false positive rate of the target")
-    command.add_argument("--renyi", type=float, help="target: Rényi divergence at most this, at --order")
-    command.add_argument("--order", type=float, help="the Rényi order of the target")
+    for name, words in _TARGETS.items():
+        command.add_argument(f"--{name}", type=float, help=words)
     _add_common(command)
     command.set_defaults(run=_calibrate)
     return top
@@ -104,33 +111,33 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 def _explain(options: argparse.Namespace) -> None:
     mechanism = parse(options.expression)
     adjacency = _adjacency(options, mechanism)
-    _show(
-        explain(mechanism, delta=options.delta, epsilon=options.epsilon, adjacency=adjacency), options, {}, []
-    )
+    report = explain(mechanism, delta=options.delta, epsilon=options.epsilon, adjacency=adjacency)
+    _show(report, options)
 
 
 def _calibrate(options: argparse.Namespace) -> None:
-    text = options.expression
+    target = {name: value for name in _TARGETS if (value := getattr(options, name)) is not None}
     scales: dict[Mechanism, float] = {}
 
     def family(scale: float) -> Mechanism:
-        mechanism = parse(_PLACEHOLDER.sub(repr(scale), text))
+        mechanism = parse(_PLACEHOLDER.sub(repr(scale), options.expression))
         scales[mechanism] = scale
         return mechanism
 
-    target = {name: value for name in _TARGETS if (value := getattr(options, name)) is not None}
-    searched = _PLACEHOLDER.search(text) is not None
-    adjacency = _adjacency(options, family(1.0) if searched else parse(text))
-    found = calibrate(family if searched else parse(text), **target, adjacency=adjacency)
-    answer: dict[str, Any]
-    if searched:
-        answer = {"scale": scales[found]}
-        words = f"The least noise that meets the target: scale {scales[found]!r}."
+    first = family(1.0)
+    adjacency = _adjacency(options, first)
+    if _PLACEHOLDER.search(options.expression):
+        found = calibrate(family, **target, adjacency=adjacency)
+        answer: dict[str, Any] = {"scale": scales[found]}
+        words = f"The least noise that meets the target: a scale of {scales[found]!r}."
     else:
-        answer = {"steps": getattr(found, "steps", 1)}
-        words = f"The target allows this many runs and not one more: {answer['steps']}."
+        found = calibrate(first, **target, adjacency=adjacency)
+        # of what was asked for, which may itself be a repeated mechanism
+        steps = getattr(found, "steps", 1) // getattr(first, "steps", 1)
+        answer = {"steps": steps}
+        words = f"The target allows this many runs, and not one more: {steps}."
     report = explain(found, delta=target.get("delta") or _DELTA, adjacency=adjacency)
-    _show(report, options, {"target": target, "found": answer}, [words, ""])
+    _show(report, options, words, {"target": target, "found": answer})
 
 
 def _adjacency(options: argparse.Namespace, mechanism: Mechanism) -> Adjacency:
@@ -138,12 +145,13 @@ def _adjacency(options: argparse.Namespace, mechanism: Mechanism) -> Adjacency:
 
 
 def _show(
-    report: Subject, options: argparse.Namespace, before: dict[str, Any], words: Sequence[str]
+    report: Subject, options: argparse.Namespace, words: str = "", before: dict[str, Any] | None = None
 ) -> None:
     if options.json:
-        text = json.dumps(before | report.data(), indent=2, allow_nan=False, ensure_ascii=False)
+        data = (before or {}) | report.data()
+        text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False)
     else:
-        text = "\n".join([*words, str(report)])
+        text = f"{words}\n\n{report}" if words else str(report)
     if options.plot:
         report.plot(options.plot)
         text += "" if options.json else f"\n\nThe picture is in {options.plot}."

@@ -89,9 +89,7 @@ def check_count(argument: str, value: Any, *, least: int = 0) -> int:
     return number
 
 
-def check_array(
-    argument: str, value: Any, low: float, high: float, allowed: str
-) -> npt.NDArray[np.float64]:
+def check_array(argument: str, value: Any, low: float, high: float, allowed: str) -> npt.NDArray[np.float64]:
     """A float array of any shape whose entries lie in [low, high]; NaN is refused."""
     try:
         array = np.asarray(value)

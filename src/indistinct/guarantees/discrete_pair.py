@@ -35,9 +35,7 @@ class DiscretePair(Pair):
             fresh = np.concatenate(([True], ~(np.diff(loss) <= 4e-16 * np.abs(loss[1:]))))
         fresh[1:] &= loss[1:] != loss[:-1]
         starts = np.flatnonzero(fresh)
-        return cls(
-            tuple(np.add.reduceat(p, starts).tolist()), tuple(np.add.reduceat(q, starts).tolist())
-        )
+        return cls(tuple(np.add.reduceat(p, starts).tolist()), tuple(np.add.reduceat(q, starts).tolist()))
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array, Array]:

@@ -55,8 +55,8 @@ class Engine:
             return result
 
         start = self._order_scale(log_delta)
-        cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 64 * start)
-        found = scan(cumulant.real, conversion, start)
+        log_cut = self._log_cut(log_delta)
+        found = scan(lambda top: self._cumulant(log_cut, 0.0, top).real, conversion, start)
         if found.order * self.top > 1e9 and found.best > self.top * (1 - 1e-8):
             return None
         centre, before = min(found.best, self.top), math.inf
@@ -90,8 +90,9 @@ class Engine:
         size = next(cells)
         smooth = self.smooth
         for _ in range(12):
-            cumulant = self._cumulant(self._log_cut(log_delta), 0.0, 64 * start)
-            found = scan(cumulant.real, chernoff, start)
+            log_cut = self._log_cut(log_delta)
+            found = scan(lambda top, cut=log_cut: self._cumulant(cut, 0.0, top).real, chernoff, start)
+            start = found.order
             bound = max(min(found.best, 0.0), _LOG_FLOOR)  # on delta, infinite losses apart
             if bound < log_delta - 4.0:
                 log_delta = bound
@@ -109,9 +110,7 @@ class Engine:
             log_delta = max(value, _LOG_FLOOR)
         return tail
 
-    def _cumulant(
-        self, log_cut: float, first: float, last: float, frequency: float = 0.0
-    ) -> CumulantSum:
+    def _cumulant(self, log_cut: float, first: float, last: float, frequency: float = 0.0) -> CumulantSum:
         """K(z) for Re z between first and last."""
         resolution = Resolution((1 + first, 1 + last), frequency, log_cut)
         return CumulantSum([(pair.cumulant(resolution), n) for pair, n in self.terms])
@@ -130,9 +129,7 @@ class Engine:
         """Whether the contour is worth trying: some loss has no atoms."""
         return any(pair.decays for pair, _ in self.terms)
 
-    def _tail(
-        self, found: Scan, centre: float, log_delta: float, cells: int, smooth: bool
-    ) -> Tail:
+    def _tail(self, found: Scan, centre: float, log_delta: float, cells: int, smooth: bool) -> Tail:
         """The contour if it is short and accurate, else the better of it and the lattice."""
         aim = found.aim(centre, log_delta + _LOG_ACCURACY)
         here = np.array([centre])

@@ -27,9 +27,7 @@ class GaussianReport:
     """Probability that is left out of the statement; the far tail of a composition is never Gaussian."""
 
 
-def fit_gaussian(
-    delta: Profile, epsilon: Profile, tradeoff: Profile, slack: float
-) -> GaussianReport:
+def fit_gaussian(delta: Profile, epsilon: Profile, tradeoff: Profile, slack: float) -> GaussianReport:
     """The smallest mu that covers a profile up to `slack`."""
     reach = float(epsilon(np.array([slack]))[0])
     if math.isinf(reach):
@@ -52,7 +50,10 @@ def _covering_shift(epsilon: Array, bound: Array) -> Array:
     for _ in range(60):
         middle = (low + high) / 2
         enough = np.array(
-            [log_gaussian_delta(m, e) >= b for m, e, b in zip(np.exp(middle), epsilon, log_bound, strict=True)]
+            [
+                log_gaussian_delta(m, e) >= b
+                for m, e, b in zip(np.exp(middle), epsilon, log_bound, strict=True)
+            ]
         )
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return np.where(bound <= 0, 0.0, np.exp(high))

@@ -10,6 +10,7 @@ from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, 
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rule import LossRule, mixed_loss
 
+
 def mixture(base: Pair, rate: float) -> Pair:
     """((1-rate) Q + rate P, Q) in its simplest form."""
     if rate == 0:
@@ -159,9 +160,7 @@ class MixturePair(Pair):
         q = self.rate
         ratio = np.expm1(np.minimum(epsilon, 700.0)) / q
         with np.errstate(divide="ignore"):
-            stretched = np.where(
-                epsilon < 700.0, np.log1p(np.maximum(ratio, -1.0)), epsilon - math.log(q)
-            )
+            stretched = np.where(epsilon < 700.0, np.log1p(np.maximum(ratio, -1.0)), epsilon - math.log(q))
         inner = q * self.base.profile(np.maximum(stretched, -745.0))
         outer = -np.expm1(np.minimum(epsilon, 0.0))
         value: Array = np.where(ratio > -1.0, inner, outer)

@@ -26,10 +26,11 @@ class GaussianPair(Pair):
             return LossRule(np.zeros(1), np.zeros(1))
         mu = self.shift
         first, last = low / mu + mu / 2, high / mu + mu / 2
-        # A panel must resolve the density, the oscillation and the sharpness, and stay away from the
-        # zero of 1 - q + q dP/dQ at height pi/mu above the axis (see `panels`).
+        # A panel must resolve the density, the oscillation and the sharpness, a tilt that pushes against
+        # the upper end, and stay away from the zero of 1 - q + q dP/dQ at height pi/mu above the axis.
         reach = min(max(abs(first), abs(last)), 12.0)
-        speed = 0.6 * reach * math.sqrt(1 + wave.sharpness * mu**2) + wave.frequency * mu
+        push = max(0.0, wave.power * mu - abs(last))
+        speed = 0.6 * reach * math.sqrt(1 + wave.sharpness * mu**2) + math.hypot(push, wave.frequency * mu)
         x, log_weight = panels(first, last, min(5 / mu, 23 / speed))
         log_q = log_weight - x * x / 2 - _LOG_SQRT_2PI
         return LossRule(mu * x - mu**2 / 2, log_q)
@@ -42,9 +43,7 @@ class GaussianPair(Pair):
 
     def tails(self, loss: Array) -> Tails:
         x = loss / self.shift + self.shift / 2
-        return Tails(
-            log_ndtr(self.shift - x), log_ndtr(-x), log_ndtr(x - self.shift), log_ndtr(x)
-        )
+        return Tails(log_ndtr(self.shift - x), log_ndtr(-x), log_ndtr(x - self.shift), log_ndtr(x))
 
     def profile(self, epsilon: Array) -> Array:
         return gaussian_delta(self.shift, epsilon)
@@ -91,9 +90,7 @@ class LaplacePair(Pair):
         log_q = log_weight - math.log(4.0) - (loss + s) / 2
         atoms, log_atoms = np.array([-s, s]), np.array([0.0, -s]) - math.log(2.0)
         inside = (low < atoms) & (atoms <= high)
-        return LossRule(
-            np.concatenate((atoms[inside], loss)), np.concatenate((log_atoms[inside], log_q))
-        )
+        return LossRule(np.concatenate((atoms[inside], loss)), np.concatenate((log_atoms[inside], log_q)))
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         return math.nextafter(-self.loss, -math.inf), self.loss
@@ -103,7 +100,9 @@ class LaplacePair(Pair):
         inside = np.clip(loss, -s, s)
         with np.errstate(divide="ignore"):
             p_below = np.where(loss < -s, -np.inf, np.where(loss >= s, 0.0, (inside - s) / 2 - math.log(2.0)))
-            q_above = np.where(loss >= s, -np.inf, np.where(loss < -s, 0.0, -(inside + s) / 2 - math.log(2.0)))
+            q_above = np.where(
+                loss >= s, -np.inf, np.where(loss < -s, 0.0, -(inside + s) / 2 - math.log(2.0))
+            )
             p_above = np.log1p(-np.exp(p_below))
             q_below = np.log1p(-np.exp(q_above))
         return Tails(p_above, q_above, p_below, q_below)

@@ -18,7 +18,6 @@ from indistinct.numerics.arrays import Array
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule
 
-
 LOG_NEGLIGIBLE = -70.0
 """Tilted mass below e to this power is not integrated."""
 

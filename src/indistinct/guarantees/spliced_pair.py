@@ -85,9 +85,7 @@ class SplicedPair(Pair):
         size = np.abs(epsilon)
         above = self.mixture.profile(size)
         negative = np.minimum(epsilon, 0.0)
-        value: Array = np.where(
-            epsilon >= 0, above, -np.expm1(negative) + np.exp(negative) * above
-        )
+        value: Array = np.where(epsilon >= 0, above, -np.expm1(negative) + np.exp(negative) * above)
         return value
 
     reversed_profile = profile

@@ -64,9 +64,7 @@ class ApproxDP(PairGuarantee):
     slack: float
     adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
-    def __init__(
-        self, epsilon: float, delta: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE
-    ) -> None:
+    def __init__(self, epsilon: float, delta: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
         _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
         _frozen(self, "slack", check_probability("delta", delta))
         _frozen(self, "adjacency", adjacency)
@@ -145,9 +143,7 @@ class RenyiCurve(RenyiGuarantee):
     values: tuple[float, ...]
     adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
-    def __init__(
-        self, orders: Any, values: Any, *, adjacency: Adjacency = Adjacency.ADD_REMOVE
-    ) -> None:
+    def __init__(self, orders: Any, values: Any, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
         order_list = _numbers("orders", orders, 0.5, "increasing numbers, at least 1/2")
         value_list = _numbers("values", values, 0.0, "non-negative numbers, one for each order")
         if not order_list or any(b <= a for a, b in zip(order_list, order_list[1:], strict=False)):
@@ -186,12 +182,16 @@ class RenyiCurve(RenyiGuarantee):
     def group(self, size: int) -> Guarantee:
         """Mironov 2017, Proposition 2: a group of 2^c at order alpha/2^c costs 3^c times as much."""
         doublings = (check_count("size", size, least=1) - 1).bit_length()
-        kept = [(a, v) for a, v in zip(self.stated_orders, self.values, strict=True) if a >= 2 ** (doublings + 1)]
+        kept = [
+            (a, v) for a, v in zip(self.stated_orders, self.values, strict=True) if a >= 2 ** (doublings + 1)
+        ]
         if not doublings:
             return self
         if not kept:
             raise ArgumentError(
-                "size", size, f"at most {int(self.stated_orders[-1]) // 2} for orders up to {self.stated_orders[-1]:g}"
+                "size",
+                size,
+                f"at most {int(self.stated_orders[-1]) // 2} for orders up to {self.stated_orders[-1]:g}",
             )
         orders = [order / 2**doublings for order, _ in kept]
         return RenyiCurve(orders, [3**doublings * value for _, value in kept], adjacency=self.adjacency)

@@ -69,14 +69,16 @@ def calibrate(
     return _least_noise(family, target, adjacency)
 
 
-def _target(
-    epsilon: Any, delta: Any, advantage: Any, fnr: Any, fpr: Any, renyi: Any, order: Any
-) -> Target:
+def _target(epsilon: Any, delta: Any, advantage: Any, fnr: Any, fpr: Any, renyi: Any, order: Any) -> Target:
     given = {"epsilon": epsilon, "advantage": advantage, "fnr": fnr, "renyi": renyi}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         raise ArgumentError("target", ", ".join(named) or None, "one of epsilon, advantage, fnr, renyi")
-    for name, value, goes_with in (("delta", delta, "epsilon"), ("fpr", fpr, "fnr"), ("order", order, "renyi")):
+    for name, value, goes_with in (
+        ("delta", delta, "epsilon"),
+        ("fpr", fpr, "fnr"),
+        ("order", order, "renyi"),
+    ):
         if value is not None and goes_with != named[0]:
             raise ArgumentError(name, value, f"absent: it goes with {goes_with}")
     if epsilon is not None:
@@ -103,9 +105,7 @@ def _target(
     return Target(f"Rényi divergence {limit:g} at order {at:g}", lambda g: g.renyi(at), limit)
 
 
-def _least_noise(
-    family: Callable[[float], Mechanism], target: Target, adjacency: Adjacency
-) -> Mechanism:
+def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency: Adjacency) -> Mechanism:
     def gap(log_scale: float) -> float:
         mechanism = family(math.exp(log_scale))
         if not isinstance(mechanism, Mechanism):
@@ -129,9 +129,7 @@ def _least_noise(
     return family(math.exp(high))
 
 
-def _next(
-    x: float, value: float, before: tuple[float, float] | None, low: float, high: float
-) -> float:
+def _next(x: float, value: float, before: tuple[float, float] | None, low: float, high: float) -> float:
     """The next log scale to try, aiming a little inside the target."""
     if not math.isfinite(value):
         guess = x + math.copysign(3.0, value)

@@ -70,7 +70,9 @@ class _Reader:
 
     def error(self, expected: str) -> ExpressionError:
         found = self.token.text or "nothing"
-        return ExpressionError("expression", self.text, f"{expected} at character {self.token.start + 1}, not {found!r}")
+        return ExpressionError(
+            "expression", self.text, f"{expected} at character {self.token.start + 1}, not {found!r}"
+        )
 
     def _next(self) -> _Token:
         match = _TOKEN.match(self.text, self.position)
@@ -137,7 +139,9 @@ class _Reader:
         try:
             return table[name](*first, *positional, **named)
         except TypeError:
-            raise ExpressionError("expression", self.text, f"{name}(...) with its own arguments at character {start + 1}") from None
+            raise ExpressionError(
+                "expression", self.text, f"{name}(...) with its own arguments at character {start + 1}"
+            ) from None
 
     def arguments(self, depth: int) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []

@@ -66,7 +66,9 @@ class Mechanism(ABC):
 
     def __mul__(self, steps: Any) -> "Mechanism":
         count = check_count("steps", steps)
-        return Repeated(self.base, count * self.steps) if isinstance(self, Repeated) else Repeated(self, count)
+        return (
+            Repeated(self.base, count * self.steps) if isinstance(self, Repeated) else Repeated(self, count)
+        )
 
     __rmul__ = __mul__
 
@@ -225,7 +227,9 @@ def natural_adjacency(mechanism: Mechanism) -> Adjacency:
     if isinstance(mechanism, FixedSizeSampled):
         return Adjacency.REPLACE_ONE
     inner = [v for v in vars(mechanism).values() if isinstance(v, Mechanism)]
-    inner += [m for v in vars(mechanism).values() if isinstance(v, tuple) for m in v if isinstance(m, Mechanism)]
+    inner += [
+        m for v in vars(mechanism).values() if isinstance(v, tuple) for m in v if isinstance(m, Mechanism)
+    ]
     replace = any(natural_adjacency(m) is Adjacency.REPLACE_ONE for m in inner)
     return Adjacency.REPLACE_ONE if replace else Adjacency.ADD_REMOVE
 

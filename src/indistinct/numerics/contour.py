@@ -60,9 +60,7 @@ class Scan:
         period = np.where(np.isfinite(period), period, 4 * left)
         pick = int(near[np.argmin(period)])
         middle = min(max(pick, 1), c.size - 2)
-        return Aim(
-            float(c[pick]), float(period.min()), _second_difference(c, k, middle), epsilon, self
-        )
+        return Aim(float(c[pick]), float(period.min()), _second_difference(c, k, middle), epsilon, self)
 
 
 def _second_difference(x: Array, y: Array, i: int) -> float:
@@ -100,20 +98,27 @@ class Aim:
 
 
 def scan(
-    real: Callable[[Array], Array], objective: Callable[[Array, Array], Array], start: float
+    real_up_to: Callable[[float], Callable[[Array], Array]],
+    objective: Callable[[Array, Array], Array],
+    start: float,
 ) -> Scan:
-    """Minimise objective(c, K(c)) over c > 0, from a guess of its scale."""
-    low, high = start / 64, start * 64
-    for _ in range(8):
-        orders = np.geomspace(low, high, 28)
+    """Minimise objective(c, K(c)) over c > 0, from a guess of its scale.
+
+    `real_up_to(c)` gives K on real orders, accurate up to c.
+    """
+    limit = math.inf
+    for _ in range(60):
+        try:
+            real = real_up_to(8 * start)
+        except TooFineError:
+            start, limit = start / 4, start
+            continue
+        orders = np.geomspace(start / 16, 8 * start, 24)
         values = real(orders)
         best = int(np.argmin(objective(orders, values)))
-        if best == 0:
-            low, high = low / 1e3, low * 4
-        elif best == orders.size - 1:
-            low, high = high / 4, high * 1e3
-        else:
+        if 0 < best < 20 or (best > 0 and 2 * start >= limit):
             break
+        start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)
     best = min(max(best, 1), orders.size - 2)
     near = np.linspace(orders[best - 1], orders[best + 1], 12)[1:-1]
     near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
@@ -137,7 +142,6 @@ class Line:
     aim: Aim
     infinite: float  # P-mass of infinite losses and of everything left out
     floor: float = -math.inf
-
 
     def read(self, epsilon: Array) -> tuple[Array, Array]:
         """log of an upper bound on delta, and its derivative in epsilon."""
@@ -181,9 +185,7 @@ class Line:
         return fixed, _RELATIVE_ERROR * float((size * np.abs(self.nodes)).sum())
 
 
-def draw_line(
-    cumulant_up_to: Callable[[float], Cumulant], aim: Aim, infinite: float
-) -> Line | None:
+def draw_line(cumulant_up_to: Callable[[float], Cumulant], aim: Aim, infinite: float) -> Line | None:
     """Evaluate the integrand until it is negligible; None if that takes too many nodes.
 
     `cumulant_up_to(t)` gives a cumulant that is accurate for frequencies up to t.

@@ -172,22 +172,22 @@ def convolve(
     spectrum = np.exp(total)
     window = np.fft.irfft(spectrum, cells)
     points = step * (bottom + np.arange(cells))
-    window = np.maximum(np.roll(window, (shift - bottom) % cells), 0.0)
+    window = np.roll(window, (shift - bottom) % cells)
     # The transforms err by a relative rounding in the 2-norm (Higham 2002, section 24.1), spread over the
     # window; a reading is a scalar product with e^{-cu} (1 - e^{-u}), u = l - epsilon > 0. Sixteen standard
     # deviations of that product, the cells' errors taken as independent:
     noise = rounding * float(np.sqrt(np.square(window).sum())) * min(1.0, 16 / math.sqrt(cells))
-    with np.errstate(divide="ignore"):
-        log_error = math.log(noise) - 0.5 * math.log(step * saddle * (2 * saddle + 1) * (saddle + 1))
-        log_weights = np.log(window) + (log_moment - saddle * points)
+    log_error = math.log(noise) - 0.5 * math.log(step * saddle * (2 * saddle + 1) * (saddle + 1))
+    log_untilt = log_moment - saddle * points
     # in units of the largest probability at epsilon or above; far below, the tilt magnifies mere noise
-    unit = float(log_weights[points >= aim.epsilon].max(initial=-np.inf))
+    above = (points >= aim.epsilon) & (window > 0)
+    unit = float((np.log(window[above]) + log_untilt[above]).max(initial=-np.inf))
     unit = unit if math.isfinite(unit) else log_moment + log_error - saddle * aim.epsilon
-    useful = log_weights - unit < 600.0
-    first = int(np.flatnonzero(~useful)[-1]) + 1 if not useful.all() else 0
+    first = int(np.searchsorted(-(log_untilt - unit), -650.0))
+    # negative cells are rounding too: left in, they cancel the positive ones
     return LatticeTail(
         points[first:],
-        np.exp(log_weights[first:] - unit),
+        window[first:] * np.exp(log_untilt[first:] - unit),
         unit,
         log_error + log_moment,
         aim,

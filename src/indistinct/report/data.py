@@ -12,7 +12,7 @@ INFINITY = "infinity"
 
 
 def to_data(subject: "Subject") -> dict[str, Any]:
-    """Every reading of a report, as numbers and text that `json.dumps(..., allow_nan=False)` accepts."""
+    """Every reading of a report, as data that `json.dumps(..., allow_nan=False)` accepts."""
     guarantee = subject.guarantee
     gaussian = guarantee.to_gaussian()
     asked = subject.epsilon
@@ -30,9 +30,7 @@ def to_data(subject: "Subject") -> dict[str, Any]:
         ],
         "tradeoff": [
             {"fpr": fpr, "fnr": number(value)}
-            for fpr, value in zip(
-                FALSE_POSITIVE_RATES, guarantee.tradeoff(FALSE_POSITIVE_RATES), strict=True
-            )
+            for fpr, value in zip(FALSE_POSITIVE_RATES, guarantee.tradeoff(FALSE_POSITIVE_RATES), strict=True)
         ],
         "advantage": guarantee.advantage(),
         "pure": number(guarantee.pure()),

@@ -1,4 +1,4 @@
-"""A report as a picture: the privacy profile, and the trade-off between an attacker's two errors."""
+"""A report as a picture: the privacy profile, and the trade-off of an attacker's errors."""
 
 import math
 from pathlib import Path
@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError
-from indistinct.guarantees import GaussianDP
-from indistinct.report.text import rounded_up
+from indistinct.guarantees import GaussianDP, Guarantee
+from indistinct.report.text import rounded_up, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from indistinct.report.subject import Subject
 
-_INK, _MAIN, _FIT = "#222222", "#1f5fa8", "#d1702a"
-_POINTS = 121
-_FAINTEST = 1e-30
-_WIDEST = 50.0
+_INK, _MAIN, _FIT, _PLAIN = "#222222", "#1f5fa8", "#d1702a", "#8a8a8a"
+_POINTS = 81
+_FAINTEST = 1e-290
 _LONGEST_TITLE = 90
 
 
@@ -32,7 +32,7 @@ def draw(subject: "Subject", path: str | Path | None = None) -> Any:
     figure = Figure(figsize=(9.6, 4.2), dpi=110, layout="constrained")
     left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.08})
     _profile(left, subject)
-    _tradeoff(right, subject)
+    _tradeoff(right, subject.guarantee)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(colors=_INK, labelsize=9)
@@ -45,57 +45,65 @@ def draw(subject: "Subject", path: str | Path | None = None) -> Any:
         try:
             figure.savefig(path)
         except ValueError as error:  # an ending that matplotlib does not know
-            raise ArgumentError("plot", str(path), f"a file name such as out.png ({error})") from None
+            allowed = f"a file name such as out.png ({error})"
+            raise ArgumentError("plot", str(path), allowed) from None
     return figure
 
 
 def _profile(axes: "Axes", subject: "Subject") -> None:
-    guarantee, delta = subject.guarantee, subject.delta
+    guarantee, delta = subject.guarantee, max(subject.delta, _FAINTEST)
     epsilon = guarantee.epsilon(delta)
-    widest = 1.6 * epsilon if 0 < epsilon < math.inf else 1.0
-    if subject.epsilon is not None:
-        widest = max(widest, min(1.2 * subject.epsilon, _WIDEST))
-    grid = np.linspace(0.0, widest, _POINTS)
-    values = guarantee.delta(grid)
     floor = max(1e-3 * delta, _FAINTEST)
-    axes.semilogy(grid, np.where(values > floor * 1e-3, values, np.nan), color=_MAIN, linewidth=2)
-    if math.isfinite(epsilon) and delta >= _FAINTEST:
+    reach = _reach(subject, epsilon, floor)
+    # spread over both axes: a profile may fall like a cliff
+    levels = guarantee.epsilon(np.geomspace(floor, 1.0, _POINTS))
+    grid = np.unique(np.concatenate((np.linspace(0.0, reach, _POINTS), levels[levels < reach])))
+    values = guarantee.delta(grid)
+    axes.semilogy(grid, np.where(values > 1e-300, values, np.nan), color=_MAIN, linewidth=2)
+    if math.isfinite(epsilon):
         axes.plot([epsilon], [delta], "o", color=_INK, markersize=6)
+        beyond = epsilon > 0.6 * reach
         axes.annotate(
-            f"ε = {rounded_up(epsilon)}\nδ = {delta:g}",
+            f"ε = {rounded_up(epsilon)}\nδ = {short(delta)}",
             (epsilon, delta),
-            xytext=(9, 7),
+            xytext=(-10 if beyond else 10, -4 if beyond else 7),
             textcoords="offset points",
+            ha="right" if beyond else "left",
+            va="top" if beyond else "baseline",
             color=_INK,
-            fontsize=9.5,
+            fontsize=10,
         )
-    axes.set_xlim(0.0, widest)
-    axes.set_ylim(max(floor, float(values.min()) * 0.5), 2.0)
+    axes.minorticks_off()
+    axes.set_xlim(0.0, reach)
+    axes.set_ylim(floor, 2.0)
     axes.set_xlabel("ε")
     axes.set_ylabel("δ")
     axes.set_title("Privacy profile: the δ that goes with each ε", fontsize=10, color=_INK)
 
 
-def _tradeoff(axes: "Axes", subject: "Subject") -> None:
-    guarantee = subject.guarantee
+def _reach(subject: "Subject", epsilon: float, floor: float) -> float:
+    """The largest ε to draw: where δ leaves the picture, if it does."""
+    reach = subject.guarantee.epsilon(floor)
+    if not math.isfinite(reach):
+        reach = 2 * epsilon if 0 < epsilon < math.inf else 1.0
+    if subject.epsilon is not None:
+        reach = max(reach, min(1.1 * subject.epsilon, 10 * reach))
+    return 1.05 * reach if reach > 0 else 1.0
+
+
+def _tradeoff(axes: "Axes", guarantee: Guarantee) -> None:
     fpr = np.linspace(0.0, 1.0, _POINTS) ** 1.5
-    axes.plot([0.0, 1.0], [1.0, 0.0], color="#8a8a8a", linewidth=1, label="nothing can be told")
-    axes.plot(fpr, guarantee.tradeoff(fpr), color=_MAIN, linewidth=2, label="no test does better")
-    gaussian = guarantee.to_gaussian()
-    if math.isfinite(gaussian.mu):
-        axes.plot(
-            fpr,
-            GaussianDP(gaussian.mu).tradeoff(fpr),
-            color=_FIT,
-            linewidth=1.4,
-            linestyle="--",
-            label=f"Gaussian DP, μ = {rounded_up(gaussian.mu, 4)}",
-        )
+    axes.plot([0.0, 1.0], [1.0, 0.0], color=_PLAIN, linewidth=1, label="nothing can be told")
+    axes.plot(fpr, guarantee.tradeoff(fpr), color=_MAIN, linewidth=2, label="no test gets below this")
+    mu = guarantee.to_gaussian().mu
+    if math.isfinite(mu):
+        fit, label = GaussianDP(mu).tradeoff(fpr), f"Gaussian DP, μ = {rounded_up(mu, 4)}"
+        axes.plot(fpr, fit, color=_FIT, linewidth=1.4, linestyle="--", label=label)
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(0.0, 1.0)
     axes.set_aspect("equal")
-    replace = guarantee.adjacency.value == "replace-one"
-    axes.set_xlabel("false positive rate" + ("" if replace else " (wrongly said to be in the data)"), fontsize=9.5)
-    axes.set_ylabel("false negative rate" + ("" if replace else " (missed)"), fontsize=9.5)
+    membership = guarantee.adjacency is Adjacency.ADD_REMOVE
+    axes.set_xlabel("false positive rate" + (" (wrongly said to be in the data)" if membership else ""))
+    axes.set_ylabel("false negative rate" + (" (missed)" if membership else ""))
     axes.set_title("Trade-off of an attacker's errors", fontsize=10, color=_INK)
     axes.legend(frameon=False, fontsize=9, loc="upper right")

@@ -15,10 +15,13 @@ from indistinct.report.data import to_data
 from indistinct.report.plot import draw
 from indistinct.report.text import table, to_text
 
+_UNSAMPLED = "none: every record takes part in every run"
+_UNKNOWN = "not known: a guarantee does not say how it was reached"
+
 
 @dataclass(frozen=True)
 class Subject:
-    """One guarantee to report on. `str(subject)` is the report in words; notebooks show its table."""
+    """One guarantee to report on: `str` gives the report in words, a notebook shows its table."""
 
     expression: str
     guarantee: Guarantee
@@ -47,8 +50,9 @@ class Subject:
             f"<tr><td style='text-align:left'>{escape(name)}</td><td>{escape(value)}</td></tr>"
             for name, value in table(self.data())
         )
-        head = escape(f"{self.expression} ({self.guarantee.adjacency.value})")
-        return f"<table><thead><tr><th colspan=2>{head}</th></tr></thead><tbody>{rows}</tbody></table>"
+        title = escape(f"{self.expression} ({self.guarantee.adjacency.value})")
+        head = f"<thead><tr><th colspan=2>{title}</th></tr></thead>"
+        return f"<table>{head}<tbody>{rows}</tbody></table>"
 
 
 def explain(
@@ -67,26 +71,18 @@ def explain(
     >>> report.data()["epsilon"]
     {'delta': 1e-05, 'epsilon': 1.9932}
     """
-    check_probability("delta", delta)
-    if epsilon is not None:
-        check_nonnegative("epsilon", epsilon)
+    delta = check_probability("delta", delta)
+    epsilon = None if epsilon is None else check_nonnegative("epsilon", epsilon)
     if isinstance(what, Mechanism):
         chosen = natural_adjacency(what) if adjacency is None else adjacency
-        return Subject(
-            str(what),
-            what.guarantee(chosen),
-            delta,
-            epsilon,
-            tuple(dict.fromkeys(_sampling(what))) or ("none: every record takes part in every run",),
-            tuple(sorted(_records(what))),
-            what,
-        )
+        sampling = tuple(dict.fromkeys(_sampling(what))) or (_UNSAMPLED,)
+        records = tuple(sorted(_records(what)))
+        return Subject(str(what), what.guarantee(chosen), delta, epsilon, sampling, records, what)
     if not isinstance(what, Guarantee):
         raise ArgumentError("what", what, "a mechanism or a guarantee")
     if adjacency not in (None, what.adjacency):
         raise ArgumentError("adjacency", adjacency, f"that of the guarantee ({what.adjacency.value})")
-    unknown = ("not known: a guarantee does not say how it was reached",)
-    return Subject(repr(what), what, delta, epsilon, unknown, (1,), None)
+    return Subject(repr(what), what, delta, epsilon, (_UNKNOWN,), (1,), None)
 
 
 def _parts(mechanism: Mechanism) -> Iterator[Mechanism]:

@@ -1,7 +1,7 @@
 """A report in words that a reader can repeat, and as a table.
 
-It is written from the report's data alone. Numbers are rounded towards the cautious side: what an attacker
-can do upwards, what an attacker must miss downwards.
+It is written from the report's data alone. Numbers are rounded towards the cautious side: what an
+attacker can do upwards, what an attacker must miss downwards.
 """
 
 import math
@@ -16,6 +16,10 @@ _NEIGHBOURS = {
     "add/remove": "the data with, and the data without, {them}",
     "replace-one": "two data sets of one size that differ in {them}",
 }
+_FOOT = (
+    "These bounds hold for every test, whatever its computing power, and are rounded towards caution."
+    " Choose delta well below one in the number of people in the data."
+)
 
 
 def to_text(data: dict[str, Any]) -> str:
@@ -28,18 +32,16 @@ def to_text(data: dict[str, Any]) -> str:
     lines += [piece for sentence in sentences(data) for piece in _hanging("- ", sentence)]
     rows = table(data)
     width = max(len(name) for name, _ in rows)
-    lines += ["", *(f"{name:<{width}}  {value:>10}".rstrip() for name, value in rows), ""]
-    lines += _hanging(
-        "", "All numbers hold for every possible test and are rounded towards caution. Choose delta well"
-        " below one in the number of people in the data.",
-    )
-    return "\n".join(lines)
+    lines += ["", *(f"{name:<{width}}  {value}" for name, value in rows), ""]
+    return "\n".join([*lines, *_hanging("", _FOOT)])
 
 
 def sentences(data: dict[str, Any]) -> list[str]:
     """What an attacker can and cannot do, for someone who has never heard of epsilon."""
-    told = [_test(data), _guess(data), _outcome(data), _epsilon(data)]
     pure = value_of(data["pure"])
+    if pure == 0:
+        return ["Nothing: what is released does not depend on the record."]
+    told = [_test(data), _guess(data), _consequence(data), _epsilon(data)]
     if math.isfinite(pure):
         told.append(
             f"No outcome at all is more than {_times(pure)} times likelier on one of the two data sets"
@@ -50,149 +52,150 @@ def sentences(data: dict[str, Any]) -> list[str]:
 
 def table(data: dict[str, Any]) -> list[tuple[str, str]]:
     """Readings by name, rounded towards caution."""
-    rows = [(f"epsilon at delta = {data['epsilon']['delta']:g}", _up(data["epsilon"]["epsilon"]))]
-    if data["delta"] is not None:
-        rows.append((f"delta at epsilon = {data['delta']['epsilon']:g}", _up(data["delta"]["delta"])))
+    epsilon, delta, gaussian = data["epsilon"], data["delta"], data["gaussian"]
+    rows = [(f"epsilon at delta = {short(epsilon['delta'])}", _up(epsilon["epsilon"]))]
+    if delta is not None:
+        rows.append((f"delta at epsilon = {short(delta['epsilon'])}", _up(delta["delta"])))
     rows += [
-        (f"Rényi divergence of order {entry['order']:g}", _up(entry["divergence"]))
-        for entry in data["renyi"]
+        (f"Rényi divergence of order {entry['order']:g}", _up(entry["divergence"])) for entry in data["renyi"]
     ]
     rows += [
         (f"least false negative rate at false positive rate {entry['fpr']:g}", rounded_down(entry["fnr"]))
         for entry in data["tradeoff"]
     ]
-    gaussian = data["gaussian"]
     return [
         *rows,
         ("membership advantage (true minus false positive rate)", _up(data["advantage"])),
         ("pure epsilon (delta = 0)", _up(data["pure"])),
-        (f"Gaussian DP: mu, up to a probability of {gaussian['slack']:g}", _up(gaussian["mu"])),
-        ("  its regret (how far its error rates are from the true ones)", _up(gaussian["regret"])),
+        (f"Gaussian DP: mu, up to a probability of {short(gaussian['slack'])}", _up(gaussian["mu"])),
+        ("  its regret: how far its error rates are from the true ones", _up(gaussian["regret"])),
     ]
 
 
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def _records(data: dict[str, Any]) -> str:
-    sizes = data["records"]
-    if sizes == [1]:
-        return "one person's record"
-    return f"{' or '.join(map(str, sizes))} records that change together"
+def _about_one(data: dict[str, Any]) -> bool:
+    sizes: list[int] = data["records"]
+    return sizes == [1]
 
 
 def _neighbours(data: dict[str, Any]) -> str:
-    return _NEIGHBOURS[data["adjacency"]].format(them=_records(data))
-
-
-def _question(data: dict[str, Any]) -> tuple[str, str, str]:
-    """What the attacker wants to know, the cases it may be wrong about, the cases it looks for."""
-    one = data["records"] == [1]
-    if data["adjacency"] == "add/remove":
-        what = "one given person's record was" if one else "a given group's records were"
-        who = "people" if one else "groups"
-        return f"whether {what} used", f"the {who} who were not in the data", "those who were"
-    what = "of two given values one person's record has" if one else "of two given versions a group's records have"
-    return f"which {what}", "the cases with the first value", "the cases with the second"
+    sizes = " or ".join(map(str, data["records"]))
+    them = "one person's record" if _about_one(data) else f"{sizes} records that change together"
+    return _NEIGHBOURS[data["adjacency"]].format(them=them)
 
 
 def _test(data: dict[str, Any]) -> str:
-    want, wrong_about, looked_for = _question(data)
-    entry = next(entry for entry in data["tradeoff"] if entry["fpr"] == 0.05)
-    start = f"Someone who wants to know {want}, and accepts being wrong about 5 % of {wrong_about},"
-    if entry["fnr"] < 0.001:
+    """The trade-off curve at one point, as a test that someone runs."""
+    if data["adjacency"] == "add/remove":
+        what = "one given person's record was" if _about_one(data) else "a given group's records were"
+        want, wrong, looked_for = f"whether {what} used", "those who were not in the data", "those who were"
+    else:
+        what = "one person's record has" if _about_one(data) else "a group's records have"
+        want, wrong, looked_for = (
+            f"which of two values {what}",
+            "the cases of the first",
+            "the cases of the second",
+        )
+    start = f"Someone who wants to know {want}, and accepts being wrong about 5 % of {wrong},"
+    missed = _missed(data, 0.05)
+    if missed < 0.001:
         return f"{start} may find practically all of {looked_for}: this does not protect."
-    return f"{start} will still miss at least {_percent_down(entry['fnr'])} of {looked_for}."
+    return f"{start} will still miss at least {_percent(missed, math.floor)} of {looked_for}."
 
 
 def _guess(data: dict[str, Any]) -> str:
-    right = (1 + data["advantage"]) / 2
+    right = _percent((1 + data["advantage"]) / 2, math.ceil)
     return (
         "If both answers are equally likely beforehand, the best possible guess is right at most"
-        f" {_percent_up(right)} of the time; a coin toss is right 50 %."
+        f" {right} of the time; a coin toss is right 50 %."
     )
 
 
-def _outcome(data: dict[str, Any]) -> str:
-    entry = next(entry for entry in data["tradeoff"] if entry["fpr"] == 0.1)
-    before, after = (
-        ("without the record", "with it")
-        if data["adjacency"] == "add/remove" and data["records"] == [1]
-        else ("on one of the two data sets", "on the other")
-    )
+def _consequence(data: dict[str, Any]) -> str:
+    """The trade-off curve at another point, as a chance that someone runs."""
+    membership = data["adjacency"] == "add/remove" and _about_one(data)
+    before, after = ("without the record", "with it") if membership else ("on one data set", "on the other")
     return (
-        f"Whatever happens because of the release with a chance of 10 % {before} happens with a chance"
-        f" of at most {_percent_up(1 - entry['fnr'])} {after}."
+        f"A consequence of the release that has a chance of 10 % {before} has a chance of at most"
+        f" {_percent(1 - _missed(data, 0.1), math.ceil)} {after}."
     )
 
 
 def _epsilon(data: dict[str, Any]) -> str:
-    delta = data["epsilon"]["delta"]
-    epsilon = value_of(data["epsilon"]["epsilon"])
+    delta, epsilon = data["epsilon"]["delta"], value_of(data["epsilon"]["epsilon"])
     if math.isinf(epsilon):
-        return (
-            f"There is no epsilon at delta = {delta:g}: some outcome of at least that probability gives"
-            " everything away."
+        why = (
+            "with more than that probability the release may give everything away"
+            if delta > 0
+            else "some outcomes, however rare, may tell arbitrarily much"
         )
+        return f"There is no epsilon at delta = {short(delta)}: {why}."
     return (
-        f"In the usual notation: epsilon = {rounded_up(epsilon)} at delta = {delta:g}. The chance of any"
-        f" outcome on one of the two data sets is at most {_times(epsilon)} times its chance on the other,"
-        f" plus {delta:g}."
+        f"In the usual notation: epsilon = {rounded_up(epsilon)} at delta = {short(delta)}. The chance of"
+        f" any outcome on one of the two data sets is at most {_times(epsilon)} times its chance on the"
+        f" other{f', plus {short(delta)}' if delta else ''}."
     )
+
+
+def _missed(data: dict[str, Any], fpr: float) -> float:
+    rates: list[float] = [entry["fnr"] for entry in data["tradeoff"] if entry["fpr"] == fpr]
+    return rates[0]
 
 
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def _decimals(value: float, digits: int) -> int:
-    return digits - 1 - math.floor(math.log10(value))
-
-
 def rounded_up(value: float, digits: int = _DIGITS) -> str:
-    """Shortest text of at most this many significant digits that is not below the value.
+    """The value to this many significant digits, never below it.
 
     >>> rounded_up(2.38160969), rounded_up(0.5), rounded_up(math.inf)
     ('2.3817', '0.5', 'infinity')
     """
-    if math.isinf(value):
-        return "infinity"
-    if value < 1e-300:
-        return "0"
-    scale = 10.0 ** _decimals(value, digits)
-    if math.isinf(scale) or scale == 0:
-        return f"{value * (1 + 10.0 ** (1 - digits)):.{digits}g}"
-    # an error in the last bits is not worth a digit
-    return f"{math.ceil(value * scale * (1 - _LAST_BITS)) / scale:.{digits}g}"
+    return "infinity" if math.isinf(value) else _rounded(value, digits, math.ceil)
 
 
 def rounded_down(value: float, digits: int = _DIGITS) -> str:
-    """Shortest text of at most this many significant digits that is not above the value.
+    """The value to this many significant digits, never above it.
 
-    >>> rounded_down(0.85757), rounded_down(0.95), rounded_down(0.0)
+    >>> rounded_down(0.857579), rounded_down(0.95), rounded_down(0.0)
     ('0.85757', '0.95', '0')
     """
-    if value < 1e-300:
+    return _rounded(value, digits, math.floor)
+
+
+def short(value: float) -> str:
+    """The number as people write it: 1e-5, not 1e-05."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
+def _rounded(value: float, digits: int, to_integer: Any) -> str:
+    if value < 1e-300:  # readings that are zero come as the smallest float
         return "0"
-    scale = 10.0 ** _decimals(value, digits)
-    if math.isinf(scale):
-        return "0"
-    return f"{math.floor(value * scale * (1 + _LAST_BITS)) / scale:.{digits}g}"
+    exponent = math.floor(math.log10(value)) - digits + 1
+    mantissa = value / 10.0**exponent
+    # an error in the last bits is not worth a digit
+    if abs(mantissa - round(mantissa)) > _LAST_BITS * mantissa:
+        mantissa = to_integer(mantissa)
+    result = float(f"{round(mantissa)}e{exponent}")
+    if 1e4 <= result < 1e9:
+        return f"{result:.0f}"
+    return f"{result:.{digits}g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
 
 
 def _up(entry: float | str) -> str:
     return rounded_up(value_of(entry))
 
 
-def _percent_up(share: float) -> str:
-    return f"{math.ceil(min(share, 1.0) * 1000 * (1 - _LAST_BITS)) / 10:g} %"
-
-
-def _percent_down(share: float) -> str:
-    return f"{math.floor(share * 1000 * (1 + _LAST_BITS)) / 10:g} %"
+def _percent(share: float, to_integer: Any) -> str:
+    tenths = share * 1000
+    near = round(tenths)
+    return f"{(near if abs(tenths - near) < 1e-9 else to_integer(tenths)) / 10:g} %"
 
 
 def _times(epsilon: float) -> str:
-    return rounded_up(math.exp(epsilon), 3) if epsilon < 700 else f"e^{rounded_up(epsilon)}"
+    return rounded_up(math.exp(epsilon), 3) if epsilon < 20 else f"e^{rounded_up(epsilon)}"
 
 
 def _hanging(first: str, text: str) -> list[str]:
