@@ -18,7 +18,8 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 def order_grid(renyi: Callable[[float], float]) -> Array:
     """Orders above 1 spread around the scale where the divergence is of order one."""
     scale = 1 / math.sqrt(min(max(renyi(2.0), 1e-24), 1e24))
-    return 1 + np.geomspace(1e-3, 1e3, 60) * max(scale, 1e-6)
+    grid: Array = np.geomspace(1e-3, 1e3, 60)
+    return 1 + grid * max(scale, 1e-6)
 
 
 def renyi_delta(orders: Array, values: Array, epsilon: Array) -> Array:
@@ -140,7 +141,8 @@ def renyi_tradeoff(orders: Array, values: Array, fpr: Array) -> Array:
             _binary_divergence(alpha, 1 - middle, fpr) <= gamma
         )
         low, high = np.where(allowed, low, middle), np.where(allowed, middle, high)
-    return low.max(axis=0)
+    best: Array = low.max(axis=0)
+    return best
 
 
 def _binary_divergence(alpha: Array, a: Array, b: Array) -> Array:

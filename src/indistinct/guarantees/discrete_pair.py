@@ -98,7 +98,6 @@ class DiscretePair(Pair):
         return DiscretePair(self.q[::-1], self.p[::-1])
 
     def log_moment(self, order: float) -> float:
-        p, q, loss = self._finite
-        if not loss.size:
+        if not self._finite[2].size:
             return -math.inf
         return super().log_moment(order)

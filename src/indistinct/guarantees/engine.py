@@ -6,7 +6,7 @@ again and a lattice too coarse is refined.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +56,7 @@ class Engine:
 
         start = self._order_scale(log_delta)
         log_cut = self._log_cut(log_delta)
-        found = scan(lambda top: self._cumulant(log_cut, 0.0, top).real, conversion, start)
+        found = scan(self._real_up_to(log_cut), conversion, start)
         if found.order * self.top > 1e9 and found.best > self.top * (1 - 1e-8):
             return None
         centre, before = min(found.best, self.top), math.inf
@@ -91,7 +91,7 @@ class Engine:
         smooth = self.smooth
         for _ in range(12):
             log_cut = self._log_cut(log_delta)
-            found = scan(lambda top, cut=log_cut: self._cumulant(cut, 0.0, top).real, chernoff, start)
+            found = scan(self._real_up_to(log_cut), chernoff, start)
             start = found.order
             bound = max(min(found.best, 0.0), _LOG_FLOOR)  # on delta, infinite losses apart
             if bound < log_delta - 4.0:
@@ -114,6 +114,9 @@ class Engine:
         """K(z) for Re z between first and last."""
         resolution = Resolution((1 + first, 1 + last), frequency, log_cut)
         return CumulantSum([(pair.cumulant(resolution), n) for pair, n in self.terms])
+
+    def _real_up_to(self, log_cut: float) -> Callable[[float], Callable[[Array], Array]]:
+        return lambda top: self._cumulant(log_cut, 0.0, top).real
 
     def _log_cut(self, log_delta: float) -> float:
         """The mass each step may leave out when delta is of this size."""

@@ -72,10 +72,10 @@ class PairGuarantee(Guarantee):
         return max(direction.renyi(order) for direction in self.directions)
 
     def _delta(self, epsilon: Array) -> Array:
-        return np.max([direction.delta(epsilon) for direction in self.directions], axis=0)
+        return _worst(direction.delta(epsilon) for direction in self.directions)
 
     def _epsilon(self, delta: Array) -> Array:
-        return np.max([direction.epsilon(delta) for direction in self.directions], axis=0)
+        return _worst(direction.epsilon(delta) for direction in self.directions)
 
     def _tradeoff(self, fpr: Array) -> Array:
         pair = self.product.single
@@ -147,9 +147,8 @@ class RenyiSum(RenyiGuarantee):
 
     def orders(self) -> Array:
         stated = [part.orders() for part, _ in self.parts if isinstance(part, RenyiGuarantee)]
-        merged = np.unique(np.concatenate(stated))
-        values = np.array([self._renyi(float(order)) for order in merged])
-        return merged[np.isfinite(values)]
+        merged: Array = np.unique(np.concatenate(stated))
+        return np.array([order for order in merged.tolist() if math.isfinite(self._renyi(order))])
 
     def group(self, size: int) -> Guarantee:
         return compose((part.group(size), count) for part, count in self.parts)
@@ -166,15 +165,15 @@ class Parallel(Guarantee):
         return self.parts[0].adjacency
 
     @cached_property
-    def product(self) -> Product | None:  # type: ignore[override]
+    def product(self) -> Product | None:
         """One pair that dominates every part, for composing further."""
         directions = [part.directions for part in self.parts if isinstance(part, PairGuarantee)]
         if len(directions) < len(self.parts):
             return None
         reach = float(self._epsilon(np.array([1e-30]))[0])
         pair = tabulated_pair(
-            lambda epsilon: np.max([both[0].delta(epsilon) for both in directions], axis=0),
-            lambda epsilon: np.max([both[-1].delta(epsilon) for both in directions], axis=0),
+            lambda epsilon: _worst(both[0].delta(epsilon) for both in directions),
+            lambda epsilon: _worst(both[-1].delta(epsilon) for both in directions),
             reach,
         )
         return Product.of([(pair, 1)])
@@ -183,13 +182,14 @@ class Parallel(Guarantee):
         return max(part._renyi(order) for part in self.parts)
 
     def _delta(self, epsilon: Array) -> Array:
-        return np.max([part._delta(epsilon) for part in self.parts], axis=0)
+        return _worst(part._delta(epsilon) for part in self.parts)
 
     def _epsilon(self, delta: Array) -> Array:
-        return np.max([part._epsilon(delta) for part in self.parts], axis=0)
+        return _worst(part._epsilon(delta) for part in self.parts)
 
     def orders(self) -> Array:
-        return np.unique(np.concatenate([part.orders() for part in self.parts]))
+        merged: Array = np.unique(np.concatenate([part.orders() for part in self.parts]))
+        return merged
 
     def group(self, size: int) -> Guarantee:
         count = check_count("size", size, least=1)
@@ -197,6 +197,11 @@ class Parallel(Guarantee):
             return self
         # the group may be spread over the parts
         return compose([(self, 1)], flat=True).group(count)
+
+
+def _worst(readings: Iterable[Array]) -> Array:
+    worst: Array = np.max(list(readings), axis=0)
+    return worst
 
 
 def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Guarantee:

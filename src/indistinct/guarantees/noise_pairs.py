@@ -67,7 +67,7 @@ class GaussianPair(Pair):
         return order * (order - 1) * self.shift**2 / 2
 
     @property
-    def finite_mean(self) -> float:  # type: ignore[override]
+    def finite_mean(self) -> float:
         return self.shift**2 / 2
 
 
@@ -134,7 +134,7 @@ class LaplacePair(Pair):
         return float(LaplaceCumulant(self.loss).real(np.array([order - 1.0]))[0])
 
     @property
-    def finite_mean(self) -> float:  # type: ignore[override]
+    def finite_mean(self) -> float:
         # E_P[L] = s + e^{-s} - 1 (the limit of Mironov 2017, Proposition 6)
         s = self.loss
         return s + math.expm1(-s) if s > 1e-2 else s * s * (0.5 - s / 6 + s * s / 24 - s**3 / 120)

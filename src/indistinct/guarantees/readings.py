@@ -6,6 +6,7 @@ derives the trade-off curve and what follows from it from the profile alone.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any, overload
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_array, check_probability
 from indistinct.guarantees.gaussian_report import GaussianReport, fit_gaussian
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import TINY, Array
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _LARGEST_EPSILON = 700.0
@@ -142,30 +143,39 @@ class Readings(ABC):
     def _tradeoff(self, fpr: Array) -> Array:
         """f(x) = sup over epsilon >= 0 of max{0, 1-δ(ε)-e^ε x, e^-ε (1-δ(ε)-x)}.
 
-        Dong, Roth and Su 2022, Proposition 2.12. Every epsilon gives a valid bound, so a search that
-        stops early only loses sharpness.
+        Dong, Roth and Su 2022, Proposition 2.12. Every epsilon gives a valid bound, so a search that stops
+        early only loses sharpness: a table finds the place, parabolas through exact values refine it.
         """
-        small = max(float(fpr[fpr > 0].min(initial=1.0)), 1e-300)
-        reach = float(self._epsilon(np.array([min(1e-15, small * 1e-6)]))[0])
-        reach = min(reach, _LARGEST_EPSILON)
-        grid = reach * np.linspace(0.0, 1.0, 65) ** 2
+        grid = self._useful_epsilon(fpr) * np.linspace(0.0, 1.0, 65) ** 2
         delta = self._delta(grid)
         best = np.zeros_like(fpr)
         for line in (_steep, _flat):
             on_grid = line(grid, delta, fpr[:, None])
-            peak = on_grid.argmax(axis=1)
-            low = grid[np.maximum(peak - 1, 0)]
-            high = grid[np.minimum(peak + 1, grid.size - 1)]
-            value = self._search(line, fpr, low, high)
-            best = np.maximum(best, np.maximum(on_grid.max(axis=1), value))
+            peak = np.clip(on_grid.argmax(axis=1), 1, grid.size - 2)
+            best = np.maximum(best, on_grid.max(axis=1))
+            points = np.stack([grid[peak - 1], grid[peak], grid[peak + 1]])
+            values = np.stack([on_grid[np.arange(fpr.size), peak + k] for k in (-1, 0, 1)])
+            found = values.max(axis=0)
+            for _ in range(4):
+                before, (probe, foretold) = found, _parabola_top(points, values)
+                at_probe = line(probe, self._delta(probe), fpr)
+                found = np.maximum(found, at_probe)
+                points, values = _closest_three(points, values, probe, at_probe)
+            # at a kink (losses with atoms) parabolas do not settle, halving does
+            open_ = np.flatnonzero((found - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9))
+            if open_.size:
+                found[open_] = self._halve(line, fpr[open_], points[0, open_], points[2, open_])
+            best = np.maximum(best, found)
         return np.clip(best, 0.0, 1 - fpr)
 
-    def _search(self, line: Any, fpr: Array, low: Array, high: Array) -> Array:
+    def _halve(
+        self, line: Callable[[Array, Array, Array], Array], fpr: Array, low: Array, high: Array
+    ) -> Array:
         """Golden section for the largest value of a unimodal bound, all points at once."""
         left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
         at_left, at_right = (line(e, self._delta(e), fpr) for e in (left, right))
         best = np.maximum(at_left, at_right)
-        for _ in range(30):
+        for _ in range(50):
             up = at_left < at_right
             low, high = np.where(up, left, low), np.where(up, high, right)
             probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
@@ -177,11 +187,36 @@ class Readings(ABC):
 
 
 def _steep(epsilon: Array, delta: Array, fpr: Array) -> Array:
-    return 1 - delta - np.exp(epsilon) * fpr
+    bound: Array = 1 - delta - np.exp(epsilon) * fpr
+    return bound
 
 
 def _flat(epsilon: Array, delta: Array, fpr: Array) -> Array:
-    return np.exp(-epsilon) * (1 - delta - fpr)
+    bound: Array = np.exp(-epsilon) * (1 - delta - fpr)
+    return bound
+
+
+def _parabola_top(x: Array, y: Array) -> tuple[Array, Array]:
+    """Where the parabola through three points is highest, kept between them, and its height there."""
+    left, right = (y[1] - y[0]) / (x[1] - x[0] + TINY), (y[2] - y[1]) / (x[2] - x[1] + TINY)
+    bend = (right - left) / (x[2] - x[0] + TINY)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = (x[0] + x[1]) / 2 - left / (2 * bend)
+    top = np.clip(np.where(np.isfinite(top) & (bend < 0), top, x[1]), x[0], x[2])
+    # too close to a known point teaches nothing: step to the middle of the wider side instead
+    wider = np.where(x[2] - x[1] > x[1] - x[0], (x[1] + x[2]) / 2, (x[0] + x[1]) / 2)
+    top = np.where(np.abs(top - x[1]) <= 1e-9 * (x[2] - x[0]), wider, top)
+    return top, y[0] + (top - x[0]) * (left + bend * (top - x[1]))
+
+
+def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[Array, Array]:
+    """Of four points, the highest and its two neighbours."""
+    x, y = np.concatenate((x, probe[None])), np.concatenate((y, at_probe[None]))
+    order = np.argsort(x, axis=0, kind="stable")
+    x, y = np.take_along_axis(x, order, 0), np.take_along_axis(y, order, 0)
+    first = np.clip(y.argmax(axis=0) - 1, 0, 1)
+    rows = first + np.arange(3)[:, None]
+    return np.take_along_axis(x, rows, 0), np.take_along_axis(y, rows, 0)
 
 
 def _shaped(flat: Array, like: Array) -> Any:

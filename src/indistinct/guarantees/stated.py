@@ -7,6 +7,7 @@ attain them, Gaussian DP into its pair, Rényi claims into their curve.
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class PureDP(PairGuarantee):
         _frozen(self, "adjacency", adjacency)
 
     @cached_property
-    def product(self) -> Product:  # type: ignore[override]
+    def product(self) -> Product:
         return Product.of([(claim_pair(self.bound, 0.0), 1)])
 
     def __repr__(self) -> str:
@@ -73,7 +74,7 @@ class ApproxDP(PairGuarantee):
         return f"ApproxDP({self.bound!r}, {self.slack!r})"
 
     @cached_property
-    def product(self) -> Product:  # type: ignore[override]
+    def product(self) -> Product:
         return Product.of([(claim_pair(self.bound, self.slack), 1)])
 
 
@@ -96,7 +97,7 @@ class GaussianDP(PairGuarantee):
         _frozen(self, "mu", check_nonnegative("mu", self.mu))
 
     @cached_property
-    def product(self) -> Product:  # type: ignore[override]
+    def product(self) -> Product:
         return Product.of([(GaussianPair(self.mu), 1)])
 
     def group(self, size: int) -> Guarantee:
@@ -146,11 +147,11 @@ class RenyiCurve(RenyiGuarantee):
     def __init__(self, orders: Any, values: Any, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
         order_list = _numbers("orders", orders, 0.5, "increasing numbers, at least 1/2")
         value_list = _numbers("values", values, 0.0, "non-negative numbers, one for each order")
-        if not order_list or any(b <= a for a, b in zip(order_list, order_list[1:], strict=False)):
+        if not order_list or any(b <= a for a, b in pairwise(order_list)):
             raise ArgumentError("orders", orders, "increasing numbers, at least 1/2")
         if len(value_list) != len(order_list):
             raise ArgumentError("values", values, "non-negative numbers, one for each order")
-        if any(b < a for a, b in zip(value_list, value_list[1:], strict=False)):
+        if any(b < a for a, b in pairwise(value_list)):
             # a smaller claim at a larger order is a claim for the smaller order too
             value_list = np.minimum.accumulate(value_list[::-1])[::-1].tolist()
         _frozen(self, "stated_orders", tuple(order_list))
@@ -175,7 +176,7 @@ class RenyiCurve(RenyiGuarantee):
 
     def orders(self) -> Array:
         stated = np.array([order for order in self.stated_orders if order > 1])
-        between = [np.linspace(a, b, 9)[:-1] for a, b in zip(stated, stated[1:], strict=False)]
+        between = [np.linspace(a, b, 9)[:-1] for a, b in pairwise(stated)]
         finite = stated[np.isfinite(stated)]
         return np.unique(np.concatenate([*between, finite])) if np.isfinite(stated).all() else finite
 

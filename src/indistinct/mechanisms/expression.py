@@ -164,7 +164,7 @@ class _Reader:
 
     def value(self, depth: int) -> Any:
         if self.accept("["):
-            items = []
+            items: list[int | float] = []
             while not self.accept("]"):
                 if items:
                     self.expect(",")

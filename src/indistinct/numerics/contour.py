@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray, vertical_line
 from indistinct.numerics.cumulant import Cumulant
 from indistinct.numerics.rule import TooFineError
 
@@ -169,7 +169,8 @@ class Line:
     @cached_property
     def _weights(self) -> ComplexArray:
         """The trapezoid rule's terms at epsilon = 0, relative to the first."""
-        weights = np.exp(self.log_values - self._log_size) * (self.step / np.pi)
+        weights: ComplexArray = np.exp(self.log_values - self._log_size)
+        weights *= self.step / np.pi
         weights[0] *= 0.5
         return weights
 
@@ -203,12 +204,11 @@ def draw_line(cumulant_up_to: Callable[[float], Cumulant], aim: Aim, infinite: f
             return None
         if (stop - start) * cumulant.size > MAX_WORK:
             return None
-        z = c + 1j * step * np.arange(start, stop)
+        z = vertical_line(c, step, start, stop)
         pieces.append(cumulant.line(c, step, start, stop) - np.log(z * (z + 1)))
         tail = np.exp(pieces[-1].real[-max(4, (stop - start) // 4) :] - pieces[0][0].real)
         truncation = float(tail.max()) * stop * step / np.pi
         if truncation <= ACCURACY * peak:
             break
         start, stop = stop, 2 * stop
-    nodes = c + 1j * step * np.arange(stop)
-    return Line(nodes, np.concatenate(pieces), step, truncation, aim, infinite)
+    return Line(vertical_line(c, step, 0, stop), np.concatenate(pieces), step, truncation, aim, infinite)

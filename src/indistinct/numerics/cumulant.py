@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from indistinct.numerics.arrays import Array, ComplexArray
+from indistinct.numerics.arrays import Array, ComplexArray, vertical_line
 from indistinct.numerics.rule import LossRule
 
 
@@ -38,7 +38,7 @@ class GaussianCumulant:
         return z * (z + 1) * (self.shift**2 / 2)
 
     def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        z = c + 1j * step * np.arange(start, stop)
+        z = vertical_line(c, step, start, stop)
         return z * (z + 1) * (self.shift**2 / 2)
 
 
@@ -57,7 +57,7 @@ class LaplaceCumulant:
         return result
 
     def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        return self._log_moment(c + 1j * step * np.arange(start, stop))
+        return self._log_moment(vertical_line(c, step, start, stop))
 
     def _log_moment(self, z: Array | ComplexArray) -> ComplexArray:
         # M - 1 = (e^{zs} - 1) (z+1)/(2z+1) + (e^{-(z+1)s} - 1) z/(2z+1); the pole at -1/2 is removable,
@@ -105,10 +105,12 @@ class CumulantSum:
         return sum(term.size for term, _ in self.terms)
 
     def real(self, z: Array) -> Array:
-        return np.sum([count * term.real(z) for term, count in self.terms], axis=0)
+        total: Array = np.sum([count * term.real(z) for term, count in self.terms], axis=0)
+        return total
 
     def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        return np.sum([n * term.line(c, step, start, stop) for term, n in self.terms], axis=0)
+        total: ComplexArray = np.sum([n * term.line(c, step, start, stop) for term, n in self.terms], axis=0)
+        return total
 
 
 def log1p(x: ComplexArray) -> ComplexArray:

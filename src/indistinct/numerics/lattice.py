@@ -36,7 +36,7 @@ def lattice_law(
 ) -> LatticeLaw:
     """Round a loss up to the lattice. `tails` gives log P(L>l), Q(L>l), P(L<=l), Q(L<=l)."""
     first, last = int(np.floor(low / step)) - 1, int(np.ceil(high / step)) + 1
-    points = step * np.arange(first, last + 1)
+    points: Array = step * np.arange(first, last + 1, dtype=np.float64)
     p_above, q_above, p_below, q_below = tails(points)
     p = _differences(p_above, p_below)
     q = _differences(q_above, q_below)
@@ -171,7 +171,7 @@ def convolve(
     infinite += math.exp(max(log_missed, -745.0))
     spectrum = np.exp(total)
     window = np.fft.irfft(spectrum, cells)
-    points = step * (bottom + np.arange(cells))
+    points: Array = step * (bottom + np.arange(cells, dtype=np.float64))
     window = np.roll(window, (shift - bottom) % cells)
     # The transforms err by a relative rounding in the 2-norm (Higham 2002, section 24.1), spread over the
     # window; a reading is a scalar product with e^{-cu} (1 - e^{-u}), u = l - epsilon > 0. Sixteen standard

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.numerics.arrays import Array, ComplexArray
+from indistinct.numerics.arrays import Array, ComplexArray, vertical_line
 
 PANEL_SIZE = 32
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(PANEL_SIZE)
@@ -124,20 +124,23 @@ class LossRule:
 
     def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
         """E_P[e^{zL}] - 1 at z = c + i step k, for start <= k < stop."""
-        z = c + 1j * step * np.arange(start, stop)
+        z = vertical_line(c, step, start, stop)
         large, total = self._split(float(np.abs(z[-1])), z)
         loss = self.loss[large]
         if c < _SMALL_ORDER:
-            return total + np.einsum("kx,x->k", np.expm1(z[:, None] * loss), self._p[large])
+            small: ComplexArray = total + np.einsum("kx,x->k", np.expm1(z[:, None] * loss), self._p[large])
+            return small
         amplitude = np.exp(self.log_q[large] + (1 + c) * loss)
-        return total + (_fourier(loss, amplitude, step, start, stop) - self._p[large].sum())
+        moment: ComplexArray = total + (_fourier(loss, amplitude, step, start, stop) - self._p[large].sum())
+        return moment
 
     def log_line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
         """log E_P[e^{zL}] on the same line, where it is too large for `line`."""
         exponent = self.log_q + (1 + c) * self.loss
         top = float(exponent.max())
         moment = _fourier(self.loss, np.exp(exponent - top), step, start, stop)
-        return top + np.log(moment)
+        logarithm: ComplexArray = np.log(moment)
+        return logarithm + top
 
     def log_size(self, c: float) -> float:
         """The logarithm of the largest term of E_P[e^{cL}]."""

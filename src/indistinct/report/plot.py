@@ -51,7 +51,8 @@ def draw(subject: "Subject", path: str | Path | None = None) -> Any:
 
 
 def _profile(axes: "Axes", subject: "Subject") -> None:
-    guarantee, delta = subject.guarantee, max(subject.delta, _FAINTEST)
+    # a logarithmic axis has no zero: pure DP is drawn over the usual range, without a mark
+    guarantee, delta = subject.guarantee, subject.delta or 1e-5
     epsilon = guarantee.epsilon(delta)
     floor = max(1e-3 * delta, _FAINTEST)
     reach = _reach(subject, epsilon, floor)
@@ -60,7 +61,7 @@ def _profile(axes: "Axes", subject: "Subject") -> None:
     grid = np.unique(np.concatenate((np.linspace(0.0, reach, _POINTS), levels[levels < reach])))
     values = guarantee.delta(grid)
     axes.semilogy(grid, np.where(values > 1e-300, values, np.nan), color=_MAIN, linewidth=2)
-    if math.isfinite(epsilon):
+    if subject.delta and math.isfinite(epsilon):
         axes.plot([epsilon], [delta], "o", color=_INK, markersize=6)
         beyond = epsilon > 0.6 * reach
         axes.annotate(
