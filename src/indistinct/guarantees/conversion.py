@@ -28,9 +28,9 @@ def renyi_delta(orders: Array, values: Array, epsilon: Array) -> Array:
     if not usable.any():
         return np.ones_like(epsilon)
     alpha, gamma = orders[usable], values[usable]
-    bound = np.min([_delta_bound(alpha, gamma, e) for e in np.minimum(epsilon, 1e300)], axis=1)
-    result = np.array([_refine_delta(alpha, gamma, e, b) for e, b in zip(epsilon, bound, strict=True)])
-    return np.clip(result, TINY, 1.0)
+    finite = np.minimum(epsilon, 1e300).tolist()
+    result = [_refine_delta(alpha, gamma, e, float(_delta_bound(alpha, gamma, e).min())) for e in finite]
+    return np.clip(np.array(result), TINY, 1.0)
 
 
 def _delta_bound(alpha: Array, gamma: Array, epsilon: float) -> Array:

@@ -168,6 +168,18 @@ class Readings(ABC):
             best = np.maximum(best, found)
         return np.clip(best, 0.0, 1 - fpr)
 
+    def _useful_epsilon(self, fpr: Array) -> float:
+        """An epsilon beyond which neither line rises above what epsilon = 0 already gives."""
+        advantage = self.advantage()
+        start = 1 - advantage - fpr
+        useful = math.inf
+        if (start > 0).all() and (fpr > 0).all():
+            useful = max(float(np.log1p(advantage / fpr).max()), float(-np.log(start).min()))
+        if useful > 8.0:
+            small = max(float(fpr[fpr > 0].min(initial=1.0)), 1e-300)
+            useful = min(useful, float(self._epsilon(np.array([min(1e-15, small * 1e-6)]))[0]))
+        return min(useful, _LARGEST_EPSILON)
+
     def _halve(
         self, line: Callable[[Array, Array, Array], Array], fpr: Array, low: Array, high: Array
     ) -> Array:
