@@ -19,7 +19,8 @@ def order_grid(renyi: Callable[[float], float]) -> Array:
     """Orders above 1 spread around the scale where the divergence is of order one."""
     scale = 1 / math.sqrt(min(max(renyi(2.0), 1e-24), 1e24))
     grid: Array = np.geomspace(1e-3, 1e3, 60)
-    return 1 + grid * max(scale, 1e-6)
+    orders: Array = 1 + grid * max(scale, 1e-6)
+    return orders
 
 
 def renyi_delta(orders: Array, values: Array, epsilon: Array) -> Array:
@@ -30,7 +31,8 @@ def renyi_delta(orders: Array, values: Array, epsilon: Array) -> Array:
     alpha, gamma = orders[usable], values[usable]
     finite = np.minimum(epsilon, 1e300).tolist()
     result = [_refine_delta(alpha, gamma, e, float(_delta_bound(alpha, gamma, e).min())) for e in finite]
-    return np.clip(np.array(result), TINY, 1.0)
+    deltas: Array = np.array(result, dtype=np.float64)
+    return np.clip(deltas, TINY, 1.0)
 
 
 def _delta_bound(alpha: Array, gamma: Array, epsilon: float) -> Array:

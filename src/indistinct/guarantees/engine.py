@@ -27,7 +27,7 @@ _FAIR = 1e-7
 """A contour less accurate than this is compared with the lattice."""
 _CELLS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21)
 """Lattice sizes, tried in turn: four times as many cells have a sixteenth of the rounding error."""
-_SETTLED = 1e-6
+SETTLED = 1e-6
 """A change from one lattice to the next that leaves less than 1e-6 to gain."""
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
@@ -70,7 +70,7 @@ class Engine:
             if accuracy < GOOD or abs(epsilon - centre) * tail.aim.order < 0.1:
                 if isinstance(tail, Line) or tail.exact:
                     break
-                if before - epsilon <= _SETTLED * epsilon or (size := next(cells, 0)) == 0:
+                if before - epsilon <= SETTLED * epsilon or (size := next(cells, 0)) == 0:
                     break
                 before = epsilon
             centre = epsilon if math.isfinite(epsilon) else centre
@@ -104,7 +104,7 @@ class Engine:
             if accuracy < GOOD or value > log_delta - 2.0:
                 if isinstance(tail, Line) or tail.exact:
                     break
-                if before - value <= _SETTLED or (size := next(cells, 0)) == 0:
+                if before - value <= SETTLED or (size := next(cells, 0)) == 0:
                     break
                 before = value
             log_delta = max(value, _LOG_FLOOR)

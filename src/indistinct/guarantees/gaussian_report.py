@@ -49,12 +49,7 @@ def _covering_shift(epsilon: Array, bound: Array) -> Array:
     log_bound = np.log(np.maximum(bound, 1e-300))
     for _ in range(60):
         middle = (low + high) / 2
-        enough = np.array(
-            [
-                log_gaussian_delta(m, e) >= b
-                for m, e, b in zip(np.exp(middle), epsilon, log_bound, strict=True)
-            ]
-        )
+        enough = log_gaussian_delta(np.exp(middle), epsilon) >= log_bound
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return np.where(bound <= 0, 0.0, np.exp(high))
 

@@ -16,6 +16,7 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count
 from indistinct.guarantees.conversion import order_grid, renyi_delta, renyi_epsilon, renyi_tradeoff
+from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
@@ -77,11 +78,23 @@ class PairGuarantee(Guarantee):
     def _epsilon(self, delta: Array) -> Array:
         return _worst(direction.epsilon(delta) for direction in self.directions)
 
+    def _epsilon_error(self, delta: float) -> float:
+        lows = [d.epsilon(np.array([delta]))[0] - d.epsilon_error(delta) for d in self.directions]
+        return self.epsilon(delta) - float(max(lows))
+
     def _tradeoff(self, fpr: Array) -> Array:
         pair = self.product.single
         if isinstance(pair, GaussianPair):
             return gaussian_tradeoff(pair.shift, fpr)
         return super()._tradeoff(fpr)
+
+    def to_gaussian(self, slack: float = 1e-10) -> GaussianReport:
+        pair = self.product.single
+        return (
+            GaussianReport(pair.shift, 0.0, 0.0)
+            if isinstance(pair, GaussianPair)
+            else super().to_gaussian(slack)
+        )
 
     def orders(self) -> Array:
         return order_grid(self._renyi)

@@ -11,10 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.engine import GOOD, Engine, Tail, Term, solve
+from indistinct.guarantees.engine import GOOD, SETTLED, Engine, Tail, Term, solve
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.contour import GUARD, Line
 from indistinct.numerics.normal import gaussian_epsilon
 
 _NEAR_ONE = 1e-7
@@ -140,6 +141,19 @@ class Product:
             epsilon, accuracy = solve(tail, np.log(delta[open_]), self.loss_range[1])
             known = accuracy < GOOD
             result[open_[known]] = np.maximum(epsilon[known], 0.0)
+
+    def epsilon_error(self, delta: float) -> float:
+        """How far above the truth `epsilon` may be at this delta, by the engine's own account."""
+        epsilon = self.epsilon(np.array([delta]))
+        if self.single is not None or not self._tails or not 0 < epsilon[0] < math.inf:
+            return 1e-12 * float(min(epsilon[0], 1e300))
+        errors = []
+        for tail in self._tails:
+            relative = float(tail.accuracy(epsilon)[0]) * max(1.0, tail.aim.order * float(epsilon[0]))
+            slope = abs(float(tail.read(epsilon)[1][0]))
+            rounding = 0.0 if isinstance(tail, Line) or tail.exact else SETTLED * float(epsilon[0])
+            errors.append((relative + 2 * GUARD) / max(slope, TINY) + rounding)
+        return min(errors)
 
     @cached_property
     def _engine(self) -> Engine:

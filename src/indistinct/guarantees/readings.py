@@ -84,6 +84,15 @@ class Readings(ABC):
         values = check_array("delta", delta, 0.0, 1.0, "a number in [0, 1]")
         return _shaped(self._epsilon(values.ravel()), values)
 
+    def epsilon_interval(self, delta: float) -> Interval:
+        """Where the smallest true epsilon lies: at most `epsilon(delta)`, and how much less it may be by
+        the stated error of the engine that computed it (zero where only a bound is known)."""
+        high = self.epsilon(check_probability("delta", delta))
+        return Interval(max(high - self._epsilon_error(float(delta)), 0.0) if high < math.inf else high, high)
+
+    def _epsilon_error(self, delta: float) -> float:
+        return math.inf
+
     @overload
     def tradeoff(self, fpr: float) -> float: ...
     @overload

@@ -13,7 +13,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LOG_2 = float(np.log(2.0))
 
 
-def log_gaussian_delta(shift: float, epsilon: Array) -> Array:
+def log_gaussian_delta(shift: float | Array, epsilon: Array) -> Array:
     """log delta(epsilon) of the Gaussian pair, for any real epsilon and shift > 0.
 
     Written as e^{-a^2/2} (erfcx(u) - erfcx(v)) / 2 so that nothing cancels in the tail; where u and
@@ -31,18 +31,20 @@ def log_gaussian_delta(shift: float, epsilon: Array) -> Array:
     return result
 
 
-def _erfcx_drop(u: Array, width: float) -> Array:
+def _erfcx_drop(u: Array, width: float | Array) -> Array:
     """erfcx(u) - erfcx(u + width), without cancellation for small widths."""
-    if width > 0.5:
-        drop: Array = erfcx(u) - erfcx(u + width)
+    small = np.asarray(width) <= 0.5
+    drop: Array = erfcx(u) - erfcx(u + width)
+    if not small.any():
         return drop
-    y = u[..., None] + (width / 2) * (1 + _NODES)
-    # -erfcx'(y) = 2/sqrt(pi) - 2 y erfcx(y), which for large y is 1/(sqrt(pi) y^2) (1 - 3/(2y^2)+...)
+    half = np.minimum(width, 0.5) / 2
+    y = u[..., None] + np.asarray(half)[..., None] * (1 + _NODES)
+    # -erfcx'(y) = 2/sqrt(pi) - 2 y erfcx(y), which for large y is 1/(sqrt(pi) y^2) (1 - 3/(2y^2) + ...)
     r = 1 / np.maximum(np.abs(y), 1.0) ** 2
     series = r * (1 - r * (1.5 - r * (3.75 - r * (13.125 - r * 59.0625)))) / np.sqrt(np.pi)
     slope = np.where(y > 50.0, series, 2 / np.sqrt(np.pi) - 2 * y * erfcx(np.minimum(y, 50.0)))
-    integral: Array = (width / 2) * (slope @ _WEIGHTS)
-    return integral
+    integral: Array = half * (slope * _WEIGHTS).sum(axis=-1)
+    return np.where(small, integral, drop)
 
 
 def _log_error(shift: float, epsilon: Array, log_delta: Array) -> Array:
