@@ -9,10 +9,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
 
 from indistinct.numerics.arrays import TINY, Array
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
+_LARGEST_EPSILON = 690.0
 
 
 def order_grid(renyi: Callable[[float], float]) -> Array:
@@ -28,39 +31,41 @@ def renyi_delta(orders: Array, values: Array, epsilon: Array) -> Array:
     usable = (orders > 1) & np.isfinite(values)
     if not usable.any():
         return np.ones_like(epsilon)
-    alpha, gamma = orders[usable], values[usable]
-    finite = np.minimum(epsilon, 1e300).tolist()
-    result = [_refine_delta(alpha, gamma, e, float(_delta_bound(alpha, gamma, e).min())) for e in finite]
-    deltas: Array = np.array(result, dtype=np.float64)
-    return np.clip(deltas, TINY, 1.0)
-
-
-def _delta_bound(alpha: Array, gamma: Array, epsilon: float) -> Array:
-    """(1/alpha) (1 - 1/alpha)^(alpha-1) e^{(alpha-1)(gamma-epsilon)}: Canonne, Kamath and Steinke 2020,
-    Proposition 12."""
-    log_delta = (alpha - 1) * (gamma - epsilon + np.log1p(-1 / alpha)) - np.log(alpha)
-    bound: Array = np.exp(np.minimum(log_delta, 0.0))
-    return bound
-
-
-def _refine_delta(alpha: Array, gamma: Array, epsilon: float, bound: float) -> float:
-    """Theorem 3 at the few best orders, by bisection on log delta; always from above."""
-    if epsilon > 690.0:
-        return bound
-    near = np.argsort(_delta_bound(alpha, gamma, epsilon))[:4]
-    alpha, gamma = alpha[near], gamma[near]
-    high = np.full(alpha.shape, math.log(min(max(bound, TINY) * 1.000001, 1 - 1e-12)))
-    allowed = _least_divergence(alpha, epsilon, np.exp(high)) >= gamma
-    high = np.where(allowed, high, 0.0)
+    finite = np.minimum(epsilon, 1e300)[:, None]
+    alpha, gamma, bound = _best_orders(orders[usable], values[usable], _delta_bound, finite)
+    # Theorem 3 by bisection on log delta, from above
+    high = np.minimum(np.log(np.maximum(bound.min(axis=1, keepdims=True), TINY)) + 1e-6, -1e-12)
+    high = np.broadcast_to(high, alpha.shape)
+    reachable = np.minimum(finite, _LARGEST_EPSILON)
+    high = np.where(_least_divergence(alpha, reachable, np.exp(high)) >= gamma, high, 0.0)
     low = high - 12.0
     for _ in range(36):
         middle = (low + high) / 2
-        enough = _least_divergence(alpha, epsilon, np.exp(middle)) >= gamma
+        enough = _least_divergence(alpha, reachable, np.exp(np.minimum(middle, -1e-12))) >= gamma
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return min(float(np.exp(high).min()), bound)
+    refined = np.where(finite[:, 0] > _LARGEST_EPSILON, 1.0, np.exp(high).min(axis=1))
+    result: Array = np.clip(np.minimum(refined, bound.min(axis=1)), TINY, 1.0)
+    return result
 
 
-def _least_divergence(alpha: Array, epsilon: float, delta: Array) -> Array:
+def _best_orders(
+    alpha: Array, gamma: Array, bound: Callable[[Array, Array, Array], Array], at: Array
+) -> tuple[Array, Array, Array]:
+    """For each row of `at`, the four orders that do best by a simple bound, and what it says there."""
+    simple = bound(alpha, gamma, at)
+    near = np.argsort(simple, axis=1)[:, :4]
+    return alpha[near], gamma[near], np.take_along_axis(simple, near, axis=1)
+
+
+def _delta_bound(alpha: Array, gamma: Array, epsilon: Array) -> Array:
+    """(1/alpha) (1 - 1/alpha)^(alpha-1) e^{(alpha-1)(gamma-epsilon)}: Canonne, Kamath and Steinke 2020,
+    Proposition 12."""
+    log_delta = (alpha - 1) * (gamma - epsilon + np.log1p(-1 / alpha)) - np.log(alpha)
+    bound: Array = np.exp(np.clip(log_delta, -745.0, 0.0))
+    return bound
+
+
+def _least_divergence(alpha: Array, epsilon: Array, delta: Array) -> Array:
     """The smallest divergence of a pair that is not better than (epsilon, delta) (Theorem 3).
 
     The minimum over p is found by golden section on a scale that resolves p near delta and near 1.
@@ -69,11 +74,12 @@ def _least_divergence(alpha: Array, epsilon: float, delta: Array) -> Array:
     width = np.log((1 - delta) / delta)
 
     def objective(t: Array) -> Array:
-        # p = delta + (1 - delta) / (1 + e^{-t}), so that both ends are resolved
-        share = 1 / (1 + np.exp(-t))
-        gap, rest = (1 - delta) * share, (1 - delta) / (1 + np.exp(t))
-        first = alpha * np.log(delta + gap) - (alpha - 1) * np.log(gap)
-        second = alpha * np.log(rest) - (alpha - 1) * np.log(math.expm1(epsilon) + rest + delta)
+        # p = delta + (1 - delta) / (1 + e^{-t}) resolves both ends
+        gap, rest = (1 - delta) * expit(t), (1 - delta) * expit(-t)
+        first = alpha * np.log(delta + gap) - (alpha - 1) * np.log(np.maximum(gap, TINY))
+        second = alpha * np.log(np.maximum(rest, TINY)) - (alpha - 1) * np.log(
+            np.expm1(epsilon) + rest + delta
+        )
         result: Array = np.logaddexp(first, second)
         return result
 
@@ -96,32 +102,30 @@ def renyi_epsilon(orders: Array, values: Array, delta: Array) -> Array:
     usable = (orders > 1) & np.isfinite(values)
     if not usable.any():
         return np.where(delta < 1, math.inf, 0.0)
-    return np.array([_epsilon_at(orders[usable], values[usable], float(d)) for d in delta])
-
-
-def _epsilon_at(alpha: Array, gamma: Array, delta: float) -> float:
-    if delta == 0:
-        return math.inf
-    if delta >= 1:
-        return 0.0
-    simple = gamma + np.log1p(-1 / alpha) - (math.log(delta) + np.log(alpha)) / (alpha - 1)
-    high = max(float(simple.min()), 0.0)
-    near = np.argsort(simple)[:4]
-    alpha, gamma = alpha[near], gamma[near]
-    if high > 690.0:
-        return high
-    target = np.full(alpha.shape, delta)
+    inside = np.clip(delta, TINY, 1 - 1e-12)[:, None]
+    alpha, gamma, bound = _best_orders(orders[usable], values[usable], _epsilon_bound, inside)
+    simple = np.maximum(bound.min(axis=1), 0.0)
     # Theorem 3 holds at epsilon if any order allows delta there
-    low, top = 0.0, high
-    if (_least_divergence(alpha, 0.0, target) >= gamma).any():
-        return 0.0
+    low, high = np.zeros_like(simple), np.minimum(simple, _LARGEST_EPSILON)
+    target = np.broadcast_to(inside, alpha.shape)
+
+    def allowed(epsilon: Array) -> npt.NDArray[np.bool_]:
+        enough: npt.NDArray[np.bool_] = _least_divergence(alpha, epsilon[:, None], target) >= gamma
+        return np.asarray(enough.any(axis=1))
+
     for _ in range(48):
-        middle = (low + top) / 2
-        if (_least_divergence(alpha, middle, target) >= gamma).any():
-            top = middle
-        else:
-            low = middle
-    return top
+        middle = (low + high) / 2
+        enough = allowed(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    high = np.where(allowed(np.zeros_like(high)), 0.0, high)
+    result = np.where(simple > _LARGEST_EPSILON, simple, high)
+    return np.where(delta == 0, math.inf, np.where(delta >= 1, 0.0, result))
+
+
+def _epsilon_bound(alpha: Array, gamma: Array, delta: Array) -> Array:
+    """The same proposition, solved for epsilon."""
+    bound: Array = gamma + np.log1p(-1 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1)
+    return bound
 
 
 def renyi_tradeoff(orders: Array, values: Array, fpr: Array) -> Array:

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from indistinct.guarantees.pair import Pair, Tails, Wave
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.atoms import Atoms
 from indistinct.numerics.rule import LossRule
 
 _MANY = 64
@@ -31,9 +32,13 @@ class DiscretePair(Pair):
             loss = np.log(p) - np.log(q)
         order = np.argsort(loss, kind="stable")
         p, q, loss = p[order], q[order], loss[order]
+        # equal up to rounding is equal; an infinite loss equals only an infinite loss
         with np.errstate(invalid="ignore"):
-            fresh = np.concatenate(([True], ~(np.diff(loss) <= 4e-16 * np.abs(loss[1:]))))
-        fresh[1:] &= loss[1:] != loss[:-1]
+            same = (
+                (np.diff(loss) <= 4e-16 * np.abs(loss[1:])) & np.isfinite(loss[1:]) & np.isfinite(loss[:-1])
+            )
+        same |= loss[1:] == loss[:-1]
+        fresh = np.concatenate(([True], ~same))
         starts = np.flatnonzero(fresh)
         return cls(tuple(np.add.reduceat(p, starts).tolist()), tuple(np.add.reduceat(q, starts).tolist()))
 
@@ -50,9 +55,24 @@ class DiscretePair(Pair):
         return p[finite], q[finite], loss[finite]
 
     @property
+    def finite_atoms(self) -> Atoms:
+        """The finite losses and their P-masses."""
+        p, _, loss = self._finite
+        return Atoms(loss, p)
+
+    @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         losses = self._finite[2]
         return tuple(losses.tolist()) if losses.size <= _MANY else ()
+
+    @cached_property
+    def unit(self) -> float:
+        """The lattice on which all losses lie, or 0 if there is none."""
+        losses = self._finite[2]
+        gaps = np.append(np.diff(losses), np.abs(losses))
+        unit = float(gaps[gaps > 1e-12 * np.abs(losses).max(initial=0.0)].min(initial=math.inf))
+        places = losses / unit
+        return unit if np.abs(places - np.rint(places)).max(initial=0.0) < 1e-7 else 0.0
 
     @property
     def infinite_mass(self) -> float:  # type: ignore[override]
@@ -83,10 +103,15 @@ class DiscretePair(Pair):
         return Tails(above[0], above[1], below[0], below[1])
 
     def profile(self, epsilon: Array) -> Array:
-        p, q, _ = self._arrays
-        flat = np.minimum(np.ravel(epsilon), 745.0)[:, None]
-        value: Array = np.maximum(p - np.exp(flat) * q, 0.0).sum(axis=1)
-        return np.minimum(value, 1.0).reshape(np.shape(epsilon))
+        p, q, loss = self._arrays
+        flat = np.minimum(np.ravel(epsilon), 700.0)
+        if p.size <= _MANY:
+            value: Array = np.maximum(p - np.exp(flat[:, None]) * q, 0.0).sum(axis=1)
+        else:
+            p_above, q_above = (np.append(np.cumsum(m[::-1])[::-1], 0.0) for m in (p, q))
+            index = np.searchsorted(loss, flat, side="right")
+            value = p_above[index] * (1 + 8 * EPS) - np.exp(flat) * q_above[index]
+        return np.clip(value, 0.0, 1.0).reshape(np.shape(epsilon))
 
     @property
     def loss_range(self) -> tuple[float, float]:

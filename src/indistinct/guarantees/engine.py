@@ -7,16 +7,24 @@ again and a lattice too coarse is refined.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import Pair, Resolution
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.atoms import compose_atoms
 from indistinct.numerics.contour import ACCURACY, Line, Scan, draw_line, scan
 from indistinct.numerics.cumulant import CumulantSum
-from indistinct.numerics.lattice import MAX_CELLS, LatticeTail, convolve, lattice_law
+from indistinct.numerics.lattice import (
+    MAX_CELLS,
+    LatticeTail,
+    convolve,
+    lattice_law,
+    tail_of_atoms,
+)
 
 Term = tuple[Pair, int]
 Tail = Line | LatticeTail
@@ -43,6 +51,8 @@ class Engine:
     terms: tuple[Term, ...]
     infinite_mass: float
     top: float
+    sizes: list[int] = field(default_factory=lambda: list(_CELLS), compare=False)
+    """Lattice sizes still to be tried: once one has settled, later tails start there."""
 
     def tail_for_delta(self, delta: float) -> tuple[Tail, float] | None:
         """A tail on which the epsilon of this delta can be read, and that epsilon; None where that is
@@ -60,7 +70,7 @@ class Engine:
         if found.order * self.top > 1e9 and found.best > self.top * (1 - 1e-8):
             return None
         centre, before = min(found.best, self.top), math.inf
-        cells = iter(_CELLS)
+        cells = iter(self.sizes)
         size = next(cells)
         smooth = self.smooth
         for _ in range(10):
@@ -70,7 +80,7 @@ class Engine:
             if accuracy < GOOD or abs(epsilon - centre) * tail.aim.order < 0.1:
                 if isinstance(tail, Line) or tail.exact:
                     break
-                if before - epsilon <= SETTLED * epsilon or (size := next(cells, 0)) == 0:
+                if before - epsilon <= SETTLED * epsilon or not self._finer(size, size := next(cells, 0)):
                     break
                 before = epsilon
             centre = epsilon if math.isfinite(epsilon) else centre
@@ -86,7 +96,7 @@ class Engine:
         # what may be cut depends on delta, and the bound on delta on what was cut
         log_delta, before = -12.0, math.inf
         start = self._order_scale(log_delta)
-        cells = iter(_CELLS)
+        cells = iter(self.sizes)
         size = next(cells)
         smooth = self.smooth
         for _ in range(12):
@@ -104,16 +114,36 @@ class Engine:
             if accuracy < GOOD or value > log_delta - 2.0:
                 if isinstance(tail, Line) or tail.exact:
                     break
-                if before - value <= SETTLED or (size := next(cells, 0)) == 0:
+                if before - value <= SETTLED or not self._finer(size, size := next(cells, 0)):
                     break
                 before = value
             log_delta = max(value, _LOG_FLOOR)
         return tail
 
+    @cached_property
+    def enumerated(self) -> LatticeTail | None:
+        """The whole law, where all pairs are finite and there are few distinct sums."""
+        terms = []
+        for pair, count in self.terms:
+            if not isinstance(pair, DiscretePair):
+                return None
+            terms.append((pair.finite_atoms, count))
+        law = compose_atoms(terms)
+        if law is None:
+            return None
+        order = self._order_scale(-12.0)
+        return tail_of_atoms(law, min(1 / order, self.top), order, self.infinite_mass)
+
     def _cumulant(self, log_cut: float, first: float, last: float, frequency: float = 0.0) -> CumulantSum:
         """K(z) for Re z between first and last."""
         resolution = Resolution((1 + first, 1 + last), frequency, log_cut)
         return CumulantSum([(pair.cumulant(resolution), n) for pair, n in self.terms])
+
+    def _finer(self, size: int, larger: int) -> bool:
+        """Drop a size that was too coarse; False if there is no larger one."""
+        if larger and size in self.sizes:
+            self.sizes.remove(size)
+        return bool(larger)
 
     def _real_up_to(self, log_cut: float) -> Callable[[float], Callable[[Array], Array]]:
         return lambda top: self._cumulant(log_cut, 0.0, top).real
@@ -159,10 +189,9 @@ class Engine:
         # a steeper tilt would need a finer lattice than one step's losses have room for
         aim = found.aim(centre, log_level, highest=-2 * log_level / widest)
         finest = max(aim.period, widest) / MAX_CELLS
-        atoms = [atom for pair, _ in self.terms for atom in pair.atoms]
-        discrete = all(isinstance(pair, DiscretePair) for pair, _ in self.terms)
-        unit = common_measure(atoms) if discrete else 0.0
+        unit = common_unit([pair for pair, _ in self.terms])
         exact = unit > finest
+        atoms = [atom for pair, _ in self.terms for atom in pair.atoms]
         step = unit if exact else lattice_step(atoms, max(aim.period / cells, finest))
         laws = [
             (lattice_law(pair.tails, low, high, step), count)
@@ -171,13 +200,12 @@ class Engine:
         return convolve(laws, step, aim, log_level, exact=exact)
 
 
-def common_measure(atoms: Sequence[float]) -> float:
-    """The smallest atom if all are multiples of it, else 0."""
-    sizes = np.abs([atom for atom in atoms if atom])
-    if sizes.size == 0:
-        return 0.0
-    ratios = sizes / sizes.min()
-    return float(sizes.min()) if np.abs(ratios - np.rint(ratios)).max() < 1e-9 else 0.0
+def common_unit(pairs: Sequence[Pair]) -> float:
+    """The lattice on which all losses of finite pairs lie, or 0 if there is none."""
+    units = [pair.unit if isinstance(pair, DiscretePair) else 0.0 for pair in pairs]
+    smallest = min(units)
+    ratios = [unit / smallest for unit in units] if smallest > 0 else [0.5]
+    return smallest if all(abs(ratio - round(ratio)) < 1e-9 for ratio in ratios) else 0.0
 
 
 def lattice_step(atoms: Sequence[float], wanted: float) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
@@ -19,6 +20,9 @@ def mixture(base: Pair, rate: float) -> Pair:
         return base
     if isinstance(base, MixturePair):
         return MixturePair(base.base, base.rate * rate)
+    if isinstance(base, DiscretePair):
+        p, q = np.array(base.p), np.array(base.q)
+        return DiscretePair.of((1 - rate) * q + rate * p, q)
     return MixturePair(base, rate)
 
 

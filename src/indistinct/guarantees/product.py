@@ -91,6 +91,9 @@ class Product:
             return _clean(self.single.profile(epsilon))
         result = np.full(epsilon.shape, np.nan)
         result[epsilon >= self.loss_range[1]] = self.infinite_mass
+        if (whole := self._engine.enumerated) is not None:
+            open_ = np.isnan(result)
+            result[open_] = np.exp(whole.read(epsilon[open_])[0])
         for tail in self._tails:
             self._read(tail, epsilon, result)
         for k in np.argsort(-epsilon):
@@ -122,6 +125,8 @@ class Product:
             result[open_] = gaussian_epsilon(single.shift, delta[open_])
         elif single is not None:
             result[open_] = bisect(single.profile, delta[open_], top)
+        elif (whole := self._engine.enumerated) is not None:
+            result[open_] = np.maximum(solve(whole, np.log(delta[open_]), top)[0], 0.0)
         for k in np.argsort(delta):
             if np.isnan(result[k]):
                 self._solve(float(delta[k]), delta, result)
@@ -145,7 +150,7 @@ class Product:
     def epsilon_error(self, delta: float) -> float:
         """How far above the truth `epsilon` may be at this delta, by the engine's own account."""
         epsilon = self.epsilon(np.array([delta]))
-        if self.single is not None or not self._tails or not 0 < epsilon[0] < math.inf:
+        if not self._tails or not 0 < epsilon[0] < math.inf:  # a closed form, or enumerated
             return 1e-12 * float(min(epsilon[0], 1e300))
         errors = []
         for tail in self._tails:

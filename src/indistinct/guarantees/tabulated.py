@@ -14,7 +14,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair
 from indistinct.numerics.arrays import Array
 
-_POINTS = 1024
+_POINTS = 4097
 
 
 def pair_of_profile(epsilon: Array, delta: Array) -> DiscretePair:
@@ -55,9 +55,8 @@ def tabulated_pair(
 ) -> DiscretePair:
     """A finite pair that dominates (P, Q), from the profiles of both directions up to `reach`."""
     reach = min(reach, 300.0)
-    grid = np.linspace(0.0, 1.0, _POINTS)
-    # finer near zero, where the profile bends most relative to its scale
-    positive = reach * grid * (0.2 + 0.8 * grid)
+    # evenly spaced, so that compositions of the pair stay on one lattice and are exact
+    positive = np.linspace(0.0, reach, _POINTS)
     negative = -positive[:0:-1]
     below = -np.expm1(negative) + np.exp(negative) * backward(-negative)
     delta = np.concatenate((below, forward(positive)))
@@ -66,8 +65,11 @@ def tabulated_pair(
 
 def finite_pair(pair: Pair) -> DiscretePair:
     """The pair itself if it is finite, else a finite one that dominates it."""
-    if isinstance(pair, DiscretePair):
-        return pair
+    return pair if isinstance(pair, DiscretePair) else on_lattice(pair)
+
+
+def on_lattice(pair: Pair) -> DiscretePair:
+    """A finite pair that dominates, with losses that are multiples of one number: it composes exactly."""
     reach = max(abs(edge) for tilt in (0.0, 1.0) for edge in pair.outer_losses(tilt, LOG_NEGLIGIBLE))
     return tabulated_pair(pair.profile, pair.reversed_profile, reach)
 

@@ -11,13 +11,16 @@ from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
+from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known, PairGuarantee, compose
 from indistinct.guarantees.guarantee import parallel as parallel_guarantees
 from indistinct.guarantees.mixture_pair import MixturePair, mixture
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.spliced_pair import SplicedPair
-from indistinct.guarantees.tabulated import finite_pair, symmetric_pair
+from indistinct.guarantees.tabulated import finite_pair, on_lattice, symmetric_pair
+
+_MANY_OUTCOMES = 512
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,8 @@ class PoissonSampled(Mechanism):
                 "adjacency", adjacency.value, "add/remove for Poisson sampling, subsample(rate)"
             )
         pair = mixture(_pair(self.base.guarantee(adjacency)), self.rate)
+        if isinstance(pair, DiscretePair) and len(pair.p) > _MANY_OUTCOMES:
+            pair = on_lattice(pair)  # a tabulated composition, whose losses mixing has moved off the lattice
         return Known(Product.of([(pair, 1)]), adjacency)
 
 
@@ -147,8 +152,8 @@ class FixedSizeSampled(Mechanism):
         base = symmetric_pair(_pair(self.base.guarantee(adjacency)))
         if isinstance(base, SplicedPair):
             base = symmetric_pair(finite_pair(base))
-        mixed = mixture(base, self.size / self.of)
-        pair = SplicedPair(mixed) if isinstance(mixed, MixturePair) else mixed
+        rate = self.size / self.of
+        pair = SplicedPair(MixturePair(base, rate)) if 0 < rate < 1 else mixture(base, rate)
         return Known(Product.of([(pair, 1)]), adjacency)
 
 

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
-from indistinct.numerics.contour import GUARD, Aim
+from indistinct.numerics.atoms import Atoms
+from indistinct.numerics.contour import GUARD, Aim, Scan
 from indistinct.numerics.cumulant import log1p
 
 MAX_CELLS = 1 << 22
@@ -69,11 +70,13 @@ class LatticeTail:
     aim: Aim
     infinite: float
     exact: bool  # whether every loss was a lattice point
+    wraps: bool = True  # whether losses outside the window appear inside it
+    relative_error: float = 8 * EPS  # of the weights
 
     @property
     def floor(self) -> float:
         """Where the window begins: nothing is known below."""
-        return float(self.points[0])
+        return float(self.points[0]) if self.wraps else -math.inf
 
     def read(self, epsilon: Array) -> tuple[Array, Array]:
         """log of an upper bound on delta, and its derivative in epsilon.
@@ -94,7 +97,7 @@ class LatticeTail:
         log_delta, _ = self.read(epsilon)
         with np.errstate(divide="ignore"):
             log_error = np.log(2 * self._parts(epsilon)[2]) + self.log_unit
-        error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
+        error = np.logaddexp(log_error, self.aim.log_alias(epsilon)) if self.wraps else log_error
         scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
         relative = np.exp(np.minimum(error - log_delta, 700.0)) / scale
         return np.where(epsilon < self.floor, np.inf, relative)
@@ -107,22 +110,29 @@ class LatticeTail:
         above = mass[index]
         below = discounted[index] * np.exp(np.minimum(epsilon - self.points[reach], 0.0))
         noise = self.log_error - self.aim.order * epsilon - self.log_unit
-        return above, below, np.exp(np.minimum(noise, 700.0)) + 8 * EPS * above
+        return above, below, np.exp(np.minimum(noise, 700.0)) + self.relative_error * above
 
     @cached_property
     def _sums(self) -> tuple[Array, Array]:
         """sum_{i>=j} w_i, and sum_{i>=j} w_i e^{l_j - l_i} (far terms dropped: that overstates)."""
         mass = np.append(np.cumsum(self.weights[::-1])[::-1], 0.0)
         discounted = np.zeros(mass.size)
-        size = self.points.size
-        block = max(1, int(300.0 / (self.points[1] - self.points[0])))
-        for start in range(0, size, block):
-            stop = min(start + 2 * block, size)
+        start, size = 0, self.points.size
+        while start < size:
+            end, stop = np.searchsorted(self.points, self.points[start] + np.array([300.0, 600.0]))
             offset = self.points[start:stop] - self.points[start]
             suffix = np.cumsum((self.weights[start:stop] * np.exp(-offset))[::-1])[::-1]
-            end = min(start + block, size)
             discounted[start:end] = (suffix * np.exp(offset))[: end - start]
+            start = int(end)
         return mass, discounted
+
+
+def tail_of_atoms(atoms: Atoms, epsilon: float, order: float, infinite: float) -> LatticeTail:
+    """An enumerated law, read like any other: all probabilities are positive and keep their relative
+    accuracy, so it serves every epsilon."""
+    aim = Aim(order, math.inf, 1.0, epsilon, Scan(np.zeros(0), np.zeros(0), order, epsilon))
+    rounding = EPS * (64 + 4 * math.log2(atoms.loss.size + 1))
+    return LatticeTail(atoms.loss, atoms.mass, 0.0, -math.inf, aim, infinite, True, False, rounding)
 
 
 def convolve(
@@ -142,7 +152,7 @@ def convolve(
         if log_missed <= log_level or cells >= MAX_CELLS:
             break
         cells *= 2
-    log_moment, total, infinite = 0.0, np.zeros(cells // 2 + 1, dtype=complex), 0.0
+    log_moment, total, log_finite = 0.0, np.zeros(cells // 2 + 1, dtype=complex), 0.0
     rounding, shift = 2 * EPS * math.log2(cells), 0
     for law, count in laws:
         index = law.first + np.arange(law.mass.size)
@@ -167,8 +177,8 @@ def convolve(
             rounding += count * 2 * EPS * (spread + float(weight.sum()))
         total += count * log1p(spectrum - weight.sum())
         shift += count * int(index[heaviest])
-        infinite += count * law.infinite
-    infinite += math.exp(max(log_missed, -745.0))
+        log_finite += count * math.log1p(-min(law.infinite, 1 - EPS))
+    infinite = math.exp(max(log_missed, -745.0)) - math.expm1(log_finite)
     spectrum = np.exp(total)
     window = np.fft.irfft(spectrum, cells)
     points: Array = step * (bottom + np.arange(cells, dtype=np.float64))
@@ -184,10 +194,11 @@ def convolve(
     unit = float((np.log(window[above]) + log_untilt[above]).max(initial=-np.inf))
     unit = unit if math.isfinite(unit) else log_moment + log_error - saddle * aim.epsilon
     first = int(np.searchsorted(-(log_untilt - unit), -650.0))
+    first = max(0, min(first, int(np.searchsorted(points, aim.epsilon)) - 2))
     # negative cells are rounding too: left in, they cancel the positive ones
     return LatticeTail(
         points[first:],
-        window[first:] * np.exp(log_untilt[first:] - unit),
+        window[first:] * np.exp(np.minimum(log_untilt[first:] - unit, 700.0)),
         unit,
         log_error + log_moment,
         aim,

@@ -69,7 +69,7 @@ def explain(
     >>> from indistinct import Gaussian
     >>> report = explain(100 * Gaussian(scale=20))
     >>> report.data()["epsilon"]
-    {'delta': 1e-05, 'epsilon': 1.9932}
+    {'delta': 1e-05, 'epsilon': 1.9931}
     """
     delta = check_probability("delta", delta)
     epsilon = None if epsilon is None else check_nonnegative("epsilon", epsilon)

@@ -63,11 +63,12 @@ def table(data: dict[str, Any]) -> list[tuple[str, str]]:
         (f"least false negative rate at false positive rate {entry['fpr']:g}", rounded_down(entry["fnr"]))
         for entry in data["tradeoff"]
     ]
+    but = f", up to a probability of {short(gaussian['slack'])}" if gaussian["slack"] else ""
     return [
         *rows,
         ("membership advantage (true minus false positive rate)", _up(data["advantage"])),
         ("pure epsilon (delta = 0)", _up(data["pure"])),
-        (f"Gaussian DP: mu, up to a probability of {short(gaussian['slack'])}", _up(gaussian["mu"])),
+        (f"Gaussian DP: mu{but}", _up(gaussian["mu"])),
         ("  its regret: how far its error rates are from the true ones", _up(gaussian["regret"])),
     ]
 

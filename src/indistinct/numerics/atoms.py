@@ -1,0 +1,53 @@
+"""Sums of finitely many losses, enumerated: exact wherever there are few enough distinct sums."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from indistinct.numerics.arrays import Array
+
+MAX_ATOMS = 1 << 13
+_MAX_PAIRS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Losses in increasing order and their P-masses."""
+
+    loss: Array
+    mass: Array
+
+    def plus(self, other: "Atoms") -> "Atoms | None":
+        """The law of the sum; None if it has too many atoms."""
+        if self.loss.size * other.loss.size > _MAX_PAIRS:
+            return None
+        return merged(np.add.outer(self.loss, other.loss).ravel(), np.outer(self.mass, other.mass).ravel())
+
+
+def merged(loss: Array, mass: Array) -> Atoms | None:
+    """Sorted, with sums that differ by rounding only put on the largest of them (the safe side)."""
+    order = np.argsort(loss, kind="stable")
+    loss, mass = loss[order], mass[order]
+    scale = float(np.abs(loss).max(initial=0.0))
+    fresh = np.concatenate(([True], np.diff(loss) > 1e-13 * scale))
+    starts = np.flatnonzero(fresh)
+    if starts.size > MAX_ATOMS:
+        return None
+    ends = np.append(starts[1:], loss.size) - 1
+    return Atoms(loss[ends], np.add.reduceat(mass, starts))
+
+
+def compose_atoms(terms: Sequence[tuple[Atoms, int]]) -> Atoms | None:
+    """The law of independent sums, each law a number of times, by repeated doubling."""
+    total: Atoms | None = Atoms(np.zeros(1), np.ones(1))
+    for law, count in terms:
+        factor: Atoms | None = law
+        while count:
+            if factor is None or total is None:
+                return None
+            if count & 1:
+                total = total.plus(factor)
+            count >>= 1
+            factor = factor.plus(factor) if count else factor
+    return total
