@@ -31,6 +31,8 @@ def renyi_delta(orders: Array, values: Array, epsilon: Array) -> Array:
     usable = (orders > 1) & np.isfinite(values)
     if not usable.any():
         return np.ones_like(epsilon)
+    if (values[usable] == 0).any():
+        return np.zeros_like(epsilon)
     finite = np.minimum(epsilon, 1e300)[:, None]
     alpha, gamma, bound = _best_orders(orders[usable], values[usable], _delta_bound, finite)
     # Theorem 3 by bisection on log delta, from above
@@ -71,7 +73,7 @@ def _least_divergence(alpha: Array, epsilon: Array, delta: Array) -> Array:
     The minimum over p is found by golden section on a scale that resolves p near delta and near 1.
     It is approached from above, so a little is taken off.
     """
-    width = np.log((1 - delta) / delta)
+    width = np.log1p(-delta) - np.log(delta)
 
     def objective(t: Array) -> Array:
         # p = delta + (1 - delta) / (1 + e^{-t}) resolves both ends
@@ -102,6 +104,8 @@ def renyi_epsilon(orders: Array, values: Array, delta: Array) -> Array:
     usable = (orders > 1) & np.isfinite(values)
     if not usable.any():
         return np.where(delta < 1, math.inf, 0.0)
+    if (values[usable] == 0).any():
+        return np.zeros_like(delta)
     inside = np.clip(delta, TINY, 1 - 1e-12)[:, None]
     alpha, gamma, bound = _best_orders(orders[usable], values[usable], _epsilon_bound, inside)
     simple = np.maximum(bound.min(axis=1), 0.0)

@@ -32,14 +32,14 @@ def fit_gaussian(delta: Profile, epsilon: Profile, tradeoff: Profile, slack: flo
     reach = float(epsilon(np.array([slack]))[0])
     if math.isinf(reach):
         return GaussianReport(math.inf, 1.0, slack)
-    grid = reach * np.linspace(0.0, 1.0, 257) ** 1.5 if reach > 0 else np.zeros(1)
+    grid = reach * np.linspace(0.0, 1.0, 129) ** 1.5 if reach > 0 else np.zeros(1)
     bound = delta(grid) - slack
     mu = float(_covering_shift(grid, bound).max())
     for _ in range(40):
         if mu == 0 or _covers(mu, grid, bound):
             break
         mu *= 1 + 1e-4
-    fpr = np.linspace(0.0, 1.0, 501)
+    fpr = np.linspace(0.0, 1.0, 201)
     return GaussianReport(mu, _regret(tradeoff(fpr), gaussian_tradeoff(mu, fpr), fpr), slack)
 
 

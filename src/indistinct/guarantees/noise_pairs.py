@@ -36,6 +36,8 @@ class GaussianPair(Pair):
         return LossRule(mu * x - mu**2 / 2, log_q)
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        if self.shift == 0:
+            return math.nextafter(0.0, -1.0), 0.0
         # Phi(-r) <= e^{-r^2/2}
         reach = math.sqrt(max(-2 * log_tail, 0.0))
         centre = (tilt - 0.5) * self.shift**2

@@ -32,15 +32,15 @@ class Product:
     @classmethod
     def of(cls, terms: list[Term]) -> "Product":
         counts: dict[Pair, int] = {}
-        square = 0.0
+        shift = 0.0
         for pair, count in terms:
             if isinstance(pair, GaussianPair):
-                square += count * pair.shift**2
+                shift = math.hypot(shift, math.sqrt(count) * pair.shift)
             elif count:
                 counts[pair] = counts.get(pair, 0) + count
         merged = list(counts.items())
-        if square or not merged:
-            merged.append((GaussianPair(math.sqrt(square)), 1))
+        if shift or not merged:
+            merged.append((GaussianPair(shift), 1))
         return cls(tuple(merged))
 
     def reverse(self) -> "Product":
@@ -66,6 +66,11 @@ class Product:
         ranges = [(pair.loss_range, count) for pair, count in self.terms]
         return sum(n * low for (low, _), n in ranges), sum(n * high for (_, high), n in ranges)
 
+    @cached_property
+    def finite_top(self) -> float:
+        """The largest finite loss."""
+        return sum(n * pair.outer_losses(1.0, -math.inf)[1] for pair, n in self.terms)
+
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses."""
         return sum(count * pair.log_moment(order) for pair, count in self.terms)
@@ -90,17 +95,17 @@ class Product:
         if self.single is not None:
             return _clean(self.single.profile(epsilon))
         result = np.full(epsilon.shape, np.nan)
-        result[epsilon >= self.loss_range[1]] = self.infinite_mass
+        result[epsilon >= self.finite_top] = self.infinite_mass
         if (whole := self._engine.enumerated) is not None:
             open_ = np.isnan(result)
-            result[open_] = np.exp(whole.read(epsilon[open_])[0])
+            result[open_] = np.exp(np.minimum(whole.read(epsilon[open_])[0], 0.0))
         for tail in self._tails:
             self._read(tail, epsilon, result)
         for k in np.argsort(-epsilon):
             if np.isnan(result[k]):
                 tail = self._engine.tail_for_epsilon(float(epsilon[k]))
                 self._tails.append(tail)
-                result[k] = np.exp(tail.read(epsilon[k : k + 1])[0][0])
+                result[k] = np.exp(min(float(tail.read(epsilon[k : k + 1])[0][0]), 0.0))
                 self._read(tail, epsilon, result)
         return _clean(result)
 
@@ -109,14 +114,14 @@ class Product:
         """Fill in what this tail knows accurately."""
         open_ = np.flatnonzero(np.isnan(result))
         good = open_[tail.accuracy(epsilon[open_]) < GOOD]
-        result[good] = np.exp(tail.read(epsilon[good])[0])
+        result[good] = np.exp(np.minimum(tail.read(epsilon[good])[0], 0.0))
 
     def epsilon(self, delta: Array) -> Array:
         """An upper bound on the smallest epsilon >= 0 for each delta (a flat array)."""
-        top, single = max(self.loss_range[1], 0.0), self.single
+        top, single = max(self.finite_top, 0.0), self.single
         result = np.full(delta.shape, np.nan)
         result[delta <= self.infinite_mass] = math.inf
-        result[(delta == self.infinite_mass)] = self._finite_top
+        result[delta == self.infinite_mass] = top
         result[delta >= 1] = 0.0
         open_ = np.isnan(result)
         if top == 0.0:
@@ -137,13 +142,13 @@ class Product:
         found = self._engine.tail_for_delta(target)
         here = delta == target
         if found is None:
-            result[here] = self.loss_range[1]
+            result[here] = self.finite_top
             return
         tail, at_target = found
         self._tails.append(tail)
         result[here] = max(at_target, 0.0)
         if (open_ := np.flatnonzero(np.isnan(result))).size:
-            epsilon, accuracy = solve(tail, np.log(delta[open_]), self.loss_range[1])
+            epsilon, accuracy = solve(tail, np.log(delta[open_]), self.finite_top)
             known = accuracy < GOOD
             result[open_[known]] = np.maximum(epsilon[known], 0.0)
 
@@ -162,12 +167,7 @@ class Product:
 
     @cached_property
     def _engine(self) -> Engine:
-        return Engine(self.terms, self.infinite_mass, self.loss_range[1])
-
-    @property
-    def _finite_top(self) -> float:
-        """The largest finite loss."""
-        return sum(n * pair.outer_losses(1.0, -math.inf)[1] for pair, n in self.terms)
+        return Engine(self.terms, self.infinite_mass, self.finite_top)
 
 
 def bisect(profile: Callable[[Array], Array], delta: Array, top: float) -> Array:

@@ -6,6 +6,7 @@ computed before a reading is asked for.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -106,6 +107,7 @@ class PoissonSampled(Mechanism):
     rate: float
 
     def __post_init__(self) -> None:
+        _check_samples_records(self.base)
         object.__setattr__(self, "rate", check_probability("rate", self.rate))
 
     def __str__(self) -> str:
@@ -135,6 +137,7 @@ class FixedSizeSampled(Mechanism):
     of: int
 
     def __post_init__(self) -> None:
+        _check_samples_records(self.base)
         object.__setattr__(self, "of", check_count("of", self.of, least=1))
         size = check_count("size", self.size)
         if size > self.of:
@@ -229,14 +232,23 @@ class Grouped(Mechanism):
 
 def natural_adjacency(mechanism: Mechanism) -> Adjacency:
     """Replace-one if the mechanism samples a fixed size anywhere, else add/remove."""
-    if isinstance(mechanism, FixedSizeSampled):
-        return Adjacency.REPLACE_ONE
-    inner = [v for v in vars(mechanism).values() if isinstance(v, Mechanism)]
-    inner += [
-        m for v in vars(mechanism).values() if isinstance(v, tuple) for m in v if isinstance(m, Mechanism)
-    ]
-    replace = any(natural_adjacency(m) is Adjacency.REPLACE_ONE for m in inner)
-    return Adjacency.REPLACE_ONE if replace else Adjacency.ADD_REMOVE
+    fixed = any(isinstance(m, FixedSizeSampled) for m in _nested(mechanism))
+    return Adjacency.REPLACE_ONE if fixed else Adjacency.ADD_REMOVE
+
+
+def _nested(mechanism: Mechanism) -> Iterator[Mechanism]:
+    """The mechanism and all that it is made of."""
+    yield mechanism
+    for value in vars(mechanism).values():
+        for inner in value if isinstance(value, tuple) else (value,):
+            if isinstance(inner, Mechanism):
+                yield from _nested(inner)
+
+
+def _check_samples_records(base: Mechanism) -> None:
+    """Refuses to sample a group as if by one coin: its records are sampled one by one."""
+    if any(isinstance(m, Grouped) for m in _nested(base)):
+        raise ArgumentError("base", str(base), "sampled first and grouped last: m.subsample(...).group(k)")
 
 
 def _check_parts(parts: object) -> None:

@@ -4,10 +4,15 @@ from dataclasses import dataclass
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import check_nonnegative, check_positive
+from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
+from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.mechanism import Mechanism
+
+_NO_NOISE = 1e100
+"""Beyond this ratio of sensitivity to scale the outputs are as good as disjoint."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Gaussian(_AdditiveNoise):
     kind = "gaussian"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        return Known(Product.of([(GaussianPair(self.sensitivity / self.scale), 1)]), adjacency)
+        return _known(GaussianPair(self.sensitivity / self.scale), self, adjacency)
 
 
 @dataclass(frozen=True)
@@ -55,4 +60,11 @@ class Laplace(_AdditiveNoise):
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         pair = LaplacePair(self.sensitivity / self.scale) if self.sensitivity else GaussianPair(0.0)
-        return Known(Product.of([(pair, 1)]), adjacency)
+        return _known(pair, self, adjacency)
+
+
+def _known(pair: Pair, mechanism: _AdditiveNoise, adjacency: Adjacency) -> Guarantee:
+    """The guarantee of a pair; of none at all where the noise is too small to be told from nothing."""
+    if mechanism.sensitivity / mechanism.scale > _NO_NOISE:
+        pair = DiscretePair((0.0, 1.0), (1.0, 0.0))
+    return Known(Product.of([(pair, 1)]), adjacency)

@@ -84,7 +84,7 @@ class Aim:
         above = (self.scan.orders > self.order * 1.0001) & np.isfinite(self.scan.values)
         s, k = self.scan.orders[above], self.scan.values[above]
         right = k - s * epsilon[:, None] - (s - self.order) * self.period
-        result: Array = np.logaddexp(right.min(axis=1, initial=700.0), -self.order * self.period)
+        result: Array = np.logaddexp(right.min(axis=1, initial=np.inf), -self.order * self.period)
         return result + 0.1
 
     def log_beyond(self, loss: float) -> float:
@@ -160,7 +160,7 @@ class Line:
         error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
         scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
         relative: Array = np.exp(np.minimum(error - log_delta, 700.0)) / scale
-        return relative
+        return np.where(log_delta > 1e-6, np.inf, relative)  # read too far from where it was aimed
 
     @cached_property
     def _log_size(self) -> float:

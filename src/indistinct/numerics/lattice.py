@@ -100,7 +100,7 @@ class LatticeTail:
         error = np.logaddexp(log_error, self.aim.log_alias(epsilon)) if self.wraps else log_error
         scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
         relative = np.exp(np.minimum(error - log_delta, 700.0)) / scale
-        return np.where(epsilon < self.floor, np.inf, relative)
+        return np.where((epsilon < self.floor) | (log_delta > 1e-6), np.inf, relative)
 
     def _parts(self, epsilon: Array) -> tuple[Array, Array, Array]:
         """P(L > epsilon) and e^epsilon Q(L > epsilon), and their error."""

@@ -1,0 +1,334 @@
+"""Laws that hold for every guarantee, over the one list of cases."""
+
+import json
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, COMPOSED, MECHANISMS, SILENT, SINGLE, STATED, Case
+
+from indistinct import Discrete, Gaussian, Guarantee, Laplace, RandomizedResponse, mechanism_from_json, parse
+from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.product import Product
+
+ENGINE = 2e-6
+"""Relative error allowed to the lattice engine, in delta; the contour is far below it."""
+
+ORDERS = [0.5, 0.75, 0.9, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2, 5, 32, 300, 1000, math.inf]
+FPRS = np.array([0, 1e-9, 1e-6, 1e-3, 0.05, 0.3, 0.5, 0.8, 0.999, 1])
+DELTAS = np.array([0, 1e-300, 1e-100, 1e-12, 1e-5, 0.1, 0.5, 1 - 1e-12, 1])
+EPSILONS = np.array([0, 1e-12, 1e-3, 0.3, 2, 30, 1e3, 1e6, math.inf])
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+told_something = pytest.mark.parametrize("case", [*SINGLE, *COMPOSED, *STATED], ids=str)
+
+
+def readings(guarantee: Guarantee) -> dict[str, Any]:
+    return {
+        "epsilon": guarantee.epsilon([1e-100, 1e-12, 1e-5, 0.1]),
+        "delta": guarantee.delta([0, 0.01, 0.3, 1, 3, 10]),
+        "renyi": guarantee.renyi([0.5, 0.9, 1, 1.5, 2, 10, 100, math.inf]),
+        "tradeoff": guarantee.tradeoff([1e-6, 0.05, 0.5]),
+        "advantage": guarantee.advantage(),
+        "pure": guarantee.pure(),
+    }
+
+
+def assert_same(one: Guarantee, other: Guarantee, relative: float) -> None:
+    mine, theirs = readings(one), readings(other)
+    for name, value in mine.items():
+        assert value == pytest.approx(theirs[name], rel=relative, abs=1e-300), name
+
+
+def grid(guarantee: Guarantee, points: int = 12) -> np.ndarray:
+    """Epsilons from 0 to where delta is 1e-12, or to 3 if it never is."""
+    reach = guarantee.epsilon(1e-12)
+    return np.linspace(0, min(reach, 500.0) if math.isfinite(reach) else 3.0, points)
+
+
+# -- 1: composition ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [*SINGLE, *SILENT[:2], *STATED], ids=str)
+def test_n_times_is_the_sum(case: Case) -> None:
+    g = case.guarantee()
+    assert_same(3 * g, g + g + g, 1e-9)
+    assert_same(g * 3, (g + g) + g, 1e-9)
+
+
+@pytest.mark.parametrize("case", SINGLE, ids=str)
+def test_n_times_a_mechanism_is_the_sum(case: Case) -> None:
+    m = case.subject
+    assert_same((3 * m).guarantee(case.adjacency), (m + m + m).guarantee(case.adjacency), 1e-9)
+    assert (2 * (5 * m)).guarantee(case.adjacency) == (10 * m).guarantee(case.adjacency)
+
+
+@pytest.mark.parametrize("case", [*SINGLE, *STATED[:7]], ids=str)
+def test_no_count_is_dropped(case: Case) -> None:
+    g = case.guarantee()
+    for order in (0.5, 1.0, 2.0, 8.0, math.inf):
+        assert (7 * g).renyi(order) == pytest.approx(7 * g.renyi(order), rel=1e-7, abs=1e-300)
+    assert (7 * g).advantage() > g.advantage()
+
+
+@every_case
+def test_once_is_the_same_and_zero_times_is_nothing(case: Case) -> None:
+    g = case.guarantee()
+    assert_same(1 * g, g, 1e-9)
+    nothing = 0 * g
+    assert nothing.epsilon(0) == nothing.pure() == nothing.renyi(2) == 0
+    assert nothing.tradeoff(0.3) == 0.7
+
+
+@every_case
+def test_composition_with_nothing_changes_nothing(case: Case) -> None:
+    g = case.guarantee()
+    assert_same(g + 0 * g, g, 1e-6)
+
+
+# -- 2: routes agree ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [c for c in COMPOSED if "1e9" not in c.name], ids=str)
+def test_contour_and_lattice_agree(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    deltas = [1e-8, 1e-3]
+    either = case.guarantee().epsilon(deltas)
+    monkeypatch.setattr("indistinct.guarantees.engine.draw_line", lambda *_: None)
+    lattice = case.guarantee().epsilon(deltas)
+    assert lattice == pytest.approx(either, rel=ENGINE)
+    assert (lattice >= either * (1 - 1e-7)).all()
+
+
+@pytest.mark.parametrize(("scale", "steps"), [(1, 2), (5, 10), (100, 10**4), (1e4, 10**9)])
+def test_engine_agrees_with_the_closed_form(scale: float, steps: int) -> None:
+    closed = (steps * Gaussian(scale=scale)).guarantee()
+    deltas = np.array([1e-100, 1e-10, 1e-5, 1e-2])
+    exact = closed.epsilon(deltas)
+    contour = Product(((GaussianPair(1 / scale), steps),))  # not merged into one Gaussian
+    assert contour.single is None
+    assert contour.epsilon(deltas) == pytest.approx(exact, rel=1e-8)
+    assert contour.delta(exact) == pytest.approx(deltas, rel=1e-7)
+    nearly_all = (steps * Gaussian(scale=scale).subsample(1 - 1e-14)).guarantee()
+    assert nearly_all.epsilon(deltas) == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize(("truth", "steps"), [(0.75, 5), (0.6, 40), (0.51, 250)])
+def test_randomized_response_is_binomial(truth: float, steps: int) -> None:
+    g = (steps * RandomizedResponse(truth=truth)).guarantee()
+    k = np.arange(steps + 1)
+    ways = np.array([math.comb(steps, i) for i in k], dtype=float)
+    p = ways * truth**k * (1 - truth) ** (steps - k)
+    top = steps * math.log(truth / (1 - truth))
+    for epsilon in [*np.linspace(0, 0.9, 7) * top, top - 1e-6, top]:
+        exact = math.fsum(np.maximum(p - math.exp(epsilon) * p[::-1], 0))
+        value = g.delta(epsilon)
+        assert value == pytest.approx(exact, rel=1e-6, abs=1e-16)
+        assert value >= exact * (1 - 1e-9) - 1e-16
+
+
+@told_something
+def test_delta_is_within_the_renyi_bound(case: Case) -> None:
+    """Mironov 2017, Proposition 3, sharpened by Canonne, Kamath and Steinke 2020, Proposition 12."""
+    g = case.guarantee()
+    epsilons = grid(g)
+    delta = g.delta(epsilons)
+    for order in (1.1, 1.5, 2.0, 4.0, 16.0, 64.0):
+        divergence = g.renyi(order)
+        if divergence < math.inf:
+            log_bound = (order - 1) * (divergence - epsilons + math.log1p(-1 / order)) - math.log(order)
+            assert (delta <= np.exp(np.minimum(log_bound, 0)) * (1 + 1e-7) + 1e-300).all()
+
+
+@told_something
+def test_epsilon_inverts_delta(case: Case) -> None:
+    g = case.guarantee()
+    for target in (1e-100, 1e-12, 1e-5, 0.05):
+        epsilon = g.epsilon(target)
+        if math.isinf(epsilon):
+            assert g.delta(300.0) > target
+            continue
+        assert g.delta(epsilon) <= target * (1 + 1e-9)
+        if epsilon > 0:
+            assert g.delta(epsilon * (1 - 1e-4)) > target
+    for epsilon in grid(g, 5):
+        assert g.epsilon(min(g.delta(epsilon) * (1 + 1e-5), 1.0)) <= epsilon * (1 + 1e-9) + 1e-12
+
+
+@told_something
+def test_arrays_and_scalars_agree(case: Case) -> None:
+    one, other = case.guarantee(), case.guarantee()
+    deltas = np.array([[1e-9, 0.01], [1e-3, 1e-6]])
+    together = one.epsilon(deltas)
+    assert together.shape == (2, 2)
+    assert together == pytest.approx(np.vectorize(other.epsilon)(deltas), rel=1e-7)
+    assert isinstance(one.epsilon(1e-3), float)
+    epsilons = grid(one, 4)
+    assert one.delta(epsilons) == pytest.approx([other.delta(e) for e in epsilons], rel=ENGINE)
+
+
+# -- 3: shapes -----------------------------------------------------------------------------------
+
+
+@every_case
+def test_delta_falls_and_is_convex(case: Case) -> None:
+    g = case.guarantee()
+    epsilons = grid(g)
+    delta = g.delta(epsilons)
+    assert (delta[1:] <= delta[:-1] * (1 + ENGINE)).all()
+    if epsilons[-1] > 0:
+        x = np.exp(epsilons)
+        share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+        chord = (1 - share) * delta[:-2] + share * delta[2:]
+        assert (delta[1:-1] <= chord * (1 + ENGINE) + 1e-300).all()
+
+
+@every_case
+def test_epsilon_falls_as_delta_grows(case: Case) -> None:
+    epsilon = case.guarantee().epsilon(DELTAS)
+    assert all(b <= a * (1 + 1e-7) for a, b in pairwise(epsilon))
+    assert epsilon[-1] == 0
+
+
+@every_case
+def test_renyi_does_not_fall_with_the_order(case: Case) -> None:
+    divergence = case.guarantee().renyi(ORDERS)
+    assert all(b >= a * (1 - 1e-8) for a, b in pairwise(divergence))
+
+
+@every_case
+def test_tradeoff_is_convex_falling_and_below_the_diagonal(case: Case) -> None:
+    g = case.guarantee()
+    fnr = g.tradeoff(FPRS)
+    assert ((fnr >= 0) & (fnr <= 1 - FPRS)).all()
+    assert (np.diff(fnr) <= 1e-9).all()
+    slope = np.diff(fnr) / np.diff(FPRS)
+    share = np.diff(FPRS)[:-1] / (FPRS[2:] - FPRS[:-2])
+    chord = (1 - share) * fnr[:-2] + share * fnr[2:]
+    assert (fnr[1:-1] <= chord + 1e-7).all(), slope
+
+
+@every_case
+def test_tradeoff_obeys_delta(case: Case) -> None:
+    """No test does better than (epsilon, delta) allows, and the diagonal's distance is the advantage."""
+    g = case.guarantee()
+    fnr = g.tradeoff(FPRS)
+    for epsilon, delta in zip(e := grid(g, 4), g.delta(e), strict=True):
+        assert (fnr >= 1 - delta - math.exp(epsilon) * FPRS - 1e-7).all()
+    fine = np.linspace(0, 1, 41)
+    assert (1 - fine - g.tradeoff(fine)).max() <= g.advantage() + 1e-7
+
+
+@every_case
+def test_event_contains_its_own_probability(case: Case) -> None:
+    g = case.guarantee()
+    interval = g.event(FPRS)
+    assert (interval.low <= FPRS + 1e-15).all() and (interval.high >= FPRS - 1e-15).all()
+    assert (interval.low >= 0).all() and (interval.high <= 1).all()
+
+
+# -- 4: more noise, fewer steps, smaller samples tell less ------------------------------------------
+
+FAMILIES = {
+    "gaussian scale": (lambda x: Gaussian(scale=1 / x), (0.01, 0.1, 1, 10)),
+    "laplace scale": (lambda x: 5 * Laplace(scale=1 / x), (0.01, 0.1, 1, 3)),
+    "truth": (lambda x: 5 * RandomizedResponse(truth=x), (0.51, 0.6, 0.8, 0.9)),
+    "subsampled scale": (lambda x: 50 * Gaussian(scale=1 / x).subsample(0.02), (0.05, 0.3, 1, 1.5)),
+    "rate": (lambda x: 50 * Gaussian(scale=1).subsample(x), (0, 1e-6, 1e-3, 0.1, 0.7, 1)),
+    "rate of laplace": (lambda x: 4 * Laplace(scale=1).subsample(x), (0, 1e-3, 0.1, 0.7, 1)),
+    "steps": (lambda x: x * Gaussian(scale=2).subsample(0.01), (0, 1, 3, 40, 10**4, 10**9)),
+    "steps of discrete": (lambda x: x * Discrete((0.6, 0.4), (0.5, 0.5)), (0, 1, 2, 7, 100)),
+    "group": (lambda x: Laplace(scale=3).group(x), (1, 2, 5)),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_more_tells_more(name: str) -> None:
+    build, values = FAMILIES[name]
+    guarantees = [build(x).guarantee() for x in values]
+    for less, more in pairwise(guarantees):
+        low, high = readings(less), readings(more)
+        for reading in ("epsilon", "delta", "renyi", "advantage", "pure"):
+            assert (np.array(low[reading]) <= np.array(high[reading]) * (1 + ENGINE)).all(), reading
+        assert (low["tradeoff"] >= high["tradeoff"] - 1e-7).all()
+        assert less.advantage() < more.advantage()
+
+
+# -- 5 and 6: edges, and nothing but honest numbers ---------------------------------------------------
+
+
+@every_case
+def test_every_reading_is_an_honest_number(case: Case) -> None:
+    g = case.guarantee()
+    epsilon, delta = g.epsilon(DELTAS), g.delta(EPSILONS)
+    divergence, interval = g.renyi(ORDERS), g.event(FPRS)
+    assert (epsilon >= 0).all() and (divergence >= 0).all() and g.pure() >= 0
+    assert ((delta >= 0) & (delta <= 1)).all() and 0 <= g.advantage() <= 1
+    assert not np.isnan(np.concatenate([epsilon, delta, divergence, interval.low, interval.high])).any()
+    assert g.epsilon(0.0) == pytest.approx(g.pure()) == pytest.approx(g.renyi(math.inf))
+    assert delta[0] == g.advantage()
+
+
+@pytest.mark.parametrize("case", SILENT, ids=str)
+def test_silence_tells_nothing(case: Case) -> None:
+    g = case.guarantee()
+    assert (g.epsilon(DELTAS) == 0).all() and (g.renyi(ORDERS) == 0).all()
+    assert (g.delta(EPSILONS) <= 1e-15).all()
+    assert g.tradeoff(FPRS) == pytest.approx(1 - FPRS, abs=1e-15)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 1.0, 1e3, 1e5, 1e8])
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda s: Gaussian(scale=s),
+        lambda s: Laplace(scale=s),
+        lambda s: 3 * Laplace(scale=s),
+        lambda s: 1000 * Gaussian(scale=s).subsample(0.5),
+        lambda s: 1000 * Gaussian(scale=s).subsample(1e-3),
+        lambda s: 10 * Laplace(scale=s).subsample(0.1),
+    ],
+    ids=["gaussian", "laplace", "3 laplace", "1000 half sampled", "1000 sampled", "10 sampled laplace"],
+)
+def test_any_scale_is_answered(build: Any, scale: float) -> None:
+    g = build(scale).guarantee()
+    epsilon, delta = g.epsilon(DELTAS), g.delta(EPSILONS)
+    assert (epsilon >= 0).all() and ((delta >= 0) & (delta <= 1)).all()
+    assert (np.diff(delta) <= 1e-12).all()
+    for target in (1e-100, 1e-5):
+        assert g.delta(g.epsilon(target)) <= target * (1 + 1e-9)
+    renyi = g.renyi(2.0)
+    assert 0 < renyi < math.inf
+
+
+def test_without_noise_the_answer_is_infinite() -> None:
+    g = RandomizedResponse(truth=1).guarantee()
+    assert g.epsilon(0.5) == g.pure() == g.renyi(1) == math.inf
+    assert g.delta(30) == g.advantage() == 1
+    assert g.tradeoff(0.1) == 0
+
+
+# -- 8: what is saved reads back -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", MECHANISMS, ids=str)
+def test_saved_mechanism_reads_back_equal(case: Case) -> None:
+    m = case.subject
+    for copy in (mechanism_from_json(json.loads(json.dumps(m.to_json()))), parse(str(m))):
+        assert copy == m and hash(copy) == hash(m) and repr(copy) == repr(m)
+        assert copy.guarantee(case.adjacency) == m.guarantee(case.adjacency)
+
+
+def test_names_of_cases_are_unique() -> None:
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+
+
+@every_case
+def test_known_exactly_or_by_renyi_both_hash(case: Case) -> None:
+    g, again = case.guarantee(), case.guarantee()
+    assert g == again and hash(g) == hash(again)
+    if isinstance(g, PairGuarantee):
+        assert g.product.reverse().reverse() == g.product
