@@ -18,6 +18,7 @@ from indistinct.numerics.arrays import Array
 from indistinct.numerics.atoms import compose_atoms
 from indistinct.numerics.contour import ACCURACY, Line, Scan, draw_line, scan
 from indistinct.numerics.cumulant import CumulantSum
+from indistinct.numerics.jumps import convolve_jumps
 from indistinct.numerics.lattice import (
     MAX_CELLS,
     LatticeTail,
@@ -73,10 +74,15 @@ class Engine:
         cells = iter(self.sizes)
         size = next(cells)
         smooth = self.smooth
+        best: tuple[Tail, float] | None = None
         for _ in range(10):
             tail = self._tail(found, centre, log_delta, size, smooth)
             smooth = isinstance(tail, Line)
             epsilon, accuracy = (float(x[0]) for x in solve(tail, np.array([math.log(delta)]), self.top))
+            if best is None or epsilon < best[1]:
+                best = tail, epsilon
+            elif math.isfinite(before):
+                break  # finer is not better any more
             if accuracy < GOOD or abs(epsilon - centre) * tail.aim.order < 0.1:
                 if isinstance(tail, Line) or tail.exact:
                     break
@@ -84,7 +90,10 @@ class Engine:
                     break
                 before = epsilon
             centre = epsilon if math.isfinite(epsilon) else centre
-        return tail, epsilon
+            if accuracy > _FAIR and not smooth:
+                # far off: where one large loss alone would reach delta is a better place to look
+                centre = min(centre, 1.02 * self._one_jump(delta))
+        return best
 
     def tail_for_epsilon(self, epsilon: float) -> Tail:
         """A tail on which delta at this epsilon can be read."""
@@ -99,7 +108,8 @@ class Engine:
         cells = iter(self.sizes)
         size = next(cells)
         smooth = self.smooth
-        for _ in range(12):
+        best: tuple[Tail, float] | None = None
+        for _ in range(200):
             log_cut = self._log_cut(log_delta)
             found = scan(self._real_up_to(log_cut), chernoff, start)
             start = found.order
@@ -111,6 +121,10 @@ class Engine:
             smooth = isinstance(tail, Line)
             here = np.array([epsilon])
             value, accuracy = float(tail.read(here)[0][0]), float(tail.accuracy(here)[0])
+            if best is None or value < best[1]:
+                best = tail, value
+            elif math.isfinite(before):
+                break
             if accuracy < GOOD or value > log_delta - 2.0:
                 if isinstance(tail, Line) or tail.exact:
                     break
@@ -118,7 +132,17 @@ class Engine:
                     break
                 before = value
             log_delta = max(value, _LOG_FLOOR)
-        return tail
+        assert best is not None
+        return best[0]
+
+    def _one_jump(self, delta: float) -> float:
+        """Where the deltas of the single steps add up to delta."""
+
+        def total(epsilon: Array) -> Array:
+            parts: Array = np.sum([n * pair.profile(epsilon) for pair, n in self.terms], axis=0)
+            return parts
+
+        return float(bisect(total, np.array([delta]), self.top)[0])
 
     @cached_property
     def enumerated(self) -> LatticeTail | None:
@@ -197,7 +221,12 @@ class Engine:
             (lattice_law(pair.tails, low, high, step), count)
             for (pair, count), (low, high) in zip(self.terms, spans, strict=True)
         ]
-        return convolve(laws, step, aim, log_level, exact=exact)
+        tail = convolve(laws, step, aim, log_level, exact=exact)
+        if tail.accuracy(np.array([centre]))[0] < _FAIR:
+            return tail
+        by_jumps = convolve_jumps(laws, step, aim, log_level)
+        here = np.array([centre])
+        return by_jumps if by_jumps and by_jumps.read(here)[0][0] < tail.read(here)[0][0] else tail
 
 
 def common_unit(pairs: Sequence[Pair]) -> float:
@@ -256,3 +285,20 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
     accuracy[found] = tail.accuracy(high[found])
     accuracy[lost] = math.inf
     return np.minimum(high, top), accuracy
+
+
+def bisect(profile: Callable[[Array], Array], delta: Array, top: float) -> Array:
+    """The smallest epsilon >= 0 with profile(epsilon) <= delta, to the last digits, from above."""
+    low, high = np.zeros_like(delta), np.full_like(delta, min(top, 1.0))
+    while (short := (profile(high) > delta) & (high < top)).any():
+        low, high = np.where(short, high, low), np.where(short, np.minimum(4 * high, top), high)
+    high = np.where(profile(np.zeros_like(delta)) <= delta, 0.0, high)
+    for _ in range(1100):
+        # geometric first: epsilon may be of any size
+        middle = np.where(low > 0, np.sqrt(low) * np.sqrt(high), high * 1e-3)
+        middle = np.where(high < 2 * low, (low + high) / 2, middle)
+        if (high - low <= 1e-15 * high).all():
+            break
+        meets = profile(middle) <= delta
+        low, high = np.where(meets, low, middle), np.where(meets, middle, high)
+    return high

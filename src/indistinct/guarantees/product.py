@@ -5,13 +5,12 @@ composition is a table pair -> count and costs the same for one step and for a b
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.engine import GOOD, SETTLED, Engine, Tail, Term, solve
+from indistinct.guarantees.engine import GOOD, SETTLED, Engine, Tail, Term, bisect, solve
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import TINY, Array
@@ -93,9 +92,9 @@ class Product:
     def delta(self, epsilon: Array) -> Array:
         """An upper bound on delta at each epsilon (a flat array, any sign)."""
         if self.single is not None:
-            return _clean(self.single.profile(epsilon))
+            return self._clean(epsilon, self.single.profile(epsilon))
         result = np.full(epsilon.shape, np.nan)
-        result[epsilon >= self.finite_top] = self.infinite_mass
+        result[epsilon >= self.finite_top] = max(self.infinite_mass, TINY)
         if (whole := self._engine.enumerated) is not None:
             open_ = np.isnan(result)
             result[open_] = np.exp(np.minimum(whole.read(epsilon[open_])[0], 0.0))
@@ -107,7 +106,12 @@ class Product:
                 self._tails.append(tail)
                 result[k] = np.exp(min(float(tail.read(epsilon[k : k + 1])[0][0]), 0.0))
                 self._read(tail, epsilon, result)
-        return _clean(result)
+        return self._clean(epsilon, result)
+
+    def _clean(self, epsilon: Array, delta: Array) -> Array:
+        """Zero only beyond the largest loss: a delta that underflows is still more than nothing."""
+        beyond = epsilon >= self.finite_top * (1 + 1e-14)
+        return np.where(beyond, self.infinite_mass, np.clip(delta, TINY, 1.0))
 
     @staticmethod
     def _read(tail: Tail, epsilon: Array, result: Array) -> None:
@@ -168,24 +172,3 @@ class Product:
     @cached_property
     def _engine(self) -> Engine:
         return Engine(self.terms, self.infinite_mass, self.finite_top)
-
-
-def bisect(profile: Callable[[Array], Array], delta: Array, top: float) -> Array:
-    """The smallest epsilon >= 0 with profile(epsilon) <= delta, to the last digits, from above."""
-    low, high = np.zeros_like(delta), np.full_like(delta, min(top, 1.0))
-    while (short := (profile(high) > delta) & (high < top)).any():
-        low, high = np.where(short, high, low), np.where(short, np.minimum(4 * high, top), high)
-    high = np.where(profile(np.zeros_like(delta)) <= delta, 0.0, high)
-    for _ in range(1100):
-        # geometric first: epsilon may be of any size
-        middle = np.where(low > 0, np.sqrt(low) * np.sqrt(high), high * 1e-3)
-        middle = np.where(high < 2 * low, (low + high) / 2, middle)
-        if (high - low <= 1e-15 * high).all():
-            break
-        meets = profile(middle) <= delta
-        low, high = np.where(meets, low, middle), np.where(meets, middle, high)
-    return high
-
-
-def _clean(delta: Array) -> Array:
-    return np.clip(delta, TINY, 1.0)

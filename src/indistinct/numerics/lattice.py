@@ -70,13 +70,14 @@ class LatticeTail:
     aim: Aim
     infinite: float
     exact: bool  # whether every loss was a lattice point
-    wraps: bool = True  # whether losses outside the window appear inside it
+    aliases: bool = True  # whether losses outside the window appear inside it
+    whole: bool = False  # whether the points are all there are
     relative_error: float = 8 * EPS  # of the weights
 
     @property
     def floor(self) -> float:
         """Where the window begins: nothing is known below."""
-        return float(self.points[0]) if self.wraps else -math.inf
+        return float(self.points[0]) if not self.whole else -math.inf
 
     def read(self, epsilon: Array) -> tuple[Array, Array]:
         """log of an upper bound on delta, and its derivative in epsilon.
@@ -97,7 +98,7 @@ class LatticeTail:
         log_delta, _ = self.read(epsilon)
         with np.errstate(divide="ignore"):
             log_error = np.log(2 * self._parts(epsilon)[2]) + self.log_unit
-        error = np.logaddexp(log_error, self.aim.log_alias(epsilon)) if self.wraps else log_error
+        error = np.logaddexp(log_error, self.aim.log_alias(epsilon)) if self.aliases else log_error
         scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
         relative = np.exp(np.minimum(error - log_delta, 700.0)) / scale
         return np.where((epsilon < self.floor) | (log_delta > 1e-6), np.inf, relative)
@@ -132,7 +133,7 @@ def tail_of_atoms(atoms: Atoms, epsilon: float, order: float, infinite: float) -
     accuracy, so it serves every epsilon."""
     aim = Aim(order, math.inf, 1.0, epsilon, Scan(np.zeros(0), np.zeros(0), order, epsilon))
     rounding = EPS * (64 + 4 * math.log2(atoms.loss.size + 1))
-    return LatticeTail(atoms.loss, atoms.mass, 0.0, -math.inf, aim, infinite, True, False, rounding)
+    return LatticeTail(atoms.loss, atoms.mass, 0.0, -math.inf, aim, infinite, True, False, True, rounding)
 
 
 def convolve(
