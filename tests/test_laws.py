@@ -28,22 +28,14 @@ told_something = pytest.mark.parametrize("case", [*SINGLE, *COMPOSED, *STATED], 
 
 def readings(guarantee: Guarantee) -> dict[str, Any]:
     return {
-        "epsilon": guarantee.epsilon([1e-100, 1e-12, 1e-5, 0.1]),
-        "delta": guarantee.delta([0, 0.01, 0.3, 1, 3, 10]),
-        "renyi": guarantee.renyi([0.5, 0.9, 1, 1.5, 2, 10, 100, math.inf]),
-        "tradeoff": guarantee.tradeoff([1e-6, 0.05, 0.5]),
-        "advantage": guarantee.advantage(),
+        "epsilon": guarantee.epsilon([1e-12, 1e-5, 0.05]),
+        "delta": guarantee.delta([0, 0.3, 1]),
+        "renyi": guarantee.renyi(ORDERS),
         "pure": guarantee.pure(),
     }
 
 
-def assert_same(one: Guarantee, other: Guarantee, relative: float) -> None:
-    mine, theirs = readings(one), readings(other)
-    for name, value in mine.items():
-        assert value == pytest.approx(theirs[name], rel=relative, abs=1e-300), name
-
-
-def grid(guarantee: Guarantee, points: int = 12) -> np.ndarray:
+def grid(guarantee: Guarantee, points: int = 9) -> np.ndarray:
     """Epsilons from 0 to where delta is 1e-12, or to 3 if it never is."""
     reach = guarantee.epsilon(1e-12)
     return np.linspace(0, min(reach, 500.0) if math.isfinite(reach) else 3.0, points)
@@ -55,14 +47,20 @@ def grid(guarantee: Guarantee, points: int = 12) -> np.ndarray:
 @pytest.mark.parametrize("case", [*SINGLE, *SILENT[:2], *STATED], ids=str)
 def test_n_times_is_the_sum(case: Case) -> None:
     g = case.guarantee()
-    assert_same(3 * g, g + g + g, 1e-9)
-    assert_same(g * 3, (g + g) + g, 1e-9)
+    times, total = 3 * g, g + g + g
+    mine, theirs = readings(times), readings(total)
+    for name, value in mine.items():
+        assert value == pytest.approx(theirs[name], rel=1e-9, abs=1e-300), name
+    if times != total:  # equal values are the same computation
+        assert times.tradeoff(FPRS) == pytest.approx(total.tradeoff(FPRS), abs=1e-9)
 
 
 @pytest.mark.parametrize("case", SINGLE, ids=str)
 def test_n_times_a_mechanism_is_the_sum(case: Case) -> None:
     m = case.subject
-    assert_same((3 * m).guarantee(case.adjacency), (m + m + m).guarantee(case.adjacency), 1e-9)
+    times, total = (3 * m).guarantee(case.adjacency), (m + m + m).guarantee(case.adjacency)
+    assert times.epsilon(1e-5) == pytest.approx(total.epsilon(1e-5), rel=1e-9)
+    assert times.renyi(ORDERS) == pytest.approx(total.renyi(ORDERS), rel=1e-9)
     assert (2 * (5 * m)).guarantee(case.adjacency) == (10 * m).guarantee(case.adjacency)
 
 
@@ -77,16 +75,18 @@ def test_no_count_is_dropped(case: Case) -> None:
 @every_case
 def test_once_is_the_same_and_zero_times_is_nothing(case: Case) -> None:
     g = case.guarantee()
-    assert_same(1 * g, g, 1e-9)
+    assert 1 * g == g
     nothing = 0 * g
     assert nothing.epsilon(0) == nothing.pure() == nothing.renyi(2) == 0
-    assert nothing.tradeoff(0.3) == 0.7
+    assert nothing.tradeoff(0.3) == pytest.approx(0.7)
 
 
 @every_case
 def test_composition_with_nothing_changes_nothing(case: Case) -> None:
     g = case.guarantee()
-    assert_same(g + 0 * g, g, 1e-6)
+    more = g + 0 * g
+    assert more.epsilon(1e-5) == pytest.approx(g.epsilon(1e-5), rel=1e-6)
+    assert more.renyi(ORDERS) == pytest.approx(g.renyi(ORDERS), rel=1e-6)
 
 
 # -- 2: routes agree ------------------------------------------------------------------------------
@@ -95,9 +95,9 @@ def test_composition_with_nothing_changes_nothing(case: Case) -> None:
 @pytest.mark.parametrize("case", [c for c in COMPOSED if "1e9" not in c.name], ids=str)
 def test_contour_and_lattice_agree(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     deltas = [1e-8, 1e-3]
-    either = case.guarantee().epsilon(deltas)
+    either = case.fresh().epsilon(deltas)
     monkeypatch.setattr("indistinct.guarantees.engine.draw_line", lambda *_: None)
-    lattice = case.guarantee().epsilon(deltas)
+    lattice = case.fresh().epsilon(deltas)
     assert lattice == pytest.approx(either, rel=ENGINE)
     assert (lattice >= either * (1 - 1e-7)).all()
 
@@ -153,19 +153,19 @@ def test_epsilon_inverts_delta(case: Case) -> None:
         assert g.delta(epsilon) <= target * (1 + 1e-9)
         if epsilon > 0:
             assert g.delta(epsilon * (1 - 1e-4)) > target
-    for epsilon in grid(g, 5):
+    for epsilon in grid(g)[::4]:
         assert g.epsilon(min(g.delta(epsilon) * (1 + 1e-5), 1.0)) <= epsilon * (1 + 1e-9) + 1e-12
 
 
 @told_something
 def test_arrays_and_scalars_agree(case: Case) -> None:
-    one, other = case.guarantee(), case.guarantee()
-    deltas = np.array([[1e-9, 0.01], [1e-3, 1e-6]])
+    one, other = case.fresh(), case.fresh()
+    deltas = np.array([[1e-9, 0.01]])
     together = one.epsilon(deltas)
-    assert together.shape == (2, 2)
+    assert together.shape == (1, 2)
     assert together == pytest.approx(np.vectorize(other.epsilon)(deltas), rel=1e-7)
     assert isinstance(one.epsilon(1e-3), float)
-    epsilons = grid(one, 4)
+    epsilons = [0.0, 0.7]
     assert one.delta(epsilons) == pytest.approx([other.delta(e) for e in epsilons], rel=ENGINE)
 
 
@@ -186,46 +186,30 @@ def test_delta_falls_and_is_convex(case: Case) -> None:
 
 
 @every_case
-def test_epsilon_falls_as_delta_grows(case: Case) -> None:
-    epsilon = case.guarantee().epsilon(DELTAS)
-    assert all(b <= a * (1 + 1e-7) for a, b in pairwise(epsilon))
-    assert epsilon[-1] == 0
-
-
-@every_case
 def test_renyi_does_not_fall_with_the_order(case: Case) -> None:
     divergence = case.guarantee().renyi(ORDERS)
     assert all(b >= a * (1 - 1e-8) for a, b in pairwise(divergence))
 
 
 @every_case
-def test_tradeoff_is_convex_falling_and_below_the_diagonal(case: Case) -> None:
+def test_tradeoff_is_convex_falling_and_between_its_bounds(case: Case) -> None:
     g = case.guarantee()
     fnr = g.tradeoff(FPRS)
     assert ((fnr >= 0) & (fnr <= 1 - FPRS)).all()
     assert (np.diff(fnr) <= 1e-9).all()
-    slope = np.diff(fnr) / np.diff(FPRS)
     share = np.diff(FPRS)[:-1] / (FPRS[2:] - FPRS[:-2])
     chord = (1 - share) * fnr[:-2] + share * fnr[2:]
-    assert (fnr[1:-1] <= chord + 1e-7).all(), slope
-
-
-@every_case
-def test_tradeoff_obeys_delta(case: Case) -> None:
-    """No test does better than (epsilon, delta) allows, and the diagonal's distance is the advantage."""
-    g = case.guarantee()
-    fnr = g.tradeoff(FPRS)
-    for epsilon, delta in zip(e := grid(g, 4), g.delta(e), strict=True):
+    assert (fnr[1:-1] <= chord + 1e-7).all()
+    # no test does better than any (epsilon, delta) allows, nor gets further than the advantage
+    for epsilon, delta in zip(e := grid(g), g.delta(e), strict=True):
         assert (fnr >= 1 - delta - math.exp(epsilon) * FPRS - 1e-7).all()
-    fine = np.linspace(0, 1, 41)
-    assert (1 - fine - g.tradeoff(fine)).max() <= g.advantage() + 1e-7
+        assert (fnr >= math.exp(-epsilon) * (1 - delta - FPRS) - 1e-7).all()
 
 
-@every_case
+@pytest.mark.parametrize("case", [*SINGLE, *SILENT, *STATED], ids=str)
 def test_event_contains_its_own_probability(case: Case) -> None:
-    g = case.guarantee()
-    interval = g.event(FPRS)
-    assert (interval.low <= FPRS + 1e-15).all() and (interval.high >= FPRS - 1e-15).all()
+    interval = case.guarantee().event([1e-6, 0.3])
+    assert (interval.low <= [1e-6, 0.3]).all() and (interval.high >= [1e-6, 0.3]).all()
     assert (interval.low >= 0).all() and (interval.high <= 1).all()
 
 
@@ -250,10 +234,10 @@ def test_more_tells_more(name: str) -> None:
     guarantees = [build(x).guarantee() for x in values]
     for less, more in pairwise(guarantees):
         low, high = readings(less), readings(more)
-        for reading in ("epsilon", "delta", "renyi", "advantage", "pure"):
-            assert (np.array(low[reading]) <= np.array(high[reading]) * (1 + ENGINE)).all(), reading
-        assert (low["tradeoff"] >= high["tradeoff"] - 1e-7).all()
-        assert less.advantage() < more.advantage()
+        for reading, value in low.items():
+            assert (np.array(value) <= np.array(high[reading]) * (1 + ENGINE)).all(), reading
+        assert low["delta"][0] < high["delta"][0]
+        assert less.tradeoff(0.05) >= more.tradeoff(0.05) - 1e-7
 
 
 # -- 5 and 6: edges, and nothing but honest numbers ---------------------------------------------------
@@ -262,13 +246,15 @@ def test_more_tells_more(name: str) -> None:
 @every_case
 def test_every_reading_is_an_honest_number(case: Case) -> None:
     g = case.guarantee()
-    epsilon, delta = g.epsilon(DELTAS), g.delta(EPSILONS)
-    divergence, interval = g.renyi(ORDERS), g.event(FPRS)
-    assert (epsilon >= 0).all() and (divergence >= 0).all() and g.pure() >= 0
-    assert ((delta >= 0) & (delta <= 1)).all() and 0 <= g.advantage() <= 1
-    assert not np.isnan(np.concatenate([epsilon, delta, divergence, interval.low, interval.high])).any()
-    assert g.epsilon(0.0) == pytest.approx(g.pure()) == pytest.approx(g.renyi(math.inf))
-    assert delta[0] == g.advantage()
+    epsilon, delta, divergence = g.epsilon(DELTAS), g.delta(EPSILONS), g.renyi(ORDERS)
+    assert not np.isnan(np.concatenate([epsilon, delta, divergence])).any()
+    assert (epsilon >= 0).all() and (divergence >= 0).all()
+    assert ((delta >= 0) & (delta <= 1)).all()
+    assert all(b <= a * (1 + 1e-7) for a, b in pairwise(epsilon))
+    assert all(b <= a * (1 + ENGINE) for a, b in pairwise(delta))
+    assert epsilon[-1] == 0
+    assert epsilon[0] == pytest.approx(g.pure()) == pytest.approx(g.renyi(math.inf))
+    assert delta[0] == pytest.approx(g.advantage())
 
 
 @pytest.mark.parametrize("case", SILENT, ids=str)
@@ -328,7 +314,7 @@ def test_names_of_cases_are_unique() -> None:
 
 @every_case
 def test_known_exactly_or_by_renyi_both_hash(case: Case) -> None:
-    g, again = case.guarantee(), case.guarantee()
+    g, again = case.fresh(), case.fresh()
     assert g == again and hash(g) == hash(again)
     if isinstance(g, PairGuarantee):
         assert g.product.reverse().reverse() == g.product

@@ -221,7 +221,7 @@ def contour_epsilon(steps, direction, run, delta):
 
 
 def contour_profile(steps, direction, run, eps):
-    """delta(eps) and -delta'(eps).  Window and tolerances need the size of delta: iterate from Chernoff's bound."""
+    """delta(eps) and -delta'(eps).  Window and tolerances need the size of delta: iterate on it."""
     log_delta = chernoff_bound(steps, direction, run, eps, mpf(-30))
     for _ in range(12):
         parts = make_parts(steps, direction, run, log_delta)

@@ -255,8 +255,13 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
 
     Every epsilon returned was checked to satisfy the inequality.
     """
+    if isinstance(tail, Line) and log_delta.size == 1:
+        quick = tail.newton(float(log_delta[0]), top)
+        if quick is not None:
+            return np.array([quick]), tail.accuracy(np.array([quick]))
     low, high = np.full_like(log_delta, -math.inf), np.full_like(log_delta, math.inf)
-    epsilon = np.full_like(log_delta, min(tail.aim.epsilon, top))
+    start = tail.aim.laplace(float(log_delta[0])) if isinstance(tail, Line) else tail.aim.epsilon
+    epsilon = np.full_like(log_delta, min(start, top))
     done, lost = np.zeros(log_delta.shape, dtype=bool), np.zeros(log_delta.shape, dtype=bool)
     reach = 1 / tail.aim.order  # delta changes by a factor e on this scale
     for _ in range(100):

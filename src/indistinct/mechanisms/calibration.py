@@ -17,7 +17,7 @@ from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms.mechanism import Mechanism
 
 _SMALLEST, _LARGEST = 1e-9, 1e15
-_TOLERANCE = 1e-7
+_TOLERANCE = 2e-7
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency
             raise ArgumentError("family", mechanism, "a function that returns a mechanism")
         return target.gap(mechanism.guarantee(adjacency))
 
-    # secant steps on the log of the reading against the log of the scale, kept inside a bracket: `high`
+    # interpolation of the log of the reading against the log of the scale, kept inside a bracket: `high`
     # meets the target, `low` does not
     low, high = -math.inf, math.inf
-    x, before = 0.0, None
+    x, seen = 0.0, list[tuple[float, float]]()
     for _ in range(200):
         value = gap(x)
         low, high = (low, x) if value <= 0 else (x, high)
@@ -125,37 +125,59 @@ def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency
             raise TargetError("target", target.words, "one that needs noise: any scale meets it")
         if low >= math.log(_LARGEST):
             raise TargetError("target", target.words, f"within reach; a scale of {_LARGEST:g} misses it")
-        x, before = _next(x, value, before, low, high), (x, value)
+        seen.append((x, value))
+        x = _next(seen, low, high)
     return family(math.exp(high))
 
 
-def _next(x: float, value: float, before: tuple[float, float] | None, low: float, high: float) -> float:
+def _next(seen: list[tuple[float, float]], low: float, high: float) -> float:
     """The next log scale to try, aiming a little inside the target."""
+    x, value = seen[-1]
+    finite = [point for point in seen[-3:] if math.isfinite(point[1])]
+    distinct = len({gap for _, gap in finite}) == len(finite)
     if not math.isfinite(value):
         guess = x + math.copysign(3.0, value)
-    elif before is None or not math.isfinite(before[1]) or before[1] == value:
-        guess = x + value  # a reading falls about as fast as the scale grows
+    elif len(finite) == 1 or not distinct:
+        guess = x + value / 1.2  # a reading falls a little faster than the scale grows
     else:
-        slope = (value - before[1]) / (x - before[0])
-        guess = x - (value + _TOLERANCE / 2) / slope if slope < -0.05 else x + math.copysign(1.0, value)
+        guess = _inverse(finite, -_TOLERANCE / 2)
     if math.isinf(high) or math.isinf(low):
         guess = min(max(guess, x - 6.0), x + 6.0)
         return min(max(guess, math.log(_SMALLEST)), math.log(_LARGEST))
     return guess if low < guess < high else (low + high) / 2
 
 
-def _most_steps(mechanism: Mechanism, target: Target, adjacency: Adjacency) -> Mechanism:
-    def meets(steps: int) -> bool:
-        return target.gap((steps * mechanism).guarantee(adjacency)) <= 0
+def _inverse(points: list[tuple[float, float]], gap: float) -> float:
+    """Where the inverse function through two or three points takes a gap (Lagrange's formula)."""
+    total = 0.0
+    for i, (x, value) in enumerate(points):
+        others = [other for j, (_, other) in enumerate(points) if j != i]
+        total += x * math.prod((gap - other) / (value - other) for other in others)
+    return total
 
-    if not meets(1):
+
+def _most_steps(mechanism: Mechanism, target: Target, adjacency: Adjacency) -> Mechanism:
+    def gap(steps: int) -> float:
+        return target.gap((steps * mechanism).guarantee(adjacency))
+
+    # `low` steps meet the target, `high` do not; readings grow like a power of the steps
+    low, high, most = 1, math.inf, 1 << 62
+    at_low, at_high = gap(1), math.inf
+    if at_low > 0:
         raise TargetError("target", target.words, "met by one step of the mechanism")
-    low, high = 1, 2
-    while meets(high):
-        low, high = high, 2 * high
-        if high > 1 << 62:
-            raise TargetError("target", target.words, "exceeded at some number of steps")
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if meets(middle) else (low, middle)
+        if math.isinf(high):
+            growth = math.exp(min(max(-2 * at_low, 0.7), 14.0)) if math.isfinite(at_low) else 1e6
+            steps = min(max(2 * low, int(low * growth)), most)
+        else:
+            share = at_low / (at_low - at_high) if math.isfinite(at_low) and math.isfinite(at_high) else 0.5
+            steps = round(low * (high / low) ** min(max(share, 0.02), 0.98))
+        steps = int(min(max(steps, low + 1), high - 1))
+        value = gap(steps)
+        if value <= 0:
+            low, at_low = steps, value
+        else:
+            high, at_high = steps, value
+        if low >= most:
+            raise TargetError("target", target.words, "exceeded at some number of steps")
     return low * mechanism

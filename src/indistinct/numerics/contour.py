@@ -91,6 +91,12 @@ class Aim:
         """Log of a Chernoff bound on P(L > loss)."""
         return min(0.0, float((self.scan.values - self.scan.orders * loss).min()))
 
+    def laplace(self, log_delta: float) -> float:
+        """A first guess of the epsilon of this delta: Laplace's method on the line."""
+        c = self.order
+        value = float(np.interp(c, self.scan.orders, self.scan.values))
+        return (value - log_delta - math.log(c * (c + 1) * math.sqrt(2 * math.pi * self.curvature))) / c
+
     @property
     def first_nodes(self) -> int:
         """How many nodes a Gaussian peak of this curvature takes to fall below rounding."""
@@ -109,18 +115,18 @@ def scan(
     limit = math.inf
     for _ in range(60):
         try:
-            real = real_up_to(8 * start)
+            real = real_up_to(4 * start)
         except TooFineError:
             start, limit = start / 4, start
             continue
-        orders = np.geomspace(start / 16, 8 * start, 24)
+        orders = np.geomspace(start / 8, 4 * start, 16)
         values = real(orders)
         best = int(np.argmin(objective(orders, values)))
-        if 0 < best < 20 or (best > 0 and 2 * start >= limit):
+        if 0 < best < 13 or (best > 0 and 2 * start >= limit):
             break
         start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)
     best = min(max(best, 1), orders.size - 2)
-    near = np.linspace(orders[best - 1], orders[best + 1], 12)[1:-1]
+    near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
     near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
     fine = real(near)
     order = np.argsort(np.concatenate((orders, near)))
@@ -151,6 +157,23 @@ class Line:
         log_delta = np.logaddexp(log_finite, math.log(max(self.infinite, TINY)))
         slope = -(terms * self.nodes).real.sum(axis=1) / value * np.exp(log_finite - log_delta)
         return log_delta, slope
+
+    def newton(self, log_delta: float, top: float) -> float | None:
+        """The epsilon of one delta by plain Newton steps; None where they do not settle at once."""
+        epsilon, reach = self.aim.laplace(log_delta), 1 / self.aim.order
+        for _ in range(10):
+            if not -top <= epsilon <= top:
+                return None
+            values, slopes = self.read(np.array([epsilon]))
+            value, slope = float(values[0]), float(slopes[0])
+            if 0 <= log_delta - value <= 1e-11:
+                return epsilon
+            if not slope < 0:
+                return None
+            # step over the root by a little, so that the next point is on the safe side
+            epsilon += (log_delta - value) / slope
+            epsilon += 2e-14 * abs(epsilon) + 3e-12 * reach
+        return None
 
     def accuracy(self, epsilon: Array) -> Array:
         """The relative error of what `read` says: of delta, or of epsilon where epsilon is many times

@@ -94,8 +94,8 @@ def gaussian_epsilon(shift: float, delta: Array) -> Array:
 
 
 def gaussian_tradeoff(shift: float, fpr: Array) -> Array:
-    """G_mu(x) = Phi(Phi^{-1}(1 - x) - mu) (Dong, Roth and Su 2022), accurate for tiny x."""
+    """G_mu(x) = Phi(Phi^{-1}(1 - x) - mu) (Dong, Roth and Su 2022), accurate for tiny x; rounded down."""
     with np.errstate(divide="ignore"):
         quantile = -ndtri_exp(np.log(fpr))
     fnr: Array = np.where(fpr >= 1, 0.0, np.where(fpr <= 0, 1.0, ndtr(quantile - shift)))
-    return fnr
+    return np.clip(fnr * (1 - 1e-14), 0.0, 1 - fpr)

@@ -33,7 +33,8 @@ _SMALL = 0.25
 _SMALL_ORDER = 1e-2
 """Below this order e^{zl} - 1 is computed as such and not as a difference."""
 
-_TERMS = 13
+_TERMS = 12
+_FACTORIALS = np.cumprod(np.arange(1.0, _TERMS + 1))[1:]
 """Powers kept in that sum: 0.25^13/13! is below rounding."""
 
 
@@ -177,15 +178,14 @@ def _series(loss: Array, weight: Array, z: Any) -> Any:
     w^k - w = w z (1 + w + ... + w^{k-2}), so with a_k = sum weight l^k / k! the sum is w z times the
     polynomial whose coefficients are the tails of the sequence a_k.
     """
-    term, coefficients = weight * loss, []
-    for k in range(2, _TERMS):
-        term = term * loss / k
-        coefficients.append(float(term.sum()))
-    tails = np.cumsum(coefficients[::-1])  # from the highest power down
+    powers = np.cumprod(np.broadcast_to(loss, (_TERMS, loss.size)), axis=0)[1:]
+    coefficients = np.einsum("kx,x->k", powers, weight) / _FACTORIALS
+    tails = np.cumsum(coefficients[::-1])[::-1]
     w = 1 + z
-    total = 0.0 * w
-    for tail in tails:
-        total = total * w + tail
+    total = tails[-1] * np.ones_like(w)
+    for tail in tails[-2::-1]:
+        total *= w
+        total += tail
     return total * w * z
 
 
