@@ -1,12 +1,20 @@
 """A calibrated mechanism meets its target, and one per cent less noise would not."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from indistinct import Adjacency, Gaussian, Guarantee, Laplace, Mechanism, RandomizedResponse, TargetError, calibrate
+from indistinct import (
+    Adjacency,
+    Gaussian,
+    Guarantee,
+    Laplace,
+    Mechanism,
+    RandomizedResponse,
+    TargetError,
+    calibrate,
+)
 
 Family = Callable[[float], Mechanism]
 
@@ -71,9 +79,9 @@ def test_without_replacement() -> None:
 
 
 def test_against_other_libraries() -> None:
-    """PEERS.md section 5: the tightest peer needs 3.81324 where its own tolerance is 1e-6."""
+    """The tightest of them, dp-accounting's PLD, needs 3.81324; Rényi accountants need 4.126."""
     _, scale = calibrated(lambda s: 10_000 * Gaussian(scale=s).subsample(0.01), epsilon=1, delta=1e-5)
-    assert scale == pytest.approx(3.8132, abs=2e-4)
+    assert 3.812 < scale < 3.81324
 
 
 @pytest.mark.parametrize(
@@ -126,8 +134,8 @@ def test_impossible_target_says_so(family: Any, target: dict[str, float]) -> Non
 
 
 def test_scales_of_any_size_are_found() -> None:
+    target = {"epsilon": 1, "delta": 1e-5}
+    _, unit = calibrated(FAMILIES["gaussian"], **target)
     for sensitivity in (1e-6, 1e6):
-        _, scale = calibrated(lambda s, c=sensitivity: Gaussian(scale=s, sensitivity=c), epsilon=1, delta=1e-5)
-        unit = calibrated(FAMILIES["gaussian"], epsilon=1, delta=1e-5)[1]
+        _, scale = calibrated(lambda s, c=sensitivity: Gaussian(scale=s, sensitivity=c), **target)
         assert scale / sensitivity == pytest.approx(unit, rel=1e-5)
-    assert math.isfinite(unit)

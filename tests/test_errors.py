@@ -196,15 +196,17 @@ def test_only_mechanisms_add(other: object) -> None:
 
 
 EXPRESSIONS = [
-    "", " ", "gaussian", "gaussian(", "gaussian()", "gaussian(1", "gaussian(1))", "gaussian(1) +", "+ gaussian(1)",
-    "gaussian(1) gaussian(2)", "2 gaussian(1)", "gaussian(1) * x", "gaussian(1).", "gaussian(1).eval(2)",
-    "gaussian(1).subsample", "gaussian(1).subsample()", "gaussian(1, 2, 3)", "gaussian(scale=1, scale=2)",
-    "gaussian(size=1)", "gaussian(1,)", "gaussian(1,,2)", "gaussian([1])", "discrete([1,], [1])", "discrete([1], [1",
-    "__import__('os').system('true')", "gaussian(1).__class__", "lambda: 1", "os.system(1)", "gaussian(1e)",
-    "gaussian(--1)", "gaussian('1')", "gaussian(1)\0", "gaussian(1); gaussian(2)", "gaussian(nan)", "2 ** gaussian(1)",
-    "parallel()", "parallel(1)", "gaussian(gaussian(1))", "1.5 * gaussian(1)", "-1 * gaussian(1)", "laplace(0x10)",
-    "гауссиан(1)", "gaussian(١)", "٣ * gaussian(1)", "gaussian(²)", "² * gaussian(1)", "4" * 5000 + " * gaussian(1)",
-    "gaussian(1).subsample(gaussian(1))", "discrete(1, 2)", "discrete(gaussian(1), gaussian(1))", "1 * 2 * gaussian(1)",
+    "", " ", "gaussian", "gaussian(", "gaussian()", "gaussian(1", "gaussian(1))", "gaussian(1) +",
+    "+ gaussian(1)", "gaussian(1) gaussian(2)", "2 gaussian(1)", "gaussian(1) * x", "gaussian(1).",
+    "gaussian(1).eval(2)", "gaussian(1).subsample", "gaussian(1).subsample()", "gaussian(1, 2, 3)",
+    "gaussian(scale=1, scale=2)", "gaussian(size=1)", "gaussian(1,)", "gaussian(1,,2)", "gaussian([1])",
+    "discrete([1,], [1])", "discrete([1], [1", "__import__('os').system('true')", "gaussian(1).__class__",
+    "lambda: 1", "os.system(1)", "gaussian(1e)", "gaussian(--1)", "gaussian('1')", "gaussian(1)\0",
+    "gaussian(1); gaussian(2)", "gaussian(nan)", "2 ** gaussian(1)", "parallel()", "parallel(1)",
+    "gaussian(gaussian(1))", "1.5 * gaussian(1)", "-1 * gaussian(1)", "laplace(0x10)", "гауссиан(1)",
+    "gaussian(١)", "٣ * gaussian(1)", "gaussian(²)", "² * gaussian(1)", "4" * 5000 + " * gaussian(1)",
+    "gaussian(1).subsample(gaussian(1))", "discrete(1, 2)", "discrete(gaussian(1), gaussian(1))",
+    "1 * 2 * gaussian(1)",
 ]  # fmt: skip
 
 
@@ -250,7 +252,8 @@ def test_long_chain_is_read_or_refused() -> None:
     "data",
     [
         None, 3, "gaussian", [], {}, {"mechanism": 3}, {"mechanism": None}, {"mechanism": "os.system"},
-        {"mechanism": "gaussian"}, {"mechanism": "gaussian", "scale": "1"}, {"mechanism": "gaussian", "scale": -1},
+        {"mechanism": "gaussian"}, {"mechanism": "gaussian", "scale": "1"},
+        {"mechanism": "gaussian", "scale": -1},
         {"mechanism": "gaussian", "scale": NAN}, {"mechanism": "gaussian", "scale": 1, "colour": 2},
         {"mechanism": "gaussian", "scale": {"mechanism": "gaussian", "scale": 1}},
         {"mechanism": "repeated", "base": 3, "steps": 2}, {"mechanism": "repeated", "base": None, "steps": 2},
@@ -272,7 +275,7 @@ def test_json_that_is_no_mechanism(data: Any) -> None:
 
 
 def nested(depth: int) -> dict[str, Any]:
-    data: dict[str, Any] = {"mechanism": "gaussian", "scale": 1.0}
+    data: dict[str, Any] = {"mechanism": "gaussian", "scale": 1.0, "sensitivity": 1.0}
     for _ in range(depth):
         data = {"mechanism": "grouped", "base": data, "size": 1}
     return data

@@ -69,7 +69,7 @@ def test_no_count_is_dropped(case: Case) -> None:
     g = case.guarantee()
     for order in (0.5, 1.0, 2.0, 8.0, math.inf):
         assert (7 * g).renyi(order) == pytest.approx(7 * g.renyi(order), rel=1e-7, abs=1e-300)
-    assert (7 * g).advantage() > g.advantage()
+    assert (7 * g).advantage() > g.advantage() or g.advantage() == 1
 
 
 @every_case
@@ -208,8 +208,8 @@ def test_tradeoff_is_convex_falling_and_between_its_bounds(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [*SINGLE, *SILENT, *STATED], ids=str)
 def test_event_contains_its_own_probability(case: Case) -> None:
-    interval = case.guarantee().event([1e-6, 0.3])
-    assert (interval.low <= [1e-6, 0.3]).all() and (interval.high >= [1e-6, 0.3]).all()
+    interval, p = case.guarantee().event([1e-6, 0.3]), np.array([1e-6, 0.3])
+    assert (interval.low <= p * (1 + 1e-9)).all() and (interval.high >= p * (1 - 1e-9)).all()
     assert (interval.low >= 0).all() and (interval.high <= 1).all()
 
 
@@ -262,7 +262,7 @@ def test_silence_tells_nothing(case: Case) -> None:
     g = case.guarantee()
     assert (g.epsilon(DELTAS) == 0).all() and (g.renyi(ORDERS) == 0).all()
     assert (g.delta(EPSILONS) <= 1e-15).all()
-    assert g.tradeoff(FPRS) == pytest.approx(1 - FPRS, abs=1e-15)
+    assert g.tradeoff(FPRS) == pytest.approx(1 - FPRS, abs=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 1.0, 1e3, 1e5, 1e8])

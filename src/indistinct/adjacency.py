@@ -6,6 +6,8 @@ guarantees when a neighbour lacks a record and when a neighbour has another reco
 
 from enum import Enum
 
+from indistinct.errors import ArgumentError
+
 
 class Adjacency(Enum):
     """The relation between neighbouring data sets.
@@ -19,3 +21,10 @@ class Adjacency(Enum):
 
     REPLACE_ONE = "replace-one"
     """Both data sets have the same size and differ in the value of one record."""
+
+
+def check_adjacency(adjacency: object) -> Adjacency:
+    """The adjacency; refuses a word that only looks like one."""
+    if not isinstance(adjacency, Adjacency):
+        raise ArgumentError("adjacency", adjacency, "Adjacency.ADD_REMOVE or Adjacency.REPLACE_ONE")
+    return adjacency

@@ -53,9 +53,12 @@ def renyi_delta(orders: Array, values: Array, epsilon: Array) -> Array:
 def _best_orders(
     alpha: Array, gamma: Array, bound: Callable[[Array, Array, Array], Array], at: Array
 ) -> tuple[Array, Array, Array]:
-    """For each row of `at`, the four orders that do best by a simple bound, and what it says there."""
+    """For each row of `at`, the orders that do best by a simple bound and a few others (it misjudges
+    large deltas), and what it says there."""
     simple = bound(alpha, gamma, at)
-    near = np.argsort(simple, axis=1)[:, :4]
+    spread = np.unique(np.linspace(0, alpha.size - 1, 12).astype(int))
+    near = np.argsort(simple, axis=1)[:, :6]
+    near = np.concatenate((near, np.broadcast_to(spread, (near.shape[0], spread.size))), axis=1)
     return alpha[near], gamma[near], np.take_along_axis(simple, near, axis=1)
 
 

@@ -38,10 +38,12 @@ _CELLS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21)
 """Lattice sizes, tried in turn: four times as many cells have a sixteenth of the rounding error."""
 SETTLED = 1e-6
 """A change from one lattice to the next that leaves less than 1e-6 to gain."""
+_MOST_BUILDS = 10
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 _LOG_FLOOR = -690.0
-"""Smaller deltas are not told apart from e to this power."""
+SMALLEST = math.exp(_LOG_FLOOR + 1e-9)
+"""Smaller deltas are not told apart from this one."""
 _LOG_ACCURACY = math.log(ACCURACY)
 
 
@@ -75,7 +77,7 @@ class Engine:
         size = next(cells)
         smooth = self.smooth
         best: tuple[Tail, float] | None = None
-        for _ in range(10):
+        for _ in range(_MOST_BUILDS):
             tail = self._tail(found, centre, log_delta, size, smooth)
             smooth = isinstance(tail, Line)
             epsilon, accuracy = (float(x[0]) for x in solve(tail, np.array([math.log(delta)]), self.top))
@@ -95,8 +97,8 @@ class Engine:
                 centre = min(centre, 1.02 * self._one_jump(delta))
         return best
 
-    def tail_for_epsilon(self, epsilon: float) -> Tail:
-        """A tail on which delta at this epsilon can be read."""
+    def tail_for_epsilon(self, epsilon: float) -> Tail | None:
+        """A tail on which delta at this epsilon can be read; None where it is below `SMALLEST`."""
 
         def chernoff(c: Array, k: Array) -> Array:
             result: Array = k - c * epsilon + c * np.log(c / (1 + c)) - np.log1p(c)
@@ -109,15 +111,21 @@ class Engine:
         size = next(cells)
         smooth = self.smooth
         best: tuple[Tail, float] | None = None
+        builds = 0
         for _ in range(200):
             log_cut = self._log_cut(log_delta)
             found = scan(self._real_up_to(log_cut), chernoff, start)
             start = found.order
             bound = max(min(found.best, 0.0), _LOG_FLOOR)  # on delta, infinite losses apart
             if bound < log_delta - 4.0:
-                log_delta = bound
+                # the bound is about the law with its tail cut off, so no smaller than what was cut
+                log_delta = max(bound, log_delta + _LOG_ACCURACY, _LOG_FLOOR)
                 continue
-            tail = self._tail(found, epsilon, bound, size, smooth)
+            if log_delta == _LOG_FLOOR:
+                return None
+            level = min(bound, log_delta) if builds else bound
+            builds += 1
+            tail = self._tail(found, epsilon, level, size, smooth)
             smooth = isinstance(tail, Line)
             here = np.array([epsilon])
             value, accuracy = float(tail.read(here)[0][0]), float(tail.accuracy(here)[0])
@@ -125,15 +133,17 @@ class Engine:
                 best = tail, value
             elif math.isfinite(before):
                 break
-            if accuracy < GOOD or value > log_delta - 2.0:
+            charged = value < level + _LOG_ACCURACY + 7.0  # mostly the mass that was cut: cut less
+            if not charged and (accuracy < GOOD or value > log_delta - 2.0):
                 if isinstance(tail, Line) or tail.exact:
                     break
                 if before - value <= SETTLED or not self._finer(size, size := next(cells, 0)):
                     break
                 before = value
-            log_delta = max(value, _LOG_FLOOR)
-        assert best is not None
-        return best[0]
+            if builds == _MOST_BUILDS:
+                break
+            log_delta = max(min(value, level), _LOG_FLOOR)
+        return best[0] if best else None
 
     def _one_jump(self, delta: float) -> float:
         """Where the deltas of the single steps add up to delta."""
@@ -209,7 +219,7 @@ class Engine:
         """The loss on a lattice of about `cells` points, or exactly where its values lie on one."""
         log_level = log_delta + _LOG_ACCURACY
         spans = [pair.span(self._log_cut(log_delta)) for pair, _ in self.terms]
-        widest = max(high - low for low, high in spans)
+        widest = max(max(high - low, 1e-12 * max(abs(high), abs(low)), 1e-300) for low, high in spans)
         # a steeper tilt would need a finer lattice than one step's losses have room for
         aim = found.aim(centre, log_level, highest=-2 * log_level / widest)
         finest = max(aim.period, widest) / MAX_CELLS

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.errors import ArgumentError, check_count
+from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.conversion import order_grid, renyi_delta, renyi_epsilon, renyi_tradeoff
 from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -89,12 +89,11 @@ class PairGuarantee(Guarantee):
         return super()._tradeoff(fpr)
 
     def to_gaussian(self, slack: float = 1e-10) -> GaussianReport:
+        check_probability("slack", slack)
         pair = self.product.single
-        return (
-            GaussianReport(pair.shift, 0.0, 0.0)
-            if isinstance(pair, GaussianPair)
-            else super().to_gaussian(slack)
-        )
+        if isinstance(pair, GaussianPair):
+            return GaussianReport(pair.shift, 0.0, 0.0)
+        return super().to_gaussian(slack)
 
     def orders(self) -> Array:
         return order_grid(self._renyi)
@@ -159,7 +158,7 @@ class RenyiSum(RenyiGuarantee):
         return math.fsum(count * part._renyi(order) for part, count in self.parts)
 
     def orders(self) -> Array:
-        stated = [part.orders() for part, _ in self.parts if isinstance(part, RenyiGuarantee)]
+        stated = [part.orders() for part, _ in self.parts if part.product is None]
         merged: Array = np.unique(np.concatenate(stated))
         return np.array([order for order in merged.tolist() if math.isfinite(self._renyi(order))])
 

@@ -162,9 +162,9 @@ class MixturePair(Pair):
         # (qP - (e^eps - 1 + q) Q)_+ is q times the base's hockey stick at a larger epsilon
         # ("advanced joint convexity", Balle, Barthe and Gaboardi 2018, Theorem 2)
         q = self.rate
-        ratio = np.expm1(np.minimum(epsilon, 700.0)) / q
+        ratio = np.expm1(np.minimum(epsilon, 300.0)) / q
         with np.errstate(divide="ignore"):
-            stretched = np.where(epsilon < 700.0, np.log1p(np.maximum(ratio, -1.0)), epsilon - math.log(q))
+            stretched = np.where(epsilon < 300.0, np.log1p(np.maximum(ratio, -1.0)), epsilon - math.log(q))
         inner = q * self.base.profile(np.maximum(stretched, -745.0))
         outer = -np.expm1(np.minimum(epsilon, 0.0))
         value: Array = np.where(ratio > -1.0, inner, outer)

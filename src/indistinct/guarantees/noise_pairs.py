@@ -110,7 +110,7 @@ class LaplacePair(Pair):
         return Tails(p_above, q_above, p_below, q_below)
 
     def profile(self, epsilon: Array) -> Array:
-        middle = -np.expm1((np.maximum(epsilon, -self.loss) - self.loss) / 2)
+        middle = -np.expm1((np.clip(epsilon, -self.loss, self.loss) - self.loss) / 2)
         far = -np.expm1(np.minimum(epsilon, 0.0))
         value: Array = np.where(epsilon < -self.loss, far, np.maximum(middle, 0.0))
         return value

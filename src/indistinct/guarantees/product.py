@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.engine import GOOD, SETTLED, Engine, Tail, Term, bisect, solve
+from indistinct.guarantees.engine import GOOD, SETTLED, SMALLEST, Engine, Tail, Term, bisect, solve
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import TINY, Array
@@ -52,7 +52,7 @@ class Product:
             count * math.log1p(-pair.infinite_mass) if pair.infinite_mass < 1 else -math.inf
             for pair, count in self.terms
         )
-        return -math.expm1(log_finite)
+        return abs(math.expm1(log_finite))
 
     @property
     def single(self) -> Pair | None:
@@ -92,7 +92,7 @@ class Product:
     def delta(self, epsilon: Array) -> Array:
         """An upper bound on delta at each epsilon (a flat array, any sign)."""
         if self.single is not None:
-            return self._clean(epsilon, self.single.profile(epsilon))
+            return self._clean(epsilon, self.single.profile(np.minimum(epsilon, 1e300)))
         result = np.full(epsilon.shape, np.nan)
         result[epsilon >= self.finite_top] = max(self.infinite_mass, TINY)
         if (whole := self._engine.enumerated) is not None:
@@ -102,10 +102,16 @@ class Product:
             self._read(tail, epsilon, result)
         for k in np.argsort(-epsilon):
             if np.isnan(result[k]):
-                tail = self._engine.tail_for_epsilon(float(epsilon[k]))
+                found = self._engine.tail_for_epsilon(float(epsilon[k]))
+                if found is None:
+                    result[k] = SMALLEST + self.infinite_mass
+                    continue
+                tail = found
                 self._tails.append(tail)
                 result[k] = np.exp(min(float(tail.read(epsilon[k : k + 1])[0][0]), 0.0))
                 self._read(tail, epsilon, result)
+        for tail in self._tails:  # each is an upper bound everywhere
+            result = np.minimum(result, np.exp(np.minimum(tail.read(epsilon)[0], 0.0)))
         return self._clean(epsilon, result)
 
     def _clean(self, epsilon: Array, delta: Array) -> Array:
@@ -127,6 +133,8 @@ class Product:
         result[delta <= self.infinite_mass] = math.inf
         result[delta == self.infinite_mass] = top
         result[delta >= 1] = 0.0
+        if (large := delta >= 0.01).any():
+            result[large & (delta >= float(self.delta(np.zeros(1))[0]))] = 0.0
         open_ = np.isnan(result)
         if top == 0.0:
             result[open_] = 0.0

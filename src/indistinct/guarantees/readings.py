@@ -112,7 +112,10 @@ class Readings(ABC):
         [f(1-p), 1-f(p)] with f the trade-off function; tighter than Mironov 2017, Proposition 10.
         """
         p = check_array("probability", probability, 0.0, 1.0, "a number in [0, 1]")
-        return Interval(_shaped(self._tradeoff(1 - p.ravel()), p), _shaped(1 - self._tradeoff(p.ravel()), p))
+        flat = p.ravel()
+        low = np.minimum(self._tradeoff(1 - flat), flat)
+        high = np.maximum(1 - self._tradeoff(flat), flat)
+        return Interval(_shaped(low, p), _shaped(high, p))
 
     def advantage(self) -> float:
         """The most by which a membership test's true positive rate exceeds its false positive rate."""

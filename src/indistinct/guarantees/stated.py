@@ -12,8 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.adjacency import Adjacency
-from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_probability
+from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.errors import (
+    ArgumentError,
+    check_count,
+    check_nonnegative,
+    check_probability,
+    check_real,
+)
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -40,7 +46,7 @@ class PureDP(PairGuarantee):
 
     def __init__(self, epsilon: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
         _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
-        _frozen(self, "adjacency", adjacency)
+        _frozen(self, "adjacency", check_adjacency(adjacency))
 
     @cached_property
     def product(self) -> Product:
@@ -68,7 +74,7 @@ class ApproxDP(PairGuarantee):
     def __init__(self, epsilon: float, delta: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
         _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
         _frozen(self, "slack", check_probability("delta", delta))
-        _frozen(self, "adjacency", adjacency)
+        _frozen(self, "adjacency", check_adjacency(adjacency))
 
     def __repr__(self) -> str:
         return f"ApproxDP({self.bound!r}, {self.slack!r})"
@@ -95,6 +101,7 @@ class GaussianDP(PairGuarantee):
 
     def __post_init__(self) -> None:
         _frozen(self, "mu", check_nonnegative("mu", self.mu))
+        check_adjacency(self.adjacency)
 
     @cached_property
     def product(self) -> Product:
@@ -114,6 +121,7 @@ class ZeroConcentratedDP(RenyiGuarantee):
 
     def __post_init__(self) -> None:
         _frozen(self, "rho", check_nonnegative("rho", self.rho))
+        check_adjacency(self.adjacency)
 
     def _renyi(self, order: float) -> float:
         return self.rho * max(order, 1.0) if self.rho else 0.0
@@ -156,7 +164,7 @@ class RenyiCurve(RenyiGuarantee):
             value_list = np.minimum.accumulate(value_list[::-1])[::-1].tolist()
         _frozen(self, "stated_orders", tuple(order_list))
         _frozen(self, "values", tuple(value_list))
-        _frozen(self, "adjacency", adjacency)
+        _frozen(self, "adjacency", check_adjacency(adjacency))
 
     def __repr__(self) -> str:
         return f"RenyiCurve({list(self.stated_orders)!r}, {list(self.values)!r})"
@@ -200,7 +208,8 @@ class RenyiCurve(RenyiGuarantee):
 
 def _numbers(argument: str, values: Any, least: float, allowed: str) -> list[float]:
     try:
-        numbers = [float(v) for v in np.ravel(values)]
+        listed = list(values) if np.ndim(values) else [values]
+        numbers = [check_real(argument, value, allowed) for value in listed]
     except (TypeError, ValueError):
         raise ArgumentError(argument, values, allowed) from None
     for number in numbers:

@@ -84,14 +84,20 @@ def _target(epsilon: Any, delta: Any, advantage: Any, fnr: Any, fpr: Any, renyi:
     if epsilon is not None:
         limit = check_nonnegative("epsilon", epsilon)
         slack = check_probability("delta", 0.0 if delta is None else delta)
+        if slack == 1:
+            raise TargetError("delta", slack, "below 1, which anything meets")
         return Target(f"epsilon={limit:g} at delta={slack:g}", lambda g: g.epsilon(slack), limit)
     if advantage is not None:
         limit = check_probability("advantage", advantage)
+        if limit == 1:
+            raise TargetError("advantage", limit, "below 1, which anything meets")
         return Target(f"advantage={limit:g}", lambda g: g.advantage(), limit)
     if fnr is not None:
         if fpr is None:
             raise ArgumentError("fpr", None, "given with fnr")
         rate, floor = check_probability("fpr", fpr), check_probability("fnr", fnr)
+        if floor == 0:
+            raise TargetError("fnr", floor, "above 0, which anything meets")
         if floor >= 1 - rate:
             raise TargetError("fnr", floor, f"below 1 - fpr = {1 - rate:g}, which no test can exceed")
         # how far below the diagonal a test may get

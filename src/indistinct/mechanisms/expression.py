@@ -17,10 +17,11 @@ from indistinct.mechanisms.finite import Discrete, RandomizedResponse
 from indistinct.mechanisms.mechanism import Mechanism, ParallelParts
 from indistinct.mechanisms.noise import Gaussian, Laplace
 
-_LONGEST, _DEEPEST = 20_000, 50
+_LONGEST, _LONGEST_NUMBER, _DEEPEST = 20_000, 40, 50
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*().,=\[\]]))"
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*().,=\[\]]))",
+    re.ASCII,
 )
 
 
@@ -123,6 +124,9 @@ class _Reader:
         else:
             mechanism = self.call(NAMES, "a mechanism", depth)
         while self.accept("."):
+            depth += 1
+            if depth > _DEEPEST:
+                raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
             mechanism = self.call(METHODS, "a method", depth, mechanism)
         return mechanism
 
@@ -181,5 +185,7 @@ class _Reader:
         if self.token.kind != "number":
             raise self.error("a number")
         text = self.token.text
+        if len(text) > _LONGEST_NUMBER:
+            raise self.error(f"a number of at most {_LONGEST_NUMBER} characters")
         self.token = self._next()
         return int(text) if text.isdigit() else float(text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from indistinct.adjacency import Adjacency
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known, PairGuarantee, compose
@@ -42,9 +42,7 @@ class Mechanism(ABC):
         >>> run.guarantee().epsilon(delta=1e-5)
         2.3815969
         """
-        if not isinstance(adjacency, Adjacency):
-            raise ArgumentError("adjacency", adjacency, "Adjacency.ADD_REMOVE or Adjacency.REPLACE_ONE")
-        return self._guarantee(adjacency)
+        return self._guarantee(check_adjacency(adjacency))
 
     def subsample(self, amount: Any, /, *, of: int | None = None) -> "Mechanism":
         """Run the mechanism on a random part of the data, drawn afresh each time.
@@ -107,6 +105,7 @@ class PoissonSampled(Mechanism):
     rate: float
 
     def __post_init__(self) -> None:
+        _check_base(self.base)
         _check_samples_records(self.base)
         object.__setattr__(self, "rate", check_probability("rate", self.rate))
 
@@ -137,6 +136,7 @@ class FixedSizeSampled(Mechanism):
     of: int
 
     def __post_init__(self) -> None:
+        _check_base(self.base)
         _check_samples_records(self.base)
         object.__setattr__(self, "of", check_count("of", self.of, least=1))
         size = check_count("size", self.size)
@@ -169,6 +169,7 @@ class Repeated(Mechanism):
     steps: int
 
     def __post_init__(self) -> None:
+        _check_base(self.base)
         object.__setattr__(self, "steps", check_count("steps", self.steps))
 
     def __str__(self) -> str:
@@ -221,6 +222,7 @@ class Grouped(Mechanism):
     size: int
 
     def __post_init__(self) -> None:
+        _check_base(self.base)
         object.__setattr__(self, "size", check_count("size", self.size, least=1))
 
     def __str__(self) -> str:
@@ -249,6 +251,11 @@ def _check_samples_records(base: Mechanism) -> None:
     """Refuses to sample a group as if by one coin: its records are sampled one by one."""
     if any(isinstance(m, Grouped) for m in _nested(base)):
         raise ArgumentError("base", str(base), "sampled first and grouped last: m.subsample(...).group(k)")
+
+
+def _check_base(base: object) -> None:
+    if not isinstance(base, Mechanism):
+        raise ArgumentError("base", base, "a mechanism")
 
 
 def _check_parts(parts: object) -> None:

@@ -58,8 +58,8 @@ def convolve_jumps(
     # rounding of the transforms, on the scale of the jumps; a reading weighs cells by at most 1 - e^{-u}
     size = math.sqrt(float(np.square(one).sum() + np.square(two).sum()))
     reach = min(1.0, float(points[-1] - aim.epsilon))
-    steps = sum(count for _, count in laws)
-    noise = 16 * EPS * math.log2(cells) * (1 + steps * EPS**0.5) * size * reach
+    moved = sum(count * float(law.mass.sum() - law.mass.max()) for law, count in bulks)
+    noise = 16 * EPS * math.log2(cells) * (1 + moved) * size * reach
     unit = float(weights[points >= aim.epsilon].max(initial=0.0))
     if unit <= 0:
         return None
@@ -70,7 +70,8 @@ def convolve_jumps(
         points[first:],
         weights[first:] / unit,
         math.log(unit),
-        math.log(noise) + aim.order * aim.epsilon,
+        math.log(noise),
+        0.0,  # this noise is not tilted: it is the same at every epsilon
         aim,
         min(infinite, 1.0),
         exact=False,

@@ -66,7 +66,8 @@ class LatticeTail:
     points: Array
     weights: Array  # P-mass, in units of e^{log_unit}
     log_unit: float
-    log_error: float  # of the absolute error of a reading, plus saddle * epsilon
+    log_error: float  # of the absolute error of a reading, plus tilt * epsilon
+    tilt: float
     aim: Aim
     infinite: float
     exact: bool  # whether every loss was a lattice point
@@ -110,7 +111,7 @@ class LatticeTail:
         reach = np.minimum(index, self.points.size - 1)
         above = mass[index]
         below = discounted[index] * np.exp(np.minimum(epsilon - self.points[reach], 0.0))
-        noise = self.log_error - self.aim.order * epsilon - self.log_unit
+        noise = self.log_error - self.tilt * epsilon - self.log_unit
         return above, below, np.exp(np.minimum(noise, 700.0)) + self.relative_error * above
 
     @cached_property
@@ -119,6 +120,8 @@ class LatticeTail:
         mass = np.append(np.cumsum(self.weights[::-1])[::-1], 0.0)
         discounted = np.zeros(mass.size)
         start, size = 0, self.points.size
+        if size > 1 and float(np.diff(self.points).min()) > 40.0:
+            discounted[:-1], start = self.weights, size  # the neighbours are too far to matter
         while start < size:
             end, stop = np.searchsorted(self.points, self.points[start] + np.array([300.0, 600.0]))
             offset = self.points[start:stop] - self.points[start]
@@ -133,7 +136,19 @@ def tail_of_atoms(atoms: Atoms, epsilon: float, order: float, infinite: float) -
     accuracy, so it serves every epsilon."""
     aim = Aim(order, math.inf, 1.0, epsilon, Scan(np.zeros(0), np.zeros(0), order, epsilon))
     rounding = EPS * (64 + 4 * math.log2(atoms.loss.size + 1))
-    return LatticeTail(atoms.loss, atoms.mass, 0.0, -math.inf, aim, infinite, True, False, True, rounding)
+    return LatticeTail(
+        atoms.loss,
+        atoms.mass,
+        log_unit=0.0,
+        log_error=-math.inf,
+        tilt=0.0,
+        aim=aim,
+        infinite=infinite,
+        exact=True,
+        aliases=False,
+        whole=True,
+        relative_error=rounding,
+    )
 
 
 def convolve(
@@ -202,6 +217,7 @@ def convolve(
         window[first:] * np.exp(np.minimum(log_untilt[first:] - unit, 700.0)),
         unit,
         log_error + log_moment,
+        saddle,
         aim,
         min(infinite, 1.0),
         exact,

@@ -58,10 +58,11 @@ def gaussian_delta(shift: float, epsilon: Array) -> Array:
     """delta(epsilon), rounded up; where it underflows, the smallest normal number."""
     if shift == 0:
         return np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0)
-    log_delta = log_gaussian_delta(shift, epsilon)
-    error = _log_error(shift, epsilon, log_delta)
-    bounded: Array = np.clip(np.exp(log_delta + error), TINY, 1.0)
-    return bounded
+    with np.errstate(over="ignore", invalid="ignore"):
+        log_delta = log_gaussian_delta(shift, epsilon)
+        error = np.minimum(_log_error(shift, epsilon, log_delta), 1.0)
+        bounded: Array = np.clip(np.exp(log_delta + error), TINY, 1.0)
+    return np.where(np.isnan(bounded), 1.0, bounded)
 
 
 def gaussian_epsilon(shift: float, delta: Array) -> Array:
