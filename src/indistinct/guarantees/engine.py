@@ -95,7 +95,9 @@ class Engine:
             if accuracy > _FAIR and not smooth:
                 # far off: where one large loss alone would reach delta is a better place to look
                 centre = min(centre, 1.02 * self._one_jump(delta))
-        return best
+        # the scan's own bound holds whatever became of the tails
+        tail, epsilon = best if best else (tail, math.inf)
+        return tail, min(epsilon, max(found.best, 0.0) * (1 + 1e-9) + 1e-9 / found.order)
 
     def tail_for_epsilon(self, epsilon: float) -> Tail | None:
         """A tail on which delta at this epsilon can be read; None where it is below `SMALLEST`."""
@@ -159,7 +161,7 @@ class Engine:
         """The whole law, where all pairs are finite and there are few distinct sums."""
         terms = []
         for pair, count in self.terms:
-            if not isinstance(pair, DiscretePair):
+            if not isinstance(pair, DiscretePair) or not pair.finite_atoms.loss.size:
                 return None
             terms.append((pair.finite_atoms, count))
         law = compose_atoms(terms)

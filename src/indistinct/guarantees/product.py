@@ -91,6 +91,8 @@ class Product:
 
     def delta(self, epsilon: Array) -> Array:
         """An upper bound on delta at each epsilon (a flat array, any sign)."""
+        if self.infinite_mass >= 1:
+            return np.ones_like(epsilon)
         if self.single is not None:
             return self._clean(epsilon, self.single.profile(np.minimum(epsilon, 1e300)))
         result = np.full(epsilon.shape, np.nan)
@@ -110,8 +112,9 @@ class Product:
                 self._tails.append(tail)
                 result[k] = np.exp(min(float(tail.read(epsilon[k : k + 1])[0][0]), 0.0))
                 self._read(tail, epsilon, result)
+        known = np.flatnonzero(np.isfinite(epsilon))
         for tail in self._tails:  # each is an upper bound everywhere
-            result = np.minimum(result, np.exp(np.minimum(tail.read(epsilon)[0], 0.0)))
+            result[known] = np.minimum(result[known], np.exp(np.minimum(tail.read(epsilon[known])[0], 0.0)))
         return self._clean(epsilon, result)
 
     def _clean(self, epsilon: Array, delta: Array) -> Array:
@@ -122,7 +125,7 @@ class Product:
     @staticmethod
     def _read(tail: Tail, epsilon: Array, result: Array) -> None:
         """Fill in what this tail knows accurately."""
-        open_ = np.flatnonzero(np.isnan(result))
+        open_ = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
         good = open_[tail.accuracy(epsilon[open_]) < GOOD]
         result[good] = np.exp(np.minimum(tail.read(epsilon[good])[0], 0.0))
 
@@ -136,6 +139,8 @@ class Product:
         if (large := delta >= 0.01).any():
             result[large & (delta >= float(self.delta(np.zeros(1))[0]))] = 0.0
         open_ = np.isnan(result)
+        if not open_.any():
+            return result
         if top == 0.0:
             result[open_] = 0.0
         elif isinstance(single, GaussianPair):

@@ -162,7 +162,7 @@ class Line:
         """The epsilon of one delta by plain Newton steps; None where they do not settle at once."""
         epsilon, reach = self.aim.laplace(log_delta), 1 / self.aim.order
         for _ in range(10):
-            if not -top <= epsilon <= top:
+            if not (math.isfinite(epsilon) and -top <= epsilon <= top):
                 return None
             values, slopes = self.read(np.array([epsilon]))
             value, slope = float(values[0]), float(slopes[0])
