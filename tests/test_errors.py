@@ -33,11 +33,11 @@ BASE = Gaussian(scale=1)
 KNOWN = (100 * BASE.subsample(0.01)).guarantee()
 CURVE = ZeroConcentratedDP(0.1)
 
-NOT_A_NUMBER: list[Any] = [True, np.True_, "1", b"1", None, 1j, [1.0, 2.0], object(), {}, NAN, np.nan]
+NOT_A_NUMBER: list[Any] = [True, np.True_, "1", b"1", None, 1j, [1.0, 2.0], ..., {}, NAN, np.nan]
 NOT_POSITIVE = [0, -1, -1e-300, INF, -INF, 10**400]
 NOT_A_PROBABILITY = [-0.1, -1e-300, 1.5, 1 + 1e-9, 2, INF, -INF]
 NOT_A_COUNT: list[Any] = [2.5, 3.0, "3", None, True, np.float64(3), NAN, 1j, [3]]
-NOT_READABLE: list[Any] = [NAN, None, "0.1", True, 1j, [0.1, NAN], ["a"], object(), [[0.1], [0.1, 0.2]]]
+NOT_READABLE: list[Any] = [NAN, None, "0.1", True, 1j, [0.1, NAN], ["a"], ..., [[0.1], [0.1, 0.2]]]
 
 
 def assert_refused(call: Callable[[], object], argument: str, value: object) -> None:

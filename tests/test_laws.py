@@ -10,17 +10,27 @@ import pytest
 from cases import CASES, COMPOSED, MECHANISMS, SILENT, SINGLE, STATED, Case
 
 from indistinct import Discrete, Gaussian, Guarantee, Laplace, RandomizedResponse, mechanism_from_json, parse
+from indistinct.guarantees import engine
 from indistinct.guarantees.guarantee import PairGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
+from indistinct.numerics.contour import draw_line
 
 ENGINE = 2e-6
 """Relative error allowed to the lattice engine, in delta; the contour is far below it."""
 
 ORDERS = [0.5, 0.75, 0.9, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2, 5, 32, 300, 1000, math.inf]
 FPRS = np.array([0, 1e-9, 1e-6, 1e-3, 0.05, 0.3, 0.5, 0.8, 0.999, 1])
-DELTAS = np.array([0, 1e-300, 1e-100, 1e-12, 1e-5, 0.1, 0.5, 1 - 1e-12, 1])
-EPSILONS = np.array([0, 1e-12, 1e-3, 0.3, 2, 30, 1e3, 1e6, math.inf])
+DELTAS = np.array([0, 1e-300, 1e-100, 1e-5, 0.5, 1 - 1e-12, 1])
+EPSILONS = np.array([0, 1e-12, 0.3, 30, 1e3, 1e6, math.inf])
+
+SMOOTH = [
+    case
+    for case in COMPOSED
+    if case.name.endswith(("subsampled gaussians", "without replacement", "+ laplace", "+ subsampled"))
+    or case.name in ("two subsampled", "subsampled composition", "twice subsampled")
+]
+"""Compositions that the contour answers."""
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 told_something = pytest.mark.parametrize("case", [*SINGLE, *COMPOSED, *STATED], ids=str)
@@ -92,14 +102,21 @@ def test_composition_with_nothing_changes_nothing(case: Case) -> None:
 # -- 2: routes agree ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", [c for c in COMPOSED if "1e9" not in c.name], ids=str)
+@pytest.mark.parametrize("case", SMOOTH, ids=str)
 def test_contour_and_lattice_agree(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     deltas = [1e-8, 1e-3]
-    either = case.fresh().epsilon(deltas)
-    monkeypatch.setattr("indistinct.guarantees.engine.draw_line", lambda *_: None)
+    drawn: list[object] = []
+
+    def noted(*arguments: Any) -> Any:
+        drawn.append(draw_line(*arguments))
+        return drawn[-1]
+
+    monkeypatch.setattr(engine, "draw_line", noted)
+    contour = case.fresh().epsilon(deltas)
+    monkeypatch.setattr(engine, "draw_line", lambda *_: None)
     lattice = case.fresh().epsilon(deltas)
-    assert lattice == pytest.approx(either, rel=ENGINE)
-    assert (lattice >= either * (1 - 1e-7)).all()
+    assert any(drawn), "no contour was drawn: the lattice would be compared with itself"
+    assert lattice == pytest.approx(contour, rel=ENGINE)
 
 
 @pytest.mark.parametrize(("scale", "steps"), [(1, 2), (5, 10), (100, 10**4), (1e4, 10**9)])
@@ -145,19 +162,21 @@ def test_delta_is_within_the_renyi_bound(case: Case) -> None:
 @told_something
 def test_epsilon_inverts_delta(case: Case) -> None:
     g = case.guarantee()
-    for target in (1e-100, 1e-12, 1e-5, 0.05):
+    for target in (1e-100, 1e-5, 0.05):
         epsilon = g.epsilon(target)
         if math.isinf(epsilon):
             assert g.delta(300.0) > target
             continue
-        assert g.delta(epsilon) <= target * (1 + 1e-9)
+        # at the largest loss delta is a difference of equal numbers, and zero only up to rounding
+        rounding = 1e-15 if epsilon >= g.pure() * (1 - 1e-12) else 0.0
+        assert g.delta(epsilon) <= target * (1 + 1e-9) + rounding
         if epsilon > 0:
             assert g.delta(epsilon * (1 - 1e-4)) > target
     for epsilon in grid(g)[::4]:
         assert g.epsilon(min(g.delta(epsilon) * (1 + 1e-5), 1.0)) <= epsilon * (1 + 1e-9) + 1e-12
 
 
-@told_something
+@pytest.mark.parametrize("case", [*SINGLE, *COMPOSED[::3], *STATED], ids=str)
 def test_arrays_and_scalars_agree(case: Case) -> None:
     one, other = case.fresh(), case.fresh()
     deltas = np.array([[1e-9, 0.01]])
@@ -280,13 +299,13 @@ def test_silence_tells_nothing(case: Case) -> None:
 )
 def test_any_scale_is_answered(build: Any, scale: float) -> None:
     g = build(scale).guarantee()
-    epsilon, delta = g.epsilon(DELTAS), g.delta(EPSILONS)
-    assert (epsilon >= 0).all() and ((delta >= 0) & (delta <= 1)).all()
-    assert (np.diff(delta) <= 1e-12).all()
     for target in (1e-100, 1e-5):
-        assert g.delta(g.epsilon(target)) <= target * (1 + 1e-9)
-    renyi = g.renyi(2.0)
-    assert 0 < renyi < math.inf
+        epsilon = g.epsilon(target)
+        assert epsilon >= 0
+        assert g.delta(epsilon) <= target * (1 + 1e-9) + (1e-15 if epsilon >= g.pure() * (1 - 1e-12) else 0)
+    delta = g.delta([0, 1, 1e6])
+    assert ((delta >= 0) & (delta <= 1)).all() and (np.diff(delta) <= 0).all()
+    assert 0 < g.renyi(2.0) < math.inf
 
 
 def test_without_noise_the_answer_is_infinite() -> None:

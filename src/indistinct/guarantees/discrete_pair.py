@@ -91,8 +91,8 @@ class DiscretePair(Pair):
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         _, _, loss = self._finite
-        low = float(loss.min(initial=0.0))
-        return math.nextafter(low, -math.inf), float(loss.max(initial=0.0))
+        low, high = float(loss.min(initial=0.0)), float(loss.max(initial=0.0))
+        return math.nextafter(low, -math.inf), high + 2 * EPS * abs(high)
 
     def tails(self, loss: Array) -> Tails:
         p, q, losses = self._arrays
@@ -117,7 +117,7 @@ class DiscretePair(Pair):
     def loss_range(self) -> tuple[float, float]:
         p, _, loss = self._arrays
         seen = loss[p > 0]
-        return float(seen[0]), float(seen[-1])
+        return float(seen[0]), float(seen[-1] + 2 * EPS * abs(seen[-1]))  # rounded up
 
     def reverse(self) -> "DiscretePair":
         return DiscretePair(self.q[::-1], self.p[::-1])

@@ -7,14 +7,14 @@ again and a lattice too coarse is refined.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import Pair, Resolution
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.atoms import compose_atoms
 from indistinct.numerics.contour import ACCURACY, Line, Scan, draw_line, scan
 from indistinct.numerics.cumulant import CumulantSum
@@ -120,10 +120,12 @@ class Engine:
             start = found.order
             bound = max(min(found.best, 0.0), _LOG_FLOOR)  # on delta, infinite losses apart
             if bound < log_delta - 4.0:
-                # the bound is about the law with its tail cut off, so no smaller than what was cut
-                log_delta = max(bound, log_delta + _LOG_ACCURACY, _LOG_FLOOR)
+                # the bound is about the law with its tail cut off, so no smaller than what was cut; what
+                # single large losses amount to is the place to look next
+                jump = math.log(max(float(self._single_steps(np.array([epsilon]))[0]), TINY))
+                log_delta = max(bound, min(log_delta + _LOG_ACCURACY, jump), _LOG_FLOOR)
                 continue
-            if log_delta == _LOG_FLOOR:
+            if bound == log_delta == _LOG_FLOOR:
                 return None
             level = min(bound, log_delta) if builds else bound
             builds += 1
@@ -149,12 +151,12 @@ class Engine:
 
     def _one_jump(self, delta: float) -> float:
         """Where the deltas of the single steps add up to delta."""
+        return float(bisect(self._single_steps, np.array([delta]), self.top)[0])
 
-        def total(epsilon: Array) -> Array:
-            parts: Array = np.sum([n * pair.profile(epsilon) for pair, n in self.terms], axis=0)
-            return parts
-
-        return float(bisect(total, np.array([delta]), self.top)[0])
+    def _single_steps(self, epsilon: Array) -> Array:
+        """The deltas of the single steps, added up."""
+        total: Array = np.sum([n * pair.profile(epsilon) for pair, n in self.terms], axis=0)
+        return total
 
     @cached_property
     def enumerated(self) -> LatticeTail | None:
@@ -210,9 +212,12 @@ class Engine:
                 aim,
                 self.infinite_mass + math.exp(log_delta + _LOG_ACCURACY),
             )
-        if line is not None and line.accuracy(here)[0] < _FAIR:
-            return line
+        if line is not None:
+            line = replace(line, charged=max(line.infinite - self.infinite_mass, 0.0))
+            if line.accuracy(here)[0] < _FAIR:
+                return line
         lattice = self._lattice(found, centre, log_delta, cells)
+        lattice = replace(lattice, charged=max(lattice.infinite - self.infinite_mass, 0.0))
         if line is not None and line.read(here)[0][0] <= lattice.read(here)[0][0]:
             return line
         return lattice

@@ -224,6 +224,7 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
     adjacency = counted[0][0].adjacency
     for part, _ in counted:
         check_same_adjacency(counted[0][0], part)
+    counted = [(part, count) for part, count in counted if count]
     if len(counted) == 1 and counted[0][1] == 1 and not flat:
         return counted[0][0]
     products = [(part.product, count) for part, count in counted]

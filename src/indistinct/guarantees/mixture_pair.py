@@ -11,13 +11,16 @@ from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, 
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rule import LossRule, mixed_loss
 
+_SHARPEST = 200.0
+"""With a larger Gaussian shift sampling is not credited: the mixture is too sharp to be integrated."""
+
 
 def mixture(base: Pair, rate: float) -> Pair:
     """((1-rate) Q + rate P, Q) in its simplest form."""
     if rate == 0:
         return GaussianPair(0.0)
-    if rate == 1:
-        return base
+    if rate == 1 or (isinstance(base, GaussianPair) and base.shift > _SHARPEST):
+        return base  # which dominates its mixtures
     if isinstance(base, MixturePair):
         return MixturePair(base.base, base.rate * rate)
     if isinstance(base, DiscretePair):

@@ -148,6 +148,7 @@ class Line:
     aim: Aim
     infinite: float  # P-mass of infinite losses and of everything left out
     floor: float = -math.inf
+    charged: float = 0.0  # how much of `infinite` is only mass left out
 
     def read(self, epsilon: Array) -> tuple[Array, Array]:
         """log of an upper bound on delta, and its derivative in epsilon."""
@@ -181,6 +182,7 @@ class Line:
         log_delta, _ = self.read(epsilon)
         log_error = np.log(2 * self._error(epsilon)) + self._log_size - self.aim.order * epsilon
         error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
+        error = np.logaddexp(error, math.log(max(self.charged, TINY)))
         scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
         relative: Array = np.exp(np.minimum(error - log_delta, 700.0)) / scale
         return np.where(log_delta > 1e-6, np.inf, relative)  # read too far from where it was aimed

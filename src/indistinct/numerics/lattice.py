@@ -72,6 +72,7 @@ class LatticeTail:
     infinite: float
     exact: bool  # whether every loss was a lattice point
     aliases: bool = True  # whether losses outside the window appear inside it
+    charged: float = 0.0  # how much of `infinite` is only mass left out
     whole: bool = False  # whether the points are all there are
     relative_error: float = 8 * EPS  # of the weights
 
@@ -100,6 +101,7 @@ class LatticeTail:
         with np.errstate(divide="ignore"):
             log_error = np.log(2 * self._parts(epsilon)[2]) + self.log_unit
         error = np.logaddexp(log_error, self.aim.log_alias(epsilon)) if self.aliases else log_error
+        error = np.logaddexp(error, math.log(max(self.charged, TINY)))
         scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
         relative = np.exp(np.minimum(error - log_delta, 700.0)) / scale
         return np.where((epsilon < self.floor) | (log_delta > 1e-6), np.inf, relative)
