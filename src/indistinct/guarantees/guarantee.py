@@ -216,6 +216,11 @@ def _worst(readings: Iterable[Array]) -> Array:
     return worst
 
 
+def _silent(guarantee: Guarantee) -> bool:
+    """Whether nothing can be told apart at all."""
+    return isinstance(guarantee, PairGuarantee) and guarantee.product == Product.of([])
+
+
 def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Guarantee:
     """All of the parts released, each a number of times; adaptively too."""
     counted: list[tuple[Guarantee, int]] = []
@@ -224,7 +229,7 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
     adjacency = counted[0][0].adjacency
     for part, _ in counted:
         check_same_adjacency(counted[0][0], part)
-    counted = [(part, count) for part, count in counted if count]
+    counted = [(part, count) for part, count in counted if count and not _silent(part)]
     if len(counted) == 1 and counted[0][1] == 1 and not flat:
         return counted[0][0]
     products = [(part.product, count) for part, count in counted]

@@ -145,7 +145,7 @@ class RenyiCurve(RenyiGuarantee):
     known.
 
     >>> RenyiCurve([2, 8], [0.1, 0.4]).renyi([1.5, 2, 4, 8, 9])
-    array([0.1  , 0.1  , 0.3  , 0.4  ,   inf])
+    array([0.1       , 0.1       , 0.33333333, 0.4       ,        inf])
     """
 
     stated_orders: tuple[float, ...]

@@ -59,7 +59,7 @@ def calibrate(
     >>> run.guarantee().epsilon(delta=1e-5)
     1.0
     >>> calibrate(Gaussian(scale=20), epsilon=1, delta=1e-5).steps
-    23
+    28
     """
     target = _target(epsilon, delta, advantage, fnr, fpr, renyi, order)
     if isinstance(family, Mechanism):

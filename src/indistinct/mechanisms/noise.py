@@ -38,7 +38,7 @@ class Gaussian(_AdditiveNoise):
     removed, but by up to 2 C when one is replaced.
 
     >>> Gaussian(scale=20).guarantee().epsilon(delta=1e-5)
-    0.195
+    0.16004
     """
 
     kind = "gaussian"
