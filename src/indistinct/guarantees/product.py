@@ -17,6 +17,8 @@ from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.contour import GUARD, Line
 from indistinct.numerics.normal import gaussian_epsilon
 
+_MOST_KEPT = 1 << 20
+"""Points of tails kept by one composition, some 30 bytes each."""
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
 
@@ -109,7 +111,7 @@ class Product:
                     result[k] = SMALLEST + self.infinite_mass
                     continue
                 tail = found
-                self._tails.append(tail)
+                self._remember(tail)
                 result[k] = np.exp(min(float(tail.read(epsilon[k : k + 1])[0][0]), 0.0))
                 self._read(tail, epsilon, result)
         known = np.flatnonzero(np.isfinite(epsilon))
@@ -162,7 +164,7 @@ class Product:
             result[here] = self.finite_top
             return
         tail, at_target = found
-        self._tails.append(tail)
+        self._remember(tail)
         result[here] = max(at_target, 0.0)
         if (open_ := np.flatnonzero(np.isnan(result))).size:
             epsilon, accuracy = solve(tail, np.log(delta[open_]), self.finite_top)
@@ -181,6 +183,12 @@ class Product:
             rounding = 0.0 if isinstance(tail, Line) or tail.exact else SETTLED * float(epsilon[0])
             errors.append((relative + 2 * GUARD) / max(slope, TINY) + rounding)
         return min(errors)
+
+    def _remember(self, tail: Tail) -> None:
+        """Keep a tail for later readings; forget the oldest once they take much memory."""
+        self._tails.append(tail)
+        while len(self._tails) > 1 and sum(kept.size for kept in self._tails) > _MOST_KEPT:
+            self._tails.pop(0)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -159,6 +159,11 @@ class Line:
         slope = -(terms * self.nodes).real.sum(axis=1) / value * np.exp(log_finite - log_delta)
         return log_delta, slope
 
+    @property
+    def size(self) -> int:
+        """How many numbers it keeps."""
+        return self.nodes.size
+
     def newton(self, log_delta: float, top: float) -> float | None:
         """The epsilon of one delta by plain Newton steps; None where they do not settle at once."""
         epsilon, reach = self.aim.laplace(log_delta), 1 / self.aim.order

@@ -81,6 +81,11 @@ class LatticeTail:
         """Where the window begins: nothing is known below."""
         return float(self.points[0]) if not self.whole else -math.inf
 
+    @property
+    def size(self) -> int:
+        """How many numbers it keeps."""
+        return self.points.size
+
     def read(self, epsilon: Array) -> tuple[Array, Array]:
         """log of an upper bound on delta, and its derivative in epsilon.
 
