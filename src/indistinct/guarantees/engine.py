@@ -34,7 +34,7 @@ GOOD = 1e-9
 """A tail answers for another epsilon while its relative error there stays below this."""
 _FAIR = 1e-7
 """A contour less accurate than this is compared with the lattice."""
-_CELLS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21)
+_CELLS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
 """Lattice sizes, tried in turn: four times as many cells have a sixteenth of the rounding error."""
 SETTLED = 1e-6
 """A change from one lattice to the next that leaves less than 1e-6 to gain."""

@@ -17,7 +17,7 @@ from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.contour import GUARD, Line
 from indistinct.numerics.normal import gaussian_epsilon
 
-_MOST_KEPT = 1 << 20
+_MOST_KEPT = 1 << 22
 """Points of tails kept by one composition, some 30 bytes each."""
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
@@ -104,16 +104,17 @@ class Product:
             result[open_] = np.exp(np.minimum(whole.read(epsilon[open_])[0], 0.0))
         for tail in self._tails:
             self._read(tail, epsilon, result)
-        for k in np.argsort(-epsilon):
-            if np.isnan(result[k]):
-                found = self._engine.tail_for_epsilon(float(epsilon[k]))
-                if found is None:
-                    result[k] = SMALLEST + self.infinite_mass
-                    continue
-                tail = found
-                self._remember(tail)
-                result[k] = np.exp(min(float(tail.read(epsilon[k : k + 1])[0][0]), 0.0))
-                self._read(tail, epsilon, result)
+        while (open_ := np.flatnonzero(np.isnan(result))).size:
+            # a line serves smaller epsilons too, a lattice's window larger ones
+            upwards = not self._engine.smooth or (self._tails and not isinstance(self._tails[-1], Line))
+            k = open_[epsilon[open_].argmin() if upwards else epsilon[open_].argmax()]
+            found = self._engine.tail_for_epsilon(float(epsilon[k]))
+            if found is None:
+                result[k] = SMALLEST + self.infinite_mass
+                continue
+            self._remember(found)
+            result[k] = np.exp(min(float(found.read(epsilon[k : k + 1])[0][0]), 0.0))
+            self._read(found, epsilon, result)
         known = np.flatnonzero(np.isfinite(epsilon))
         for tail in self._tails:  # each is an upper bound everywhere
             result[known] = np.minimum(result[known], np.exp(np.minimum(tail.read(epsilon[known])[0], 0.0)))

@@ -64,8 +64,10 @@ def _read(data: Any, depth: int) -> Mechanism:
 
 
 def _read_value(value: Any, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
     if isinstance(value, dict):
         return _read(value, depth + 1)
     if isinstance(value, list):
-        return tuple(_read_value(item, depth) for item in value)
+        return tuple(_read_value(item, depth + 1) for item in value)
     return value
