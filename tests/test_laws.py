@@ -27,7 +27,7 @@ EPSILONS = np.array([0, 1e-12, 0.3, 30, 1e3, 1e6, math.inf])
 SMOOTH = [
     case
     for case in COMPOSED
-    if case.name.endswith(("subsampled gaussians", "without replacement", "+ laplace", "+ subsampled"))
+    if case.name.startswith(("100 subsampled g", "1e4 subsampled g", "1e4 without", "gaussian +"))
     or case.name in ("two subsampled", "subsampled composition", "twice subsampled")
 ]
 """Compositions that the contour answers."""
@@ -304,7 +304,7 @@ def test_any_scale_is_answered(build: Any, scale: float) -> None:
         assert epsilon >= 0
         assert g.delta(epsilon) <= target * (1 + 1e-9) + (1e-15 if epsilon >= g.pure() * (1 - 1e-12) else 0)
     delta = g.delta([0, 1, 1e6])
-    assert ((delta >= 0) & (delta <= 1)).all() and (np.diff(delta) <= 0).all()
+    assert ((delta >= 0) & (delta <= 1)).all() and (delta[1:] <= delta[:-1] * (1 + 1e-9)).all()
     assert 0 < g.renyi(2.0) < math.inf
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from indistinct import ApproxDP, Discrete, Gaussian, PureDP, RenyiCurve
 from indistinct.guarantees.guarantee import Known
 
+WIDE = settings(max_examples=30)  # over the whole range promised: some of these take a second
 MANY = settings(max_examples=200)
-SOME = settings(max_examples=130)
+SOME = settings(max_examples=150)
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
@@ -52,7 +53,7 @@ def assert_just_above(value: float, truth: float, relative: float) -> None:
 # -- subsampled Gaussians over the whole range promised ------------------------------------------------
 
 
-@MANY
+@WIDE
 @given(rates, scales, steps, deltas)
 def test_epsilon_is_honest(rate: float, scale: float, count: int, delta: float) -> None:
     g = (count * Gaussian(scale=scale).subsample(rate)).guarantee()
@@ -65,7 +66,7 @@ def test_epsilon_is_honest(rate: float, scale: float, count: int, delta: float) 
     assert abs(epsilon - max(sides)) <= 1e-6 * epsilon
 
 
-@MANY
+@WIDE
 @given(rates, scales, steps, deltas)
 def test_epsilon_is_below_every_renyi_conversion(rate: float, scale: float, count: int, delta: float) -> None:
     """Canonne, Kamath and Steinke 2020, Proposition 12, at orders around the best one."""
@@ -77,7 +78,7 @@ def test_epsilon_is_below_every_renyi_conversion(rate: float, scale: float, coun
         assert epsilon <= max(bound, 0.0) * (1 + 1e-9) + 1e-12
 
 
-@SOME
+@WIDE
 @given(rates, scales, steps, st.integers(1, 1000), deltas)
 def test_more_steps_tell_more(rate: float, scale: float, count: int, more: int, delta: float) -> None:
     base = Gaussian(scale=scale).subsample(rate)
@@ -85,7 +86,7 @@ def test_more_steps_tell_more(rate: float, scale: float, count: int, more: int, 
     assert few <= many * (1 + 1e-7) + 1e-12
 
 
-@SOME
+@WIDE
 @given(rates, scales, steps, deltas)
 def test_subsampling_tells_less(rate: float, scale: float, count: int, delta: float) -> None:
     part = (count * Gaussian(scale=scale).subsample(rate)).guarantee()
