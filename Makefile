@@ -15,7 +15,10 @@ demo: .venv/.installed ## run the main example and draw its picture (out/demo.pn
 	.venv/bin/python examples/train_a_model.py
 
 test: lint ## check the code, then run all tests and doctests
-	.venv/bin/pytest -n 2
+	.venv/bin/pytest -n 2 -m "not slow"
+
+laws: .venv/.installed  ## The law tests over every case: ten minutes
+	.venv/bin/pytest -n 2 tests/test_laws.py
 
 lint: .venv/.installed ## ruff and mypy
 	.venv/bin/ruff check .

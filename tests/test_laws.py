@@ -16,6 +16,8 @@ from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
 from indistinct.numerics.contour import draw_line
 
+pytestmark = pytest.mark.slow  # ten minutes: `make laws`
+
 ENGINE = 2e-6
 """Relative error allowed to the lattice engine, in delta; the contour is far below it."""
 
