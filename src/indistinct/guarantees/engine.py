@@ -62,25 +62,27 @@ class Engine:
         the top of the loss to nine digits."""
         log_delta = math.log(delta - self.infinite_mass)
 
-        def conversion(c: Array, k: Array) -> Array:
-            # epsilon of the Rényi bound at order 1 + c (Canonne, Kamath and Steinke 2020, Prop. 12)
-            result: Array = (k - log_delta + c * np.log(c / (1 + c)) - np.log1p(c)) / c
+        def place(c: Array, k: Array) -> Array:
+            # epsilon at which the integrand on this line is as large as delta
+            result: Array = (k - log_delta - np.log(c * (1 + c))) / c
             return result
 
         start = self._order_scale(log_delta)
         log_cut = self._log_cut(log_delta)
-        found = scan(self._real_up_to(log_cut), conversion, start)
-        if found.order * self.top > 1e9 and found.best > self.top * (1 - 1e-8):
+        found = scan(self._real_up_to(log_cut), place, start)
+        bound = float(((found.log_bounds(0.0) - log_delta) / found.orders).min())
+        if found.order * self.top > 1e9 and bound > self.top * (1 - 1e-8):
             return None
-        centre, before = min(found.best, self.top), math.inf
+        centre, before = min(bound, self.top), math.inf
         cells = iter(self.sizes)
         size = next(cells)
         smooth = self.smooth
         best: tuple[Tail, float] | None = None
         for _ in range(_MOST_BUILDS):
             tail = self._tail(found, centre, log_delta, size, smooth)
-            smooth = isinstance(tail, Line)
             epsilon, accuracy = (float(x[0]) for x in solve(tail, np.array([math.log(delta)]), self.top))
+            # a contour that failed far from epsilon may do near it
+            smooth = isinstance(tail, Line) or (smooth and abs(epsilon - centre) * tail.aim.order > 1)
             if best is None or epsilon < best[1]:
                 best = tail, epsilon
             elif math.isfinite(before):
@@ -97,13 +99,14 @@ class Engine:
                 centre = min(centre, 1.02 * self._one_jump(delta))
         # the scan's own bound holds whatever became of the tails
         tail, epsilon = best if best else (tail, math.inf)
-        return tail, min(epsilon, max(found.best, 0.0) * (1 + 1e-9) + 1e-9 / found.order)
+        return tail, min(epsilon, max(bound, 0.0) * (1 + 1e-9) + 1e-9 / found.order)
 
     def tail_for_epsilon(self, epsilon: float) -> Tail | None:
         """A tail on which delta at this epsilon can be read; None where it is below `SMALLEST`."""
 
-        def chernoff(c: Array, k: Array) -> Array:
-            result: Array = k - c * epsilon + c * np.log(c / (1 + c)) - np.log1p(c)
+        def height(c: Array, k: Array) -> Array:
+            # of the integrand on this line: smallest at the saddle, however close delta is to 1
+            result: Array = k - c * epsilon - np.log(c * (1 + c))
             return result
 
         # what may be cut depends on delta, and the bound on delta on what was cut
@@ -116,9 +119,9 @@ class Engine:
         builds = 0
         for _ in range(200):
             log_cut = self._log_cut(log_delta)
-            found = scan(self._real_up_to(log_cut), chernoff, start)
+            found = scan(self._real_up_to(log_cut), height, start)
             start = found.order
-            bound = max(min(found.best, 0.0), _LOG_FLOOR)  # on delta, infinite losses apart
+            bound = max(min(float(found.log_bounds(epsilon).min()), 0.0), _LOG_FLOOR)  # finite losses
             if bound < log_delta - 4.0:
                 # the bound is about the law with its tail cut off, so no smaller than what was cut; what
                 # single large losses amount to is the place to look next

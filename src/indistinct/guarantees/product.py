@@ -118,6 +118,8 @@ class Product:
         known = np.flatnonzero(np.isfinite(epsilon))
         for tail in self._tails:  # each is an upper bound everywhere
             result[known] = np.minimum(result[known], np.exp(np.minimum(tail.read(epsilon[known])[0], 0.0)))
+        rising = np.argsort(epsilon)
+        result[rising] = np.minimum.accumulate(result[rising])  # so is delta at any smaller epsilon
         return self._clean(epsilon, result)
 
     def _clean(self, epsilon: Array, delta: Array) -> Array:

@@ -39,7 +39,13 @@ class Scan:
     orders: Array
     values: Array
     order: float  # where the objective is smallest
-    best: float  # its value there
+
+    def log_bounds(self, epsilon: float) -> Array:
+        """log of a bound on delta by each order, one more than the grid's (Canonne, Kamath and Steinke
+        2020, Proposition 12)."""
+        c = self.orders
+        result: Array = self.values - c * epsilon + c * np.log(c / (1 + c)) - np.log1p(c)
+        return result
 
     def aim(self, epsilon: float, log_level: float, highest: float = np.inf) -> "Aim":
         """The line on which the shortest period keeps the aliases at epsilon below e^{log_level}.
@@ -134,7 +140,7 @@ def scan(
     usable = np.isfinite(values)
     orders, values = orders[usable], values[usable]
     level = objective(orders, values)
-    return Scan(orders, values, float(orders[np.argmin(level)]), float(level.min()))
+    return Scan(orders, values, float(orders[np.argmin(level)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +172,10 @@ class Line:
 
     def newton(self, log_delta: float, top: float) -> float | None:
         """The epsilon of one delta by plain Newton steps; None where they do not settle at once."""
-        epsilon, reach = self.aim.laplace(log_delta), 1 / self.aim.order
+        reach = 1 / self.aim.order
+        start = epsilon = self.aim.laplace(log_delta)
         for _ in range(10):
-            if not (math.isfinite(epsilon) and -top <= epsilon <= top):
+            if not (abs(epsilon - start) <= 1e3 * reach and -top <= epsilon <= top):
                 return None
             values, slopes = self.read(np.array([epsilon]))
             value, slope = float(values[0]), float(slopes[0])

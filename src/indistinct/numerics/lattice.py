@@ -141,7 +141,7 @@ class LatticeTail:
 def tail_of_atoms(atoms: Atoms, epsilon: float, order: float, infinite: float) -> LatticeTail:
     """An enumerated law, read like any other: all probabilities are positive and keep their relative
     accuracy, so it serves every epsilon."""
-    aim = Aim(order, math.inf, 1.0, epsilon, Scan(np.zeros(0), np.zeros(0), order, epsilon))
+    aim = Aim(order, math.inf, 1.0, epsilon, Scan(np.zeros(0), np.zeros(0), order))
     rounding = EPS * (64 + 4 * math.log2(atoms.loss.size + 1))
     return LatticeTail(
         atoms.loss,
