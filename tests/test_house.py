@@ -26,6 +26,7 @@ LAYERS = (
     {"functions", "synthesis", "audit", "ledger"},
     {"report"},
     {"indistinct"},
+    {"reproduce"},
     {"cli", "web", "__main__"},
 )
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}

@@ -1,4 +1,4 @@
-"""The command line: `indistinct explain` and `indistinct calibrate`.
+"""The command line: `indistinct explain`, `indistinct calibrate` and `indistinct reproduce`.
 
 Bad input ends with exit code 2 and one line that says what to change.
 """
@@ -8,11 +8,13 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from indistinct import Adjacency, ArgumentError, Mechanism, __version__, calibrate, parse
 from indistinct.mechanisms import natural_adjacency
 from indistinct.report import Subject, explain
+from indistinct.reproduce import claims, listing, reproduce
 
 _ADJACENCIES = {"add-remove": Adjacency.ADD_REMOVE, "replace-one": Adjacency.REPLACE_ONE}
 _PLACEHOLDER = re.compile(r"\bSCALE\b")
@@ -95,6 +97,22 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument(f"--{name}", type=float, help=words)
     _add_common(command)
     command.set_defaults(run=_calibrate)
+
+    command = commands.add_parser(
+        "reproduce",
+        help="compute the figures, tables and numbers of papers again",
+        description=(
+            "Draw the figures and tables of papers again from the library's own numbers, write them with"
+            " their data to a folder, and compare what the papers print with what comes out."
+        ),
+        epilog="Example: indistinct reproduce 002-fig2 004-fig5 --out pictures",
+        allow_abbrev=False,
+    )
+    command.add_argument(
+        "names", nargs="*", default=["list"], metavar="NAME", help="list, all, or names such as 004-fig5"
+    )
+    command.add_argument("--out", metavar="DIR", default="out", help="the folder to write to (out)")
+    command.set_defaults(run=_reproduce)
     return top
 
 
@@ -138,6 +156,17 @@ def _calibrate(options: argparse.Namespace) -> None:
         words = f"The target allows this many runs, and not one more: {steps}."
     report = explain(found, delta=target.get("delta") or _DELTA, adjacency=adjacency)
     _show(report, options, words, {"target": target, "found": answer})
+
+
+def _reproduce(options: argparse.Namespace) -> None:
+    if options.names == ["list"]:
+        print(listing())
+        return
+    # progress is not the answer: it goes where it can be thrown away
+    figures = reproduce(
+        options.names, Path(options.out), lambda line: print(line, file=sys.stderr, flush=True)
+    )
+    print(claims(figures))
 
 
 def _adjacency(options: argparse.Namespace, mechanism: Mechanism) -> Adjacency:

@@ -6,6 +6,7 @@ answer elsewhere. The library itself uses none of them: its own readings (`epsil
 """
 
 from indistinct.guarantees.published.asoodeh import (
+    asoodeh_divergence,
     asoodeh_epsilon,
     asoodeh_free_deltas,
     asoodeh_gaussian_epsilon,
@@ -39,6 +40,7 @@ from indistinct.guarantees.published.mironov import (
 
 __all__ = [
     "advanced_composition",
+    "asoodeh_divergence",
     "asoodeh_epsilon",
     "asoodeh_free_deltas",
     "asoodeh_gaussian_epsilon",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import expit
 
 from indistinct.errors import (
     ArgumentError,
@@ -67,6 +68,29 @@ def asoodeh_least_divergence(order: float, epsilon: float, delta: float) -> floa
     kept = alpha * math.log((1 - share) / (1 - share * math.exp(-target))) - (alpha - 1) * target
     inside = alpha * share + (1 - alpha * share * math.exp(-target)) * math.exp(kept)
     return max(float(steep), target + math.log(inside) / (alpha - 1), 0.0)
+
+
+def asoodeh_divergence(order: float, epsilon: float, delta: float) -> float:
+    """Theorem 3 (equation 20) as printed: the largest divergence of this order with which (ε, δ)-DP still
+    follows, ε + log M/(order-1), M minimised over p numerically.
+
+    The optimum that Theorem 4 approaches from below; `RenyiCurve.epsilon` and `delta` invert it.
+
+    >>> asoodeh_divergence(2, 1.0, 0.1)
+    0.35667
+    """
+    alpha, target = check_order(order), check_nonnegative("epsilon", epsilon)
+    share = check_open_probability("delta", delta)
+
+    def log_sum(t: Any) -> Any:
+        # p = δ + (1-δ)/(1 + e^-t) resolves both ends of (δ, 1)
+        gap, rest = (1 - share) * expit(t), (1 - share) * expit(-t)
+        first = alpha * np.log(share + gap) - (alpha - 1) * np.log(gap)
+        second = alpha * np.log(rest) - (alpha - 1) * np.log(np.expm1(target) + share + rest)
+        return np.logaddexp(first, second)
+
+    reach = 30.0 - math.log(share)
+    return target + _least(log_sum, -reach, reach) / (alpha - 1)
 
 
 def asoodeh_epsilon(order: float, value: float, delta: float) -> float:

@@ -1,0 +1,22 @@
+"""The figures, tables and printed numbers of papers, computed again by the library.
+
+`indistinct reproduce` on the command line. What a paper prints is typed in as a claim; everything else is
+computed. Where a paper's method is not valid, the exact curve is drawn beside it.
+"""
+
+from indistinct.reproduce.catalogue import CATALOGUE, PAPERS, claims, listing, reproduce
+from indistinct.reproduce.figure import Claim, Entry, Figure, Line, Panel, Table
+
+__all__ = [
+    "CATALOGUE",
+    "PAPERS",
+    "Claim",
+    "Entry",
+    "Figure",
+    "Line",
+    "Panel",
+    "Table",
+    "claims",
+    "listing",
+    "reproduce",
+]
