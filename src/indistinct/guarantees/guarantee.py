@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,17 @@ from indistinct.guarantees.tabulated import group_pair, tabulated_pair
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.normal import gaussian_tradeoff
 
+Answer = TypeVar("Answer", covariant=True)
+Outputs = tuple[tuple[Pair, int], ...]
+"""Independent numbers that are released: pairs whose own variable is the number, up to its unit and origin,
+with how often each occurs."""
+
+
+class Reader(Protocol[Answer]):
+    """Someone who reads a guarantee in their own way: an adversary (`indistinct.adversaries`)."""
+
+    def reading(self, guarantee: "Guarantee", *, adaptive: bool) -> Answer: ...
+
 
 class Guarantee(Readings):
     """An immutable statement about neighbouring data sets, with every reading and the algebra:
@@ -34,6 +46,20 @@ class Guarantee(Readings):
     def product(self) -> Product | None:
         """The dominating pair in one direction, where the guarantee is known by one."""
         return None
+
+    @property
+    def outputs(self) -> Outputs | None:
+        """The numbers that are released, where they are known and not only their loss. Composed mechanisms
+        release several; they are independent only if none was chosen after seeing another."""
+        return None
+
+    def against(self, adversary: Reader[Answer], *, adaptive: bool = True) -> Answer:
+        """What an adversary of limited capacity can learn: `g.against(Linear()).renyi(3)`.
+
+        Say `adaptive=False` where several releases were all chosen before the first was seen; limited
+        adversaries are only known to stay limited then.
+        """
+        return adversary.reading(self, adaptive=adaptive)
 
     @abstractmethod
     def orders(self) -> Array:
@@ -103,7 +129,10 @@ class PairGuarantee(Guarantee):
         if count == 1:
             return self
         terms = [(group_pair(pair, count), steps) for pair, steps in self.product.terms]
-        return Known(Product.of(terms), self.adjacency)
+        scaled = [(pair.scaled(count), steps) for pair, steps in self.outputs or ()]
+        moved = tuple((pair, steps) for pair, steps in scaled if pair is not None)
+        known = moved if moved and len(moved) == len(scaled) else None
+        return Known(Product.of(terms), self.adjacency, known)
 
     def pair(self) -> Pair:
         """One pair for the whole composition: the only one there is, or a finite one that dominates."""
@@ -120,10 +149,15 @@ class Known(PairGuarantee):
 
     composition: Product
     adjacency: Adjacency = Adjacency.ADD_REMOVE
+    released: Outputs | None = None
 
     @property
     def product(self) -> Product:
         return self.composition
+
+    @property
+    def outputs(self) -> Outputs | None:
+        return self.released
 
 
 class RenyiGuarantee(Guarantee):
@@ -235,7 +269,7 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
     products = [(part.product, count) for part, count in counted]
     terms = [(p, n * count) for product, count in products if product for p, n in product.terms]
     if all(product is not None for product, _ in products):
-        return Known(Product.of(terms), adjacency)
+        return Known(Product.of(terms), adjacency, _together(counted))
     merged: dict[Guarantee, int] = {}
     for part, count in counted:
         if count and part.product is None:
@@ -243,6 +277,17 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
     if terms:
         merged[Known(Product.of(terms), adjacency)] = 1
     return RenyiSum(tuple(merged.items())) if merged else Known(Product.of([]), adjacency)
+
+
+def _together(parts: Iterable[tuple[Guarantee, int]]) -> Outputs | None:
+    """All that several guarantees release, equal numbers counted; nothing if one of them is not known."""
+    merged: dict[Pair, int] = {}
+    for part, count in parts:
+        if part.outputs is None:
+            return None
+        for pair, steps in part.outputs:
+            merged[pair] = merged.get(pair, 0) + steps * count
+    return tuple(merged.items()) or None
 
 
 def parallel(*guarantees: Guarantee) -> Guarantee:

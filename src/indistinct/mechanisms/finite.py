@@ -62,7 +62,7 @@ class Discrete(Mechanism):
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         pair = DiscretePair.of(np.array(self.p), np.array(self.q))
-        return Known(Product.of([(pair, 1)]), adjacency)
+        return Known(Product.of([(pair, 1)]), adjacency, ((DiscretePair(self.p, self.q), 1),))
 
 
 def _distribution(argument: str, values: Any) -> tuple[float, ...]:

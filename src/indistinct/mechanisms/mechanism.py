@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Guarantee, Known, PairGuarantee, compose
+from indistinct.guarantees.guarantee import Guarantee, Known, Outputs, PairGuarantee, compose
 from indistinct.guarantees.guarantee import parallel as parallel_guarantees
 from indistinct.guarantees.mixture_pair import MixturePair, mixture
 from indistinct.guarantees.pair import Pair
@@ -117,10 +117,11 @@ class PoissonSampled(Mechanism):
             raise ArgumentError(
                 "adjacency", adjacency.value, "add/remove for Poisson sampling, subsample(rate)"
             )
-        pair = mixture(_pair(self.base.guarantee(adjacency)), self.rate)
+        base = self.base.guarantee(adjacency)
+        pair = mixture(_pair(base), self.rate)
         if isinstance(pair, DiscretePair) and len(pair.p) > _MANY_OUTCOMES:
             pair = on_lattice(pair)  # a tabulated composition, whose losses mixing has moved off the lattice
-        return Known(Product.of([(pair, 1)]), adjacency)
+        return Known(Product.of([(pair, 1)]), adjacency, _sampled_output(base, self.rate))
 
 
 @dataclass(frozen=True)
@@ -267,6 +268,14 @@ def _factor(mechanism: Mechanism) -> str:
     """The expression, in brackets where `.` or `*` would otherwise bind to a part of it."""
     text = str(mechanism)
     return f"({text})" if isinstance(mechanism, Repeated | Composed) else text
+
+
+def _sampled_output(base: Guarantee, rate: float) -> Outputs | None:
+    """The released number with and without a record that takes part by a coin; several numbers share the
+    coin and are no longer independent."""
+    if base.outputs is None or len(base.outputs) > 1 or base.outputs[0][1] != 1:
+        return None
+    return ((mixture(base.outputs[0][0], rate), 1),)
 
 
 def _pair(guarantee: Guarantee) -> Pair:

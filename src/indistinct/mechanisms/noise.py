@@ -66,5 +66,5 @@ class Laplace(_AdditiveNoise):
 def _known(pair: Pair, mechanism: _AdditiveNoise, adjacency: Adjacency) -> Guarantee:
     """The guarantee of a pair; of none at all where the noise is too small to be told from nothing."""
     if mechanism.sensitivity / mechanism.scale > _NO_NOISE:
-        pair = DiscretePair((0.0, 1.0), (1.0, 0.0))
-    return Known(Product.of([(pair, 1)]), adjacency)
+        return Known(Product.of([(DiscretePair((0.0, 1.0), (1.0, 0.0)), 1)]), adjacency)
+    return Known(Product.of([(pair, 1)]), adjacency, ((pair, 1),))

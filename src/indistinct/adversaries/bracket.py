@@ -1,0 +1,19 @@
+"""A number known to lie between two bounds."""
+
+from typing import NamedTuple
+
+
+class Bracket(NamedTuple):
+    """A lower and an upper bound; the upper one is the guarantee."""
+
+    low: float
+    high: float
+
+    @property
+    def gap(self) -> float:
+        return self.high - self.low
+
+    def at_most(self, ceiling: float) -> "Bracket":
+        """The same number, which is also known not to exceed a ceiling."""
+        high = min(self.high, ceiling)
+        return Bracket(min(self.low, high), high)

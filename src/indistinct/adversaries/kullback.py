@@ -1,0 +1,161 @@
+"""The restricted Kullback-Leibler divergence: sup over a of a . E_P φ - log E_Q e^{a.φ}, with a certificate.
+
+Chaudhuri, Imola and Machanavajjhala 2019, Lemma 1. The dual is the least E_Q[g log g] over densities g with
+E_Q[g φ] = E_P φ: g = e^{a.φ} / Z at the optimum. The programme stops near it, multiplies g by one plus a
+small bounded function so that all means are met, and reports that g's own divergence.
+"""
+
+import math
+
+import numpy as np
+
+from indistinct.adversaries.bracket import Bracket
+from indistinct.adversaries.coordinate import Coordinate
+from indistinct.adversaries.programme import ROUNDING, feature_moments, held, null_space
+from indistinct.adversaries.quadrature import Line
+from indistinct.adversaries.span import PolynomialSpan, Span
+from indistinct.numerics.arrays import EPS, Array
+
+
+def linear_kl(place: Coordinate) -> Bracket:
+    """Linear functions of one number: sup over a of a E_P x - K(a), K the cumulant of Q."""
+    goal, law = place.p.mean, place.q
+    if goal == law.mean:
+        return Bracket(0.0, 0.0)
+    side = math.copysign(1.0, goal - law.mean)
+
+    def value(a: float) -> tuple[float, float]:
+        k, slope, _ = law.cumulant(np.float64(a))
+        return a * goal - float(k), side * (goal - float(slope))
+
+    # the slope in |a| falls from positive to negative; `low` is before the maximum, `high` beyond it
+    most = law.noise.steepest
+    low, high = 0.0, min(abs(goal - law.mean) / law.noise.variance * 2 + 1, most)
+    while high < most and value(side * high)[1] > 0:
+        low, high = high, min(2 * high, most)
+    for _ in range(120):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if value(side * middle)[1] > 0:
+            low = middle
+        else:
+            high = middle
+    best, slope = value(side * low)
+    # concave: below its tangent
+    top = best + slope * (high - low)
+    error = ROUNDING * (abs(low * goal) + abs(low * goal - best) + 1e-3 * best)
+    return Bracket(max(best - error, 0.0), top + error)
+
+
+class KullbackProgramme:
+    """One coordinate against one span that contains the constant."""
+
+    def __init__(self, place: Coordinate, span: Span) -> None:
+        if isinstance(span, PolynomialSpan) and span.degree % 2 and span.degree > 1:
+            # E_Q e^{h} is infinite on one side for every h of odd degree above 1
+            span = PolynomialSpan(span.degree - 1)
+        self.line = Line(place.q, span)
+        moments = feature_moments(place, self.line)
+        # the constant is the sum of E_Q[φ_j] φ_j over orthonormal φ; it does not matter, so leave it out
+        x, log_weight = self.line.rule(*self.line.square_extent(), dense=True)
+        ones = moments.basis @ self.line.span(x) @ np.exp(log_weight)
+        plane = null_space(ones).T
+        self.basis, self.target = plane @ moments.basis, plane @ moments.target
+        self.error = np.abs(plane) @ moments.error
+        # the direction of the highest degree, where it is a direction: Gram and Schmidt put it last
+        steep = isinstance(span, PolynomialSpan) and span.degree > 1
+        self._upward = float(np.sign(self.basis[-1, -1])) if steep else 0.0
+
+    def divergence(self) -> Bracket:
+        """The best certificate of a few searches: from h = 0, and from inside the cone of an even degree,
+        whose leading coefficient must not be positive."""
+        found = Bracket(0.0, math.inf)
+        for start in (0.0, 1e-3, 1e-2, 1e-1):
+            a = np.zeros(self.target.size)
+            a[-1] = -start * self._upward
+            if (at := self._at(a)) is not None:
+                this = self._certify(self._newton(a, at))
+                found = Bracket(max(found.low, this.low), min(found.high, this.high))
+            if found.gap < 1e-9 * (1 + found.high) or not self._upward:
+                break
+        return found
+
+    def _newton(self, a: Array, at: tuple[float, Array, Array] | None) -> Array:
+        before = math.inf
+        for _ in range(200):
+            assert at is not None
+            log_z, mean, spread = at
+            slope = self.target - mean
+            step = np.linalg.solve(spread + 1e-15 * np.trace(spread) * np.eye(a.size), slope)
+            decrement = float(slope @ step)
+            near = decrement < 1e-10
+            if not decrement > 1e-28 or (near and decrement >= before):
+                break
+            before = decrement if near else math.inf
+            size, value = 1.0, float(a @ self.target) - log_z
+            while size > 1e-8:
+                tried = a + size * step
+                there = self._at(tried)
+                if there is not None and (
+                    near or float(tried @ self.target) - there[0] >= value + 0.1 * size * decrement
+                ):
+                    break
+                size /= 2
+            else:
+                break
+            a, at = tried, there
+        return a
+
+    def _at(self, a: Array) -> tuple[float, Array, Array] | None:
+        """log Z with its first two derivatives; nothing where Z is infinite."""
+        reach = self._reach(a)
+        if reach is None:
+            return None
+        basis, _, log_z, density = self._density(a, reach, dense=False)
+        mean = basis @ density
+        return log_z, mean, (basis * density) @ basis.T - np.outer(mean, mean)
+
+    def _reach(self, a: Array) -> tuple[float, float] | None:
+        raw = a @ self.basis
+        return self.line.extent(lambda features: raw @ features)
+
+    def _density(
+        self, a: Array, reach: tuple[float, float], *, dense: bool
+    ) -> tuple[Array, Array, float, Array]:
+        x, log_weight = self.line.rule(*reach, dense=dense)
+        basis = self.basis @ self.line.span(x)
+        h = a @ basis
+        top = float((h + log_weight).max())
+        density = np.exp(h + log_weight - top)
+        total = float(density.sum())
+        log_z = top + math.log(total)
+        return basis, h, log_z, density / total
+
+    def _certify(self, a: Array) -> Bracket:
+        reach = self._reach(a)
+        if reach is None:
+            return Bracket(0.0, math.inf)
+        coarse = self._density(a, reach, dense=False)
+        basis, h, log_z, density = self._density(a, reach, dense=True)
+        with_one = np.vstack((np.ones(h.size), basis))
+        kept = held(with_one)
+        change = np.linalg.solve(
+            ((kept * density) @ with_one.T).T, np.append(0.0, self.target - basis @ density)
+        )
+        factor = change @ kept
+        size = np.abs(basis) @ density
+        unseen = np.abs(basis @ density - coarse[0] @ coarse[3]) + ROUNDING * size + self.error
+        z_error = abs(log_z - coarse[2]) + ROUNDING
+        low = float(a @ self.target) - float(np.abs(a) @ self.error) - log_z - z_error
+        if not np.abs(factor).max() < 0.5:
+            return Bracket(max(low, 0.0), math.inf)
+        log_g = h - log_z + np.log1p(factor)
+        repaired = density * (1 + factor)
+        value = float(repaired @ log_g)
+        dual = np.linalg.solve(((kept * repaired) @ with_one.T).T, np.eye(a.size + 1)[:, 1:])
+        bound = 1.1 * np.abs(dual.T @ kept).max(axis=1)
+        loose = float(unseen @ bound)
+        entropy = float(repaired @ np.abs(log_g))
+        high = value + loose * (entropy + 1 + loose) + 2 * z_error + ROUNDING * entropy
+        return Bracket(max(low, 0.0), max(high, 0.0) * (1 + 4 * EPS))

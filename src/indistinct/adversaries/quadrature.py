@@ -1,0 +1,121 @@
+"""Integrals over the line of functions that are smooth but for a few known points.
+
+Expectations of |h|^A and |h|^(A-1) sign h, with A as near to 1 as one likes, have branch points at the zeros
+of h. The line is cut at the zeros, at the kinks of the density and of the features, and into panels; panels
+near a zero get the double exponential rule (Takahasi and Mori 1974), to which an algebraic end point is no
+obstacle, the others Gauss and Legendre's. Every integral is done twice, with more nodes the second time, and
+the difference is charged to the answer.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from indistinct.adversaries.coordinate import Law
+from indistinct.adversaries.span import Span
+from indistinct.errors import ArgumentError
+from indistinct.numerics.arrays import Array
+
+_LOG_NEGLIGIBLE = 46.0
+_OUTWARD = np.concatenate((np.arange(0.0, 8.0, 0.5), 8.0 * 1.2 ** np.arange(0, 66)))
+_EDGES = np.concatenate(([0.0, 0.75, 1.5, 2.5, 4.0, 6.0, 8.0], 10.0 * 1.25 ** np.arange(0, 64)))
+
+
+class Rule(NamedTuple):
+    """Nodes, and the logarithms of their weights under a law."""
+
+    x: Array
+    log_weight: Array
+
+
+class _Panel(NamedTuple):
+    """Nodes on [0, 1] and their weights."""
+
+    nodes: Array
+    weights: Array
+
+
+def _legendre(count: int) -> _Panel:
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return _Panel(0.5 + 0.5 * nodes, 0.5 * weights)
+
+
+def _double_exponential(count: int) -> _Panel:
+    """x = 1/(1 + e^{-pi sinh t}), trapezoid in t: as near to the ends as 1e-15."""
+    t = np.linspace(-3.15, 3.15, count)
+    share = 1 / (1 + np.exp(-math.pi * np.sinh(t)))
+    other = 1 / (1 + np.exp(math.pi * np.sinh(t)))
+    return _Panel(share, share * other * math.pi * np.cosh(t) * (t[1] - t[0]))
+
+
+_PLAIN = _legendre(16), _legendre(24)
+_GRADED = _double_exponential(60), _double_exponential(90)
+NEAREST = float(_GRADED[0].nodes[0])
+"""How near to its ends a graded panel comes, as a share of its length."""
+
+
+class Line:
+    """The real line, cut for one law and one span of features."""
+
+    def __init__(self, law: Law, span: Span) -> None:
+        self.law, self.span = law, span
+        places = [place for _, place in law.centres]
+        outward = _OUTWARD[_OUTWARD <= span.furthest]
+        ends = [place + side * _EDGES for place in places for side in (-1.0, 1.0)]
+        self._ends = np.unique(np.concatenate([*ends, law.kinks, span.breaks]))
+        self._grid = np.unique([place + side * outward for place in places for side in (-1.0, 1.0)])
+        with np.errstate(over="ignore"):
+            self._features = span(self._grid)
+        shape = (self._features.shape[0], self._grid.size) if self._features.ndim == 2 else None
+        if self._features.shape != shape:
+            raise ArgumentError("features", span, "a function from n numbers to a matrix of n columns")
+        self._log_density = law.log_density(self._grid)
+
+    def extent(self, log_size: Callable[[Array], Array]) -> tuple[float, float] | None:
+        """Where e^{log_size(features)} times the density is not negligible; none if that never ends."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            size = log_size(self._features) + self._log_density
+        top = size.max()
+        if not -math.inf < top < math.inf:  # NaN too
+            return None
+        seen = np.flatnonzero(size >= top - _LOG_NEGLIGIBLE)
+        first, last = int(seen[0]) - 1, int(seen[-1]) + 1
+        if first < 0 or last >= size.size:
+            return None
+        return float(self._grid[first]), float(self._grid[last])
+
+    def square_extent(self) -> tuple[float, float]:
+        """Where the squares of the features matter; refused where their second moment is infinite."""
+        reach = self.extent(lambda features: np.log1p(np.square(features).sum(axis=0)))
+        if reach is None:
+            raise ArgumentError("features", self.span, "of finite second moment under the noise")
+        return reach
+
+    def rule(self, low: float, high: float, zeros: Array | None = None, *, dense: bool = False) -> Rule:
+        """A rule from low to high, graded towards the zeros."""
+        ends = self._ends[(self._ends > low) & (self._ends < high)]
+        ends = np.concatenate(((low,), ends, (high,)))
+        plain = np.ones(ends.size - 1, dtype=bool)
+        if zeros is not None and zeros.size:
+            ends = np.concatenate((ends, zeros[(zeros > low) & (zeros < high)]))
+            ends.sort()
+            left, length = ends[:-1], np.diff(ends)
+            # far enough from every zero
+            nearest = np.maximum(left - zeros[:, None], zeros[:, None] - ends[1:])
+            plain = (nearest >= 0.7 * length).all(axis=0)
+        left, length = ends[:-1, None], np.diff(ends)[:, None]
+        smooth, sharp = _PLAIN[dense], _GRADED[dense]
+        graded = ~plain
+        x = np.concatenate(
+            (
+                (left[plain] + length[plain] * smooth.nodes).ravel(),
+                (left[graded] + length[graded] * sharp.nodes).ravel(),
+            )
+        )
+        weight = np.concatenate(
+            ((length[plain] * smooth.weights).ravel(), (length[graded] * sharp.weights).ravel())
+        )
+        with np.errstate(divide="ignore"):  # two zeros in one place
+            return Rule(x, np.log(weight) + self.law.log_density(x))

@@ -1,0 +1,123 @@
+"""Functions of one number that features span: evaluated, cut where they kink, and their zeros found."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from indistinct.numerics.arrays import Array
+
+
+class Span(ABC):
+    """The functions a . phi(x)."""
+
+    furthest: float = 1e6
+    """How far out the features can be evaluated."""
+
+    breaks: tuple[float, ...] = ()
+    """Where the features are not smooth."""
+
+    @abstractmethod
+    def __call__(self, x: Array) -> Array:
+        """The features, one a row."""
+
+    @abstractmethod
+    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        """Where the function with these coefficients changes sign."""
+
+
+@dataclass(frozen=True)
+class PolynomialSpan(Span):
+    """Polynomials up to a degree, in the Hermite basis: powers would lose digits from degree 5 on."""
+
+    degree: int
+
+    def __call__(self, x: Array) -> Array:
+        rows = np.empty((self.degree + 1, x.size))
+        rows[0] = 1.0
+        if self.degree:
+            rows[1] = x
+        for k in range(1, self.degree):  # normalised He_k: sqrt(k+1) He_{k+1} = x He_k - sqrt(k) He_{k-1}
+            rows[k + 1] = (x * rows[k] - np.sqrt(k) * rows[k - 1]) / np.sqrt(k + 1)
+        return rows
+
+    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        """The real zeros, and the real parts of those so near the axis that they can be felt on it."""
+        top = self.degree
+        while top and abs(coefficients[top]) <= 1e-18 * np.abs(coefficients).max():
+            top -= 1
+        if top < 2:
+            return -coefficients[:top] / coefficients[1 : top + 1]
+        # x He_j is tridiagonal in the normalised basis: the zeros are eigenvalues of a comrade matrix
+        off = np.sqrt(np.arange(1.0, top))
+        comrade = np.diag(off, 1) + np.diag(off, -1)
+        comrade[-1] -= math.sqrt(top) * coefficients[:top] / coefficients[top]
+        roots = np.linalg.eigvals(comrade)
+        near: Array = np.sort(roots.real[np.abs(roots.imag) <= 1.0])
+        return near[np.diff(near, prepend=-math.inf) > 1e-12 * (1 + np.abs(near))]
+
+
+@dataclass(frozen=True)
+class PiecewiseLinearSpan(Span):
+    """Continuous functions, linear between knots and beyond them: hats, and a ramp at either end."""
+
+    knots: tuple[float, ...]
+
+    @property
+    def breaks(self) -> tuple[float, ...]:  # type: ignore[override]
+        return self.knots
+
+    def __call__(self, x: Array) -> Array:
+        knots = np.array(self.knots)
+        rows = np.zeros((knots.size + 2, x.size))
+        place = np.clip(np.searchsorted(knots, x) - 1, 0, max(knots.size - 2, 0))
+        inside = np.clip(x, knots[0], knots[-1])
+        columns = np.arange(x.size)
+        if knots.size > 1:
+            share = (inside - knots[place]) / (knots[place + 1] - knots[place])
+            rows[place, columns] = 1 - share
+            rows[place + 1, columns] = share
+        else:
+            rows[0] = 1.0
+        rows[-2] = np.minimum(x - knots[0], 0.0)
+        rows[-1] = np.maximum(x - knots[-1], 0.0)
+        return rows
+
+    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        knots, values = np.array(self.knots), coefficients[:-2]
+        down, up = coefficients[-2:]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            cross = np.flatnonzero(values[:-1] * values[1:] < 0)
+            inner = knots[cross] + np.diff(knots)[cross] * values[cross] / (values[cross] - values[cross + 1])
+            ends = np.array([knots[0] - values[0] / down, knots[-1] - values[-1] / up])
+        outside = np.isfinite(ends) & np.array([ends[0] < knots[0], ends[1] > knots[-1]])
+        touched = knots[values == 0]
+        zeros: Array = np.unique(np.concatenate((inner, ends[outside], touched)))
+        return zeros
+
+
+@dataclass(frozen=True)
+class FunctionSpan(Span):
+    """Whatever a function computes from an array, one feature a row."""
+
+    function: Callable[[Array], Any]
+    breaks: tuple[float, ...] = ()
+    furthest = 700.0
+
+    def __call__(self, x: Array) -> Array:
+        return np.asarray(self.function(x), dtype=np.float64)
+
+    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        x = np.unique(np.concatenate((np.linspace(low, high, 2048), np.clip(self.breaks, low, high))))
+        value = coefficients @ self(x)
+        at = np.flatnonzero(value[:-1] * value[1:] < 0)
+        left, right, before = x[at], x[at + 1], value[at]
+        for _ in range(52 if at.size else 0):
+            middle = (left + right) / 2
+            same = (coefficients @ self(middle)) * before > 0
+            left, right = np.where(same, middle, left), np.where(same, right, middle)
+        zeros: Array = np.unique(np.concatenate((left, x[value == 0])))
+        return zeros
