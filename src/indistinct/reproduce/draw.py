@@ -1,6 +1,7 @@
 """Pictures and data files of reproduced figures."""
 
 import csv
+from io import BytesIO
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ _COLOURS = {
     "plain": "#a0a0a0",
 }
 _BOXES = {"(ε, δ)-DP": (0.12, 0.15), "Rényi DP": (0.5, 0.88), "f-DP (hypothesis test)": (0.84, 0.15)}
-_WIDTH, _HEIGHT, _SQUARE = 3.7, 3.2, 3.6
+_WIDTH, _HEIGHT, _SQUARE = 3.8, 3.3, 3.7
 _ASPECT = 1.6
 """Width over height of the diagram's axes."""
 
@@ -29,13 +30,14 @@ def draw(figure: Figure, title: str, path: Path) -> None:
     """The figure as a picture file."""
     try:
         from matplotlib.figure import Figure as Canvas
+        from PIL import Image
     except ImportError:
         raise ImportError('a picture needs matplotlib: pip install "indistinct[plot]"') from None
 
     columns = max(-(-len(figure.panels) // figure.rows), 1)
     tall = _SQUARE if any(panel.square for panel in figure.panels) else _HEIGHT
     size = (max(_WIDTH * columns, 6.4), tall * figure.rows + 0.8)
-    canvas = Canvas(figsize=size, dpi=86, layout="constrained")
+    canvas = Canvas(figsize=size, dpi=92, layout="constrained")
     axes = canvas.subplots(figure.rows, columns, squeeze=False)
     for panel, place in zip(figure.panels, axes.flat, strict=False):
         _panel(place, panel)
@@ -46,7 +48,10 @@ def draw(figure: Figure, title: str, path: Path) -> None:
     canvas.suptitle(title, fontsize=11, color=_INK)
     if figure.note:
         canvas.supxlabel(fill(figure.note, int(17 * size[0])), fontsize=8, color="#555555")
-    canvas.savefig(path)
+    # few colours are used, and files with few colours are a third of the size
+    pixels = BytesIO()
+    canvas.savefig(pixels, format="png")
+    Image.open(pixels).convert("RGB").quantize(64).save(path, optimize=True)
 
 
 def _panel(axes: "Axes", panel: Panel) -> None:

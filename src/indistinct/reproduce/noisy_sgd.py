@@ -8,7 +8,6 @@ They use γ(α) = αq²/((1-q)σ²) for a sampled Gaussian step, after Abadi et 
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from indistinct import Gaussian, GaussianDP, Guarantee, RenyiCurve
 from indistinct.guarantees.published import (
@@ -202,7 +201,11 @@ def _area_difference(scale: float, steps: int) -> float:
 
 def _crossing(steps: int) -> float:
     """The scale at which both regions are equally large."""
-    return float(brentq(_area_difference, 0.5, 0.9, args=(steps,), xtol=1e-3))
+    low, high = 0.5, 0.9
+    for _ in range(9):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _area_difference(middle, steps) > 0 else (low, middle)
+    return (low + high) / 2
 
 
 def figure_9() -> Figure:

