@@ -1,13 +1,12 @@
 """Readings: the languages in which every guarantee can be told.
 
 A subclass supplies hooks on plain numbers and flat arrays; this class checks arguments, keeps shapes, and
-derives the trade-off curve and what follows from it from the profile alone.
+derives the trade-off curve from the profile alone. What follows for people is in `meaning`.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any, overload
 
@@ -17,40 +16,21 @@ import numpy.typing as npt
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_array, check_probability
 from indistinct.guarantees.gaussian_report import GaussianReport, fit_gaussian
-from indistinct.numerics.arrays import TINY, Array
+from indistinct.guarantees.meaning import Interval, Meaning
+from indistinct.numerics.arrays import Array, shaped
+from indistinct.numerics.search import refined
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
+__all__ = ["Interval", "Readings", "check_same_adjacency"]
+
 _LARGEST_EPSILON = 700.0
 
 ArrayLike = npt.ArrayLike
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Where a probability must lie."""
-
-    low: float | Array
-    high: float | Array
-
-
-class Readings(ABC):
+class Readings(Meaning):
     """What is known about telling neighbouring data sets apart, in any of its languages."""
 
     adjacency: Adjacency
-
-    # -- hooks ---------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _renyi(self, order: float) -> float:
-        """The Rényi divergence bound at one order >= 1/2, infinity included."""
-
-    @abstractmethod
-    def _delta(self, epsilon: Array) -> Array:
-        """Upper bounds on delta at epsilon >= 0 (flat array)."""
-
-    @abstractmethod
-    def _epsilon(self, delta: Array) -> Array:
-        """Upper bounds on epsilon at delta in [0, 1] (flat array)."""
 
     # -- readings ------------------------------------------------------------------------------
 
@@ -64,7 +44,7 @@ class Readings(ABC):
         Orders from 1/2; 1 is the Kullback-Leibler divergence, infinity the largest loss.
         """
         orders = check_array("order", order, 0.5, math.inf, "at least 1/2")
-        return _shaped(np.array([self._renyi(float(a)) for a in orders.ravel()]), orders)
+        return shaped(np.array([self._renyi(float(a)) for a in orders.ravel()]), orders)
 
     @overload
     def delta(self, epsilon: float) -> float: ...
@@ -73,7 +53,7 @@ class Readings(ABC):
     def delta(self, epsilon: Any) -> Any:
         """The delta that goes with epsilon, at most: the guarantee is (epsilon, delta)-DP."""
         values = check_array("epsilon", epsilon, 0.0, math.inf, "a non-negative number")
-        return _shaped(self._delta(values.ravel()), values)
+        return shaped(self._delta(values.ravel()), values)
 
     @overload
     def epsilon(self, delta: float) -> float: ...
@@ -82,7 +62,7 @@ class Readings(ABC):
     def epsilon(self, delta: Any) -> Any:
         """The epsilon that goes with delta, at most: the guarantee is (epsilon, delta)-DP."""
         values = check_array("delta", delta, 0.0, 1.0, "a number in [0, 1]")
-        return _shaped(self._epsilon(values.ravel()), values)
+        return shaped(self._epsilon(values.ravel()), values)
 
     def epsilon_interval(self, delta: float) -> Interval:
         """Where the smallest true epsilon lies: at most `epsilon(delta)`, and how much less it may be by
@@ -104,22 +84,7 @@ class Readings(ABC):
         Roth and Su 2022). 1 - fpr means that nothing can be told.
         """
         values = check_array("fpr", fpr, 0.0, 1.0, "a number in [0, 1]")
-        return _shaped(self._tradeoff(values.ravel()), values)
-
-    def event(self, probability: Any) -> Interval:
-        """If an outcome has this probability on one data set, where it lies on a neighbour.
-
-        [f(1-p), 1-f(p)] with f the trade-off function; tighter than Mironov 2017, Proposition 10.
-        """
-        p = check_array("probability", probability, 0.0, 1.0, "a number in [0, 1]")
-        flat = p.ravel()
-        low = np.minimum(self._tradeoff(1 - flat), flat)
-        high = np.maximum(1 - self._tradeoff(flat), flat)
-        return Interval(_shaped(low, p), _shaped(high, p))
-
-    def advantage(self) -> float:
-        """The most by which a membership test's true positive rate exceeds its false positive rate."""
-        return float(self._delta(np.zeros(1))[0])
+        return shaped(self._tradeoff(values.ravel()), values)
 
     def pure(self) -> float:
         """The epsilon of pure DP (delta = 0); infinity where there is none."""
@@ -167,17 +132,7 @@ class Readings(ABC):
             best = np.maximum(best, on_grid.max(axis=1))
             points = np.stack([grid[peak - 1], grid[peak], grid[peak + 1]])
             values = np.stack([on_grid[np.arange(fpr.size), peak + k] for k in (-1, 0, 1)])
-            found = values.max(axis=0)
-            for _ in range(4):
-                before, (probe, foretold) = found, _parabola_top(points, values)
-                at_probe = line(probe, self._delta(probe), fpr)
-                found = np.maximum(found, at_probe)
-                points, values = _closest_three(points, values, probe, at_probe)
-            # at a kink (losses with atoms) parabolas do not settle, halving does
-            open_ = np.flatnonzero((found - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9))
-            if open_.size:
-                found[open_] = self._halve(line, fpr[open_], points[0, open_], points[2, open_])
-            best = np.maximum(best, found)
+            best = np.maximum(best, refined(partial(self._on_line, line, fpr), points, values))
         return np.clip(best, 0.0, 1 - fpr)
 
     def _useful_epsilon(self, fpr: Array) -> float:
@@ -192,22 +147,10 @@ class Readings(ABC):
             useful = min(useful, float(self._epsilon(np.array([min(1e-15, small * 1e-6)]))[0]))
         return min(useful, _LARGEST_EPSILON)
 
-    def _halve(
-        self, line: Callable[[Array, Array, Array], Array], fpr: Array, low: Array, high: Array
+    def _on_line(
+        self, line: Callable[[Array, Array, Array], Array], fpr: Array, epsilon: Array, rows: Any
     ) -> Array:
-        """Golden section for the largest value of a unimodal bound, all points at once."""
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        at_left, at_right = (line(e, self._delta(e), fpr) for e in (left, right))
-        best = np.maximum(at_left, at_right)
-        for _ in range(50):
-            up = at_left < at_right
-            low, high = np.where(up, left, low), np.where(up, high, right)
-            probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
-            at_probe = line(probe, self._delta(probe), fpr)
-            left, right = np.where(up, right, probe), np.where(up, probe, left)
-            at_left, at_right = np.where(up, at_right, at_probe), np.where(up, at_probe, at_left)
-            best = np.maximum(best, at_probe)
-        return best
+        return line(epsilon, self._delta(epsilon), fpr[rows])
 
 
 def _steep(epsilon: Array, delta: Array, fpr: Array) -> Array:
@@ -218,36 +161,6 @@ def _steep(epsilon: Array, delta: Array, fpr: Array) -> Array:
 def _flat(epsilon: Array, delta: Array, fpr: Array) -> Array:
     bound: Array = np.exp(-epsilon) * (1 - delta - fpr)
     return bound
-
-
-def _parabola_top(x: Array, y: Array) -> tuple[Array, Array]:
-    """Where the parabola through three points is highest, kept between them, and its height there."""
-    left, right = (y[1] - y[0]) / (x[1] - x[0] + TINY), (y[2] - y[1]) / (x[2] - x[1] + TINY)
-    bend = (right - left) / (x[2] - x[0] + TINY)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        top = (x[0] + x[1]) / 2 - left / (2 * bend)
-    top = np.clip(np.where(np.isfinite(top) & (bend < 0), top, x[1]), x[0], x[2])
-    # too close to a known point teaches nothing: step to the middle of the wider side instead
-    wider = np.where(x[2] - x[1] > x[1] - x[0], (x[1] + x[2]) / 2, (x[0] + x[1]) / 2)
-    top = np.where(np.abs(top - x[1]) <= 1e-9 * (x[2] - x[0]), wider, top)
-    return top, y[0] + (top - x[0]) * (left + bend * (top - x[1]))
-
-
-def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[Array, Array]:
-    """Of four points, the highest and its two neighbours."""
-    x, y = np.concatenate((x, probe[None])), np.concatenate((y, at_probe[None]))
-    order = np.argsort(x, axis=0, kind="stable")
-    x, y = np.take_along_axis(x, order, 0), np.take_along_axis(y, order, 0)
-    first = np.clip(y.argmax(axis=0) - 1, 0, 1)
-    rows = first + np.arange(3)[:, None]
-    return np.take_along_axis(x, rows, 0), np.take_along_axis(y, rows, 0)
-
-
-def _shaped(flat: Array, like: Array) -> Any:
-    """A float for a scalar argument, else an array of its shape. NaN never leaves."""
-    if np.isnan(flat).any():
-        raise ArithmeticError("a reading could not be computed; please report this as a bug")
-    return float(flat[0]) if like.ndim == 0 else flat.reshape(like.shape)
 
 
 def check_same_adjacency(first: Readings, second: Readings) -> Adjacency:

@@ -1,6 +1,6 @@
 """Array types and constants shared by the numerical code."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,3 +18,10 @@ def vertical_line(c: float, step: float, start: int, stop: int) -> ComplexArray:
     line.real = c
     line.imag = step * np.arange(start, stop)
     return line
+
+
+def shaped(flat: Array, like: Array) -> Any:
+    """A float for a scalar argument, else an array of its shape. NaN never leaves."""
+    if np.isnan(flat).any():
+        raise ArithmeticError("a reading could not be computed; please report this as a bug")
+    return float(flat[0]) if like.ndim == 0 else flat.reshape(like.shape)

@@ -1,0 +1,306 @@
+"""What a guarantee means for a person: beliefs, guesses, consequences.
+
+P and Q are the laws of the release on two neighbouring data sets, in either order; f is the trade-off
+function of the guarantee and δ(ε) its profile. Two facts carry everything here. An event of probability p
+under P has a probability of at least f(1-p) and at most 1-f(p) under Q. And an observer who held P to be
+true with odds r holds it so with odds r times the *Bayes factor* e^L, L = log dP/dQ, after seeing the
+release: so what can be believed is what can be tested.
+
+The bounds hold for "the record is there" against "it is not" (add/remove) or for two values of it
+(replace-one), and for mixtures of such pairs too, because divergences are jointly convex: for an observer
+who is not sure of the other records, as long as those do not depend on the answer; and, under replace-one,
+for "the record has some property" against "it has not".
+
+Numbers err on the safe side: what an observer can do is never understated.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.errors import ArgumentError, check_array
+from indistinct.numerics.arrays import EPS, TINY, Array, shaped
+from indistinct.numerics.search import largest
+
+_ROUNDING = 8 * EPS
+_RARE = 1e-3
+"""Below this, probabilities keep their digits only if 1 - p is never formed."""
+_PROBABILITY = "a number in [0, 1]"
+_LARGEST_EPSILON = 700.0
+_WIDEST = 60.0
+"""Losses of less than minus this do not matter for a tail."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a probability must lie."""
+
+    low: float | Array
+    high: float | Array
+
+
+class Meaning(ABC):
+    """Readings about people, for anything that has a profile, a trade-off curve and Rényi divergences."""
+
+    @abstractmethod
+    def _renyi(self, order: float) -> float:
+        """The Rényi divergence bound at one order >= 1/2, infinity included."""
+
+    @abstractmethod
+    def _delta(self, epsilon: Array) -> Array:
+        """Upper bounds on delta at epsilon >= 0 (flat array)."""
+
+    @abstractmethod
+    def _epsilon(self, delta: Array) -> Array:
+        """Upper bounds on epsilon at delta in [0, 1] (flat array)."""
+
+    @abstractmethod
+    def _tradeoff(self, fpr: Array) -> Array:
+        """Lower bounds on the false negative rate at each false positive rate (flat array)."""
+
+    # -- what can happen -----------------------------------------------------------------------
+
+    def event(self, probability: Any) -> Interval:
+        """If an outcome has this probability on one data set, where it lies on a neighbour.
+
+        [f(1-p), 1-f(p)] with f the trade-off function, and every value in between is possible under some
+        mechanism with this guarantee; tighter than Mironov 2017, Proposition 10. Rare outcomes keep their
+        digits: the ends are the best over ε of e^-ε (p - δ(ε)) and e^ε p + δ(ε).
+        """
+        p = check_array("probability", probability, 0.0, 1.0, _PROBABILITY)
+        flat = p.ravel()
+        low = flat * np.exp(-self._log_factor(flat)) * (1 - _ROUNDING)
+        return Interval(shaped(np.minimum(low, flat), p), shaped(self._highest(flat), p))
+
+    def tpr(self, fpr: Any) -> Any:
+        """The true positive rate of any membership test with this false positive rate, at most.
+
+        The power 1 - f(fpr) of the best test (Dong, Roth and Su 2022, Definition 2.1). Attacks are
+        compared at small rates (Carlini et al. 2022), where 1 - `tradeoff(fpr)` would lose its digits and
+        this does not.
+        """
+        rates = check_array("fpr", fpr, 0.0, 1.0, _PROBABILITY)
+        return shaped(self._highest(rates.ravel()), rates)
+
+    def advantage(self) -> float:
+        """The most by which a membership test's true positive rate exceeds its false positive rate.
+
+        δ(0), the total variation distance (Yeom, Giacomelli, Fredrikson and Jha 2018, Definition 4, for
+        the advantage; Kairouz, Oh and Viswanath 2015, Theorem 2.1, for the tests that DP allows).
+        """
+        return float(self._delta(np.zeros(1))[0])
+
+    # -- what can be guessed -------------------------------------------------------------------
+
+    def bayes_risk(self, prior: Any) -> Any:
+        """How often whoever guesses which of two neighbours it was is wrong, at least.
+
+        `prior` is the probability of one of the two beforehand. Guessing it on the event A is wrong with
+        probability π(1 - P(A)) + (1-π)Q(A) = π - π(P(A) - e^ε Q(A)) where e^ε = (1-π)/π, and the best A
+        makes the bracket δ(ε). With m = min(π, 1-π), exactly: m (1 - δ(log((1-m)/m))). Without the release
+        the risk is m: name the likelier one. (The error region behind it: Kairouz, Oh and Viswanath 2015,
+        Theorem 2.1.)
+        """
+        priors = check_array("prior", prior, 0.0, 1.0, _PROBABILITY)
+        flat = priors.ravel()
+        rarer = np.minimum(flat, 1 - flat)
+        with np.errstate(divide="ignore"):
+            # towards zero: a smaller epsilon has a larger delta
+            ratio = np.maximum(np.log1p(-rarer) - np.log(rarer), 0.0) * (1 - _ROUNDING)
+        risk = rarer * np.maximum(1 - self._delta(ratio) - _ROUNDING, 0.0)
+        return shaped(np.where(rarer > 0, risk, 0.0), priors)
+
+    def reconstruction(self, baseline: Any) -> Any:
+        """How likely an attack that sees the release reconstructs the record, at most.
+
+        `baseline` is the largest probability κ with which any fixed guess is right (equal to the record,
+        or close enough by whatever measure) before the release is seen, given all else that the attacker
+        knows. Then with the release it is at most 1 - f(κ), for any number of candidates (Hayes,
+        Mahloujifar and Balle 2023; Kaissis, Hayes, Ziller and Rueckert 2023, as a trade-off function).
+
+        Proof. Let z be the record, drawn from the prior, P_z the release's law with it, E_z the event that
+        the attack is right about z, and Q the law of a release without the record (add/remove) or with a
+        fixed other record in its place (replace-one): in both cases a neighbour that does not depend on z.
+        So the mean of Q(E_z) is at most κ. P_z(E_z) <= 1 - f(Q(E_z)), which is concave and increasing: by
+        Jensen's inequality the mean of P_z(E_z) is at most 1 - f(κ). The record must be independent of the
+        other records given what the attacker knows; if it is not, those give it away, not the release.
+        """
+        rates = check_array("baseline", baseline, 0.0, 1.0, _PROBABILITY)
+        return shaped(self._highest(rates.ravel()), rates)
+
+    # -- what can be believed ------------------------------------------------------------------
+
+    def bayes_factor(self) -> "BayesFactor":
+        """By what factor the release multiplies the odds that an observer gives to the truth."""
+        return BayesFactor(self)
+
+    def posterior(self, prior: Any, *, beyond: Any = 0.0) -> Interval:
+        """What an observer may come to believe who gave a data set this probability beforehand.
+
+        With `beyond` = 0 the interval holds for every outcome: the odds change by at most e^±ε of pure DP
+        (Mironov 2017, section II), and it is [0, 1] where there is none. Otherwise each end is passed with
+        probability at most `beyond`, whichever of the two data sets is the true one, hence also in the
+        observer's own expectation: `bayes_factor().quantile(beyond)` multiplies the odds. (By that
+        expectation the upper end is passed with probability at most prior / high * beyond.)
+
+        An observer who is certain stays so: priors 0 and 1 do not move.
+        """
+        priors = check_array("prior", prior, 0.0, 1.0, _PROBABILITY)
+        tails = check_array("beyond", beyond, 0.0, 1.0, _PROBABILITY)
+        try:
+            before = np.broadcast_to(priors, np.broadcast_shapes(priors.shape, tails.shape))
+        except ValueError:
+            raise ArgumentError("beyond", beyond, f"of a shape that fits prior's, {priors.shape}") from None
+        p = before.ravel()
+        shrink = np.exp(-self._log_factor(tails.ravel()).reshape(tails.shape))
+        shrink = np.broadcast_to(shrink, before.shape).ravel()
+        with np.errstate(invalid="ignore"):
+            high = np.where(p > 0, p / (p + (1 - p) * shrink), 0.0) * (1 + _ROUNDING)
+            low = np.where(p < 1, p * shrink / (p * shrink + (1 - p)), 1.0) * (1 - _ROUNDING)
+        high, low = np.clip(high, p, 1.0), np.clip(low, 0.0, p)
+        return Interval(shaped(low, before), shaped(high, before))
+
+    # -- the two searches ----------------------------------------------------------------------
+
+    def _highest(self, p: Array) -> Array:
+        """1 - f(p): the largest probability, on a neighbour, of an event of probability p."""
+        best, common = np.ones_like(p), np.ones_like(p, dtype=bool)
+        if (rare := np.flatnonzero(p < _RARE)).size:
+            best[rare], common[rare] = self._highest_of_rare(p[rare])
+        if (usual := np.flatnonzero(common)).size:
+            # f falls, so what rounding may have taken from p or from 1 - f is covered
+            fnr = self._tradeoff(np.minimum(p[usual] + _ROUNDING, 1.0))
+            best[usual] = np.minimum(best[usual], 1 - fnr + _ROUNDING)
+        return np.clip(best, p, 1.0)
+
+    def _highest_of_rare(self, p: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """The smallest e^ε p + δ(ε), which is convex in e^ε; and whether a negative ε may do better."""
+        never = float(self._delta(np.array([math.inf]))[0])
+        start = self._epsilon(np.clip(np.maximum(p, 1.01 * never), 0.0, 1.0))
+        start = np.minimum(start, _LARGEST_EPSILON)
+        known = np.exp(start) * p + self._delta(start)
+        # where either part alone exceeds what is known already, nothing better is to be found
+        low = np.minimum(self._epsilon(np.minimum(known, 1.0)), start)
+        high = np.log(np.maximum(known, 1e-300)) - np.log(np.maximum(p, 1e-300))
+        high = np.clip(high, low, _LARGEST_EPSILON)
+
+        def bound(epsilon: Array, rows: Any) -> Array:
+            total: Array = np.exp(epsilon) * p[rows] + self._delta(epsilon)
+            return -total / known[rows]
+
+        best = known * np.minimum(-largest(bound, low, high), 1.0)
+        if math.isfinite(pure := self._renyi(math.inf)):
+            best = np.minimum(best, p * np.exp(np.minimum(pure, _LARGEST_EPSILON)))
+        return np.where(p > 0, best * (1 + _ROUNDING), never), low == 0
+
+    def _log_factor(self, p: Array) -> Array:
+        """log(p / f(1-p)): the largest Bayes factor that events of probability p and more can have."""
+        result, common = np.full(p.shape, self._renyi(math.inf)), p > 0
+        if (rare := np.flatnonzero(common & (p < _RARE))).size:
+            log_factor, common[rare] = self._log_factor_of_rare(p[rare])
+            result[rare] = np.minimum(result[rare], log_factor)
+        if (usual := np.flatnonzero(common)).size:
+            least = self._tradeoff(np.minimum(1 - p[usual] + _ROUNDING, 1.0)) * (1 - _ROUNDING)
+            with np.errstate(divide="ignore"):
+                result[usual] = np.minimum(result[usual], np.log(p[usual]) - np.log(least))
+        return np.maximum(result, 0.0)
+
+    def _log_factor_of_rare(self, p: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """The smallest ε - log(1 - δ(ε)/p), as f(1-p) is the largest e^-ε (p - δ(ε)), which has one peak;
+        and whether a negative ε may do better."""
+        never = float(self._delta(np.array([math.inf]))[0])
+        level = (p + np.minimum(never, p)) / 2
+        low, middle = np.split(self._epsilon(np.concatenate((p, level))), 2)
+        result, negative = np.full(p.shape, math.inf), low == 0
+        known = np.flatnonzero((p > never) & np.isfinite(middle))
+        p, low, middle, level = p[known], low[known], middle[known], level[known]
+        if not known.size:
+            return result, negative
+
+        def bound(epsilon: Array, rows: Any) -> Array:
+            least: Array = np.exp(low[rows] - epsilon) * (1 - self._delta(epsilon) / p[rows])
+            return least
+
+        # ε = middle gives this much already, and so nothing beyond can do better
+        high = middle - np.log1p(-level / p)
+        best = np.maximum(largest(bound, low, high), np.exp(low - high))
+        result[known] = low - np.log(best) + _ROUNDING
+        return result, negative
+
+
+@dataclass(frozen=True)
+class BayesFactor:
+    """The factor e^L by which a release multiplies the odds given to the truth, and how large it gets.
+
+    L = log dP/dQ for a release drawn from P, the true one of two neighbours; both orders are covered.
+    """
+
+    guarantee: Meaning
+
+    def moment(self, order: Any) -> Any:
+        """The mean of the factor to this power, at most: e^(aD) with D the Rényi divergence of order 1+a.
+
+        Mironov 2017, sections II and VII: E over P of (R_post/R_prior)^(α-1) = e^((α-1) D_α). The same
+        number bounds the mean of the power 1+a of a factor in favour of the data set that is *not* true.
+        """
+        powers = check_array("order", order, 0.0, math.inf, "a non-negative number")
+        return shaped(np.array([self._moment(float(a)) for a in powers.ravel()]), powers)
+
+    def _moment(self, power: float) -> float:
+        if power == 0:
+            return 1.0
+        log_moment = power * self.guarantee._renyi(1 + power)
+        return math.exp(log_moment) if log_moment < 709 else math.inf
+
+    def tail(self, factor: Any) -> Any:
+        """The probability that the factor is this large or larger, at most.
+
+        For every s < t = log(factor): δ(s) >= E_P[(1 - e^(s-L))_+] >= (1 - e^(s-t)) P(L >= t), so the
+        smallest δ(s) / (1 - e^(s-t)) is a bound; negative s count too, where δ(s) = 1 - e^s (1 - δ(-s)).
+        It is the best one: releasing only whether L > s, with s so that P(L > s) = e^t Q(L > s), attains it.
+        So it can exceed the tail of the dominating pair's own loss, which not all mechanisms it dominates
+        obey. It is never above Markov's bound from `moment` (whose exponent Mironov 2017, section VII,
+        prints as 1/(α-1); α-1 is meant).
+        """
+        factors = check_array("factor", factor, 0.0, math.inf, "a non-negative number")
+        with np.errstate(divide="ignore"):
+            logs = np.log(factors.ravel())
+        pure = self.guarantee._renyi(math.inf)
+        result = self.guarantee._delta(np.full_like(logs, math.inf))
+        # rounding in a logarithm must not carry a factor past the largest loss
+        open_ = np.flatnonzero((logs > 0) & np.isfinite(logs) & (logs <= pure * (1 + 1e-12) + 1e-15))
+        if open_.size and pure > 0:
+            result[open_] = self._tail(np.minimum(logs[open_], pure))
+        return shaped(np.where(logs > 0, result, 1.0), factors)
+
+    def _tail(self, t: Array) -> Array:
+        def bound(log_gap: Array, rows: Any) -> Array:
+            gap = np.exp(log_gap)
+            width = -np.expm1(-gap)
+            # a profile's rounding is relative to P(L > s), not to δ(s)
+            log_above: Array = np.log(np.maximum(self._delta_of_both_signs(t[rows] - gap), TINY) / width)
+            return -log_above - _ROUNDING / width
+
+        start = np.minimum(math.log(1e-5), np.log(t) - 1.0)
+        return np.clip(np.exp(-largest(bound, start, np.log(t + _WIDEST), points=33)), 0.0, 1.0)
+
+    def _delta_of_both_signs(self, epsilon: Array) -> Array:
+        delta = self.guarantee._delta(np.abs(epsilon))
+        return np.where(epsilon >= 0, delta, -np.expm1(epsilon) + np.exp(epsilon) * delta)
+
+    def quantile(self, beyond: Any) -> Any:
+        """The factor that is exceeded with probability at most `beyond`; e^ε of pure DP for 0.
+
+        β / f(1-β), with β for `beyond`: if p = P(L > t) > β, then e^t < p / Q(L > t) <= p / f(1-p), which
+        does not rise with p since f is convex and f(1) = 0. It is attained, as `tail` is. Note that
+        it is more than e^ε at δ = β: (ε, δ)-DP does not mean that the loss is below ε except with
+        probability δ.
+        """
+        tails = check_array("beyond", beyond, 0.0, 1.0, _PROBABILITY)
+        with np.errstate(over="ignore"):
+            factors = np.exp(self.guarantee._log_factor(tails.ravel()))
+        return shaped(factors * (1 + _ROUNDING * (factors > 1)), tails)

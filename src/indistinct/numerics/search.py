@@ -1,0 +1,87 @@
+"""Searching for the largest value of bounds that have one peak, many at once.
+
+Every value of such a bound is valid, so a search that stops early only loses sharpness.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from indistinct.numerics.arrays import TINY, Array
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+Objective = Callable[[Array, Any], Array]
+"""The bound at each place, for the rows that a slice or an index names."""
+
+
+def largest(objective: Objective, low: Array, high: Array, points: int = 9) -> Array:
+    """The largest value on [low, high], row by row."""
+    shares = np.linspace(0.0, 1.0, points)[:, None]
+    places = low + shares * (high - low)
+    rows = np.tile(np.arange(low.size), points)
+    values = objective(places.ravel(), rows).reshape(places.shape)
+    peak = np.clip(values.argmax(axis=0), 1, points - 2)
+    near = peak + np.arange(-1, 2)[:, None]
+    found = refined(
+        objective, np.take_along_axis(places, near, axis=0), np.take_along_axis(values, near, axis=0)
+    )
+    best: Array = np.maximum(values.max(axis=0), found)
+    return best
+
+
+def refined(objective: Objective, places: Array, values: Array) -> Array:
+    """The largest value near three places around a peak: by parabolas, which are quick where the bound is
+    smooth, and by halving where they do not settle (at a kink: losses with atoms)."""
+    found = values.max(axis=0)
+    everywhere = slice(None)
+    for _ in range(4):
+        before, (probe, foretold) = found, _parabola_top(places, values)
+        at_probe = objective(probe, everywhere)
+        found = np.maximum(found, at_probe)
+        places, values = _closest_three(places, values, probe, at_probe)
+    open_ = np.flatnonzero((found - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9))
+    if open_.size:
+        halved = _golden(lambda place: objective(place, open_), places[0, open_], places[2, open_])
+        found[open_] = np.maximum(found[open_], halved)
+    return found
+
+
+def _golden(objective: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = objective(left), objective(right)
+    best: Array = np.maximum(at_left, at_right)
+    for _ in range(50):
+        up = at_left < at_right
+        low, high = np.where(up, left, low), np.where(up, high, right)
+        probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
+        at_probe = objective(probe)
+        left, right = np.where(up, right, probe), np.where(up, probe, left)
+        at_left, at_right = np.where(up, at_right, at_probe), np.where(up, at_probe, at_left)
+        best = np.maximum(best, at_probe)
+    return best
+
+
+def _parabola_top(x: Array, y: Array) -> tuple[Array, Array]:
+    """Where the parabola through three points is highest, kept between them, and its height there."""
+    left, right = (y[1] - y[0]) / (x[1] - x[0] + TINY), (y[2] - y[1]) / (x[2] - x[1] + TINY)
+    bend = (right - left) / (x[2] - x[0] + TINY)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = (x[0] + x[1]) / 2 - left / (2 * bend)
+    top = np.clip(np.where(np.isfinite(top) & (bend < 0), top, x[1]), x[0], x[2])
+    # too close to a known point teaches nothing: step to the middle of the wider side instead
+    wider = np.where(x[2] - x[1] > x[1] - x[0], (x[1] + x[2]) / 2, (x[0] + x[1]) / 2)
+    top = np.where(np.abs(top - x[1]) <= 1e-9 * (x[2] - x[0]), wider, top)
+    return top, y[0] + (top - x[0]) * (left + bend * (top - x[1]))
+
+
+def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[Array, Array]:
+    """Of four points, the highest and its two neighbours."""
+    x, y = np.concatenate((x, probe[None])), np.concatenate((y, at_probe[None]))
+    order = np.argsort(x, axis=0, kind="stable")
+    x, y = np.take_along_axis(x, order, 0), np.take_along_axis(y, order, 0)
+    first = np.clip(y.argmax(axis=0) - 1, 0, 1)
+    rows = first + np.arange(3)[:, None]
+    return np.take_along_axis(x, rows, 0), np.take_along_axis(y, rows, 0)
