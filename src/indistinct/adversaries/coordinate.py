@@ -66,8 +66,9 @@ class Law:
         furthest = max(abs(place) for _, place in self.centres)
         return math.exp(self.noise.log_moment(power) / power) + furthest
 
-    def reflected(self) -> "Law":
-        return Law(self.noise, tuple((weight, -place) for weight, place in self.centres))
+    def scaled(self, factor: float) -> "Law":
+        """The centres moved: nearer to 0, or to the other side."""
+        return Law(self.noise, tuple((weight, factor * place) for weight, place in self.centres))
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Coordinate:
 
     def reflected(self) -> "Coordinate":
         """The neighbour on the other side."""
-        return Coordinate(self.p.reflected(), self.q.reflected())
+        return Coordinate(self.p.scaled(-1.0), self.q.scaled(-1.0))
 
     @property
     def shift(self) -> float:

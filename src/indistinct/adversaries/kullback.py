@@ -6,15 +6,27 @@ small bounded function so that all means are met, and reports that g's own diver
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from indistinct.adversaries.bracket import Bracket
 from indistinct.adversaries.coordinate import Coordinate
-from indistinct.adversaries.programme import ROUNDING, feature_moments, held, null_space
-from indistinct.adversaries.quadrature import Line
-from indistinct.adversaries.span import PolynomialSpan, Span
+from indistinct.adversaries.moments import (
+    ROUNDING,
+    Measure,
+    feature_means,
+    feature_moments,
+    held,
+    null_space,
+)
 from indistinct.numerics.arrays import EPS, Array
+
+_CLOSED = 1e-9
+
+
+def _better(one: Bracket, other: Bracket) -> Bracket:
+    return Bracket(max(one.low, other.low), min(one.high, other.high))
 
 
 def linear_kl(place: Coordinate) -> Bracket:
@@ -49,56 +61,65 @@ def linear_kl(place: Coordinate) -> Bracket:
 
 
 class KullbackProgramme:
-    """One coordinate against one span that contains the constant."""
+    """P and Q with the same features, the constant among them.
 
-    def __init__(self, place: Coordinate, span: Span) -> None:
-        if isinstance(span, PolynomialSpan) and span.degree % 2 and span.degree > 1:
-            # E_Q e^{h} is infinite on one side for every h of odd degree above 1
-            span = PolynomialSpan(span.degree - 1)
-        self.line = Line(place.q, span)
-        moments = feature_moments(place, self.line)
+    `nearer` are laws on the way from Q to P, for searches that do not find their way at once; `steep` says
+    that the last feature grows fastest, upwards on both sides, so that its coefficient must not be positive.
+    """
+
+    def __init__(
+        self, p: Measure, q: Measure, nearer: Sequence[Measure] = (), *, steep: bool = False
+    ) -> None:
+        self.measure = q
+        moments = feature_moments(p, q)
         # the constant is the sum of E_Q[φ_j] φ_j over orthonormal φ; it does not matter, so leave it out
-        x, log_weight = self.line.rule(*self.line.square_extent(), dense=True)
-        ones = moments.basis @ self.line.span(x) @ np.exp(log_weight)
+        x, log_weight = q.rule(*q.square_extent(), dense=True)
+        ones = moments.basis @ q.features(x) @ np.exp(log_weight)
         plane = null_space(ones).T
         self.basis, self.target = plane @ moments.basis, plane @ moments.target
         self.error = np.abs(plane) @ moments.error
-        # the direction of the highest degree, where it is a direction: Gram and Schmidt put it last
-        steep = isinstance(span, PolynomialSpan) and span.degree > 1
+        self._nearer = nearer
+        # the orthonormal basis has the fastest feature last
         self._upward = float(np.sign(self.basis[-1, -1])) if steep else 0.0
 
     def divergence(self) -> Bracket:
-        """The best certificate of a few searches: from h = 0, and from inside the cone of an even degree,
-        whose leading coefficient must not be positive."""
+        """The best certificate of a few searches: from h = 0; from inside the cone of an even degree, whose
+        leading coefficient must not be positive; and from where P is nearer to Q, moved back by steps."""
         found = Bracket(0.0, math.inf)
         for start in (0.0, 1e-3, 1e-2, 1e-1):
             a = np.zeros(self.target.size)
             a[-1] = -start * self._upward
             if (at := self._at(a)) is not None:
-                this = self._certify(self._newton(a, at))
-                found = Bracket(max(found.low, this.low), min(found.high, this.high))
-            if found.gap < 1e-9 * (1 + found.high) or not self._upward:
-                break
-        return found
+                a = self._newton(a, at, self.target)
+                found = _better(found, self._certify(a))
+            if found.gap < _CLOSED * (1 + found.high) or not self._upward:
+                return found
+        a = np.zeros(self.target.size)
+        a[-1] = -1e-3 * self._upward
+        for law in self._nearer:
+            near = self.basis @ feature_means(law)[0]
+            if (at := self._at(a)) is not None:
+                a = self._newton(a, at, near)
+        return _better(found, self._certify(a))
 
-    def _newton(self, a: Array, at: tuple[float, Array, Array] | None) -> Array:
+    def _newton(self, a: Array, at: tuple[float, Array, Array] | None, target: Array) -> Array:
         before = math.inf
         for _ in range(200):
             assert at is not None
             log_z, mean, spread = at
-            slope = self.target - mean
+            slope = target - mean
             step = np.linalg.solve(spread + 1e-15 * np.trace(spread) * np.eye(a.size), slope)
             decrement = float(slope @ step)
             near = decrement < 1e-10
             if not decrement > 1e-28 or (near and decrement >= before):
                 break
             before = decrement if near else math.inf
-            size, value = 1.0, float(a @ self.target) - log_z
+            size, value = 1.0, float(a @ target) - log_z
             while size > 1e-8:
                 tried = a + size * step
                 there = self._at(tried)
                 if there is not None and (
-                    near or float(tried @ self.target) - there[0] >= value + 0.1 * size * decrement
+                    near or float(tried @ target) - there[0] >= value + 0.1 * size * decrement
                 ):
                     break
                 size /= 2
@@ -118,13 +139,13 @@ class KullbackProgramme:
 
     def _reach(self, a: Array) -> tuple[float, float] | None:
         raw = a @ self.basis
-        return self.line.extent(lambda features: raw @ features)
+        return self.measure.extent(lambda features: raw @ features)
 
     def _density(
         self, a: Array, reach: tuple[float, float], *, dense: bool
     ) -> tuple[Array, Array, float, Array]:
-        x, log_weight = self.line.rule(*reach, dense=dense)
-        basis = self.basis @ self.line.span(x)
+        x, log_weight = self.measure.rule(*reach, dense=dense)
+        basis = self.basis @ self.measure.features(x)
         h = a @ basis
         top = float((h + log_weight).max())
         density = np.exp(h + log_weight - top)

@@ -18,21 +18,16 @@ from typing import NamedTuple
 import numpy as np
 
 from indistinct.adversaries.bracket import Bracket
-from indistinct.adversaries.coordinate import Coordinate
-from indistinct.adversaries.quadrature import NEAREST, Line
-from indistinct.adversaries.span import Span
+from indistinct.adversaries.moments import ROUNDING, Measure, feature_moments, held, log_sum, null_space
+from indistinct.adversaries.quadrature import NEAREST
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, TINY, Array
 
-ROUNDING = 64 * EPS
-"""Relative rounding of an integral, on top of what refining its rule shows."""
-_DEPENDENT = 1e-11
 _MOST_STEPS = 100
-_CONVERGED = 1e-25
-_LAST_STEP = 1e-14
-"""Where the next step is the last: convergence is quadratic."""
-_FURTHEST = 1.25
-"""From one power of |h| to the next, a search goes no further than this factor."""
+_ENOUGH, _ROUGH = 1e-6, 1e-3
+"""Slopes of log ||h|| at which one more step is the last."""
+_FURTHEST = 0.4
+"""From one power A of |h| to the next, log(A - 1) moves no further than this."""
 
 
 class _Norm(NamedTuple):
@@ -43,55 +38,20 @@ class _Norm(NamedTuple):
     bend: Array
 
 
-class Moments(NamedTuple):
-    """The features of a span, made orthonormal under Q, and their means under P with an error bound."""
-
-    basis: Array
-    target: Array
-    error: Array
-
-
-def feature_moments(place: Coordinate, line: Line) -> Moments:
-    """What a programme has to know of the features; `line` is cut for Q."""
-    gram, _, _ = _expect(line)
-    scale = np.sqrt(np.diag(gram))
-    if not np.isfinite(gram).all() or (scale <= 0).any():
-        raise ArgumentError("features", line.span, "of finite and positive second moment under the noise")
-    if np.linalg.eigvalsh(gram / np.outer(scale, scale))[0] < _DEPENDENT:
-        raise ArgumentError("features", line.span, "linearly independent, the constant among them")
-    basis = np.linalg.inv(np.linalg.cholesky(gram))
-    _, mean, error = _expect(Line(place.p, line.span))
-    return Moments(basis, basis @ mean, np.abs(basis) @ error)
-
-
-def _expect(line: Line) -> tuple[Array, Array, Array]:
-    """E[φ φ'] and E[φ], and how far the latter may be off."""
-    reach = line.square_extent()
-    means = []
-    for dense in (False, True):
-        x, log_weight = line.rule(*reach, dense=dense)
-        features, weight = line.span(x), np.exp(log_weight)
-        means.append(features @ weight)
-    error = np.abs(means[1] - means[0]) + ROUNDING * (np.abs(features) @ weight)
-    return (features * weight) @ features.T, means[1], error
-
-
 class Programme:
-    """One coordinate against one span. It keeps its last solution: the next order starts from there."""
+    """P and Q with the same features. It keeps its solutions: the next order starts from the nearest."""
 
-    def __init__(self, place: Coordinate, span: Span) -> None:
-        self.line = Line(place.q, span)
-        self.moments = feature_moments(place, self.line)
+    def __init__(self, p: Measure, q: Measure) -> None:
+        self.measure = q
+        self.moments = feature_moments(p, q)
         self._plane = null_space(self.moments.target)
         start = self.moments.target / (self.moments.target @ self.moments.target)  # solves order 2
-        self._last: tuple[float, Array] = (2.0, start)
+        self._solved: list[tuple[float, Array]] = [(0.0, start)]  # by log(A - 1)
 
     def renyi(self, order: float) -> Bracket:
         """The restricted divergence of a finite order above 1."""
         power = order / (order - 1)
-        coefficients = self._search(power)
-        self._last = (power, coefficients)
-        return self._certify(power, coefficients)
+        return self._certify(power, self._search(power))
 
     def chi_squared(self) -> float:
         """sup E_P h - E_Q[h + h²/4] = E_P φ' G^-1 E_P φ - 1, with the constant in the span."""
@@ -100,44 +60,66 @@ class Programme:
     # -- the search ----------------------------------------------------------------------------
 
     def _search(self, power: float) -> Array:
-        """Newton's method on the norm, from the last order solved and through powers in between."""
-        last, a = self._last
-        while max(power / last, last / power) > _FURTHEST:
-            last = last * _FURTHEST if power > last else max(last / _FURTHEST, power)
-            a = self._newton(a, last, enough=1e-6)
-        return self._newton(a, power, enough=_CONVERGED)
+        """Newton's method on the norm, from the nearest power solved and through powers in between."""
+        goal = math.log(power - 1)
+        at, a = self._start(goal)
+        while abs(goal - at) > (step := _FURTHEST if at < 0 else _FURTHEST / 4):
+            at += math.copysign(step, goal - at)
+            a = self._newton(a, 1 + math.exp(at), rough=True)
+        a = self._newton(a, power)
+        self._solved.append((goal, a))
+        return a
 
-    def _newton(self, a: Array, power: float, enough: float) -> Array:
+    def _start(self, goal: float) -> tuple[float, Array]:
+        """The nearest solution, or what the two nearest foretell."""
+        near = sorted(self._solved, key=lambda known: abs(known[0] - goal))[:2]
+        at, a = near[0]
+        if len(near) < 2 or max(abs(goal - at), abs(goal - near[1][0])) > _FURTHEST or near[1][0] == at:
+            return at, a
+        share = (goal - at) / (near[1][0] - at)
+        return goal, a + share * (near[1][1] - a)
+
+    def _newton(self, a: Array, power: float, *, rough: bool = False) -> Array:
+        """Steps until both the decrement and the slope are small: where h has a double zero the norm bends
+        without bound, and a small decrement alone says nothing."""
         plane, norm = self._plane, self._norm(a, power)
-        before = math.inf
+        enough = _ROUGH if rough else _ENOUGH
         for _ in range(_MOST_STEPS):
             slope = plane.T @ norm.slope
             bend = plane.T @ norm.bend @ plane
             bend += 1e-15 * np.trace(bend) * np.eye(bend.shape[0])
+            if not np.isfinite(bend).all() or np.linalg.matrix_rank(bend) < slope.size:
+                break
             step = np.linalg.solve(bend, -slope)
             decrement = -float(slope @ step)
-            # near the end the norm itself is flat to rounding, and only the slope still shows progress
-            near = decrement < 1e-9
-            if not decrement > enough or (near and decrement >= before):
+            if not decrement > 0:
                 break
-            before = decrement if near else math.inf
-            if decrement < _LAST_STEP:
-                return a + plane @ step
-            size = 1.0
-            while size > 1e-6:
-                tried = a + plane @ (size * step)
-                at = self._norm(tried, power)
-                if near or at.log <= norm.log - 0.1 * size * decrement:
-                    break
-                size /= 2 if size > 0.2 else 8
-            else:
+            if decrement < enough**1.5 and float(slope @ slope) < enough**2:
+                return a + plane @ step  # the certificate loses the square of what is left
+            size, norm = self._along(a, norm, plane @ step, decrement, power)
+            if size == 0:
                 break
-            a, norm = tried, at
+            a = a + size * (plane @ step)
         return a
+
+    def _along(
+        self, a: Array, before: _Norm, step: Array, decrement: float, power: float
+    ) -> tuple[float, _Norm]:
+        """How far to go: until the slope along the step has nearly vanished, by false position. Values decide
+        far from the end, slopes near it, where values are flat to rounding."""
+        size = 1.0
+        for _ in range(20):
+            norm = self._norm(a + size * step, power)
+            rising = float(norm.slope @ step)
+            lower = decrement < 1e-9 or norm.log < before.log
+            if lower and not rising > 0.5 * decrement:
+                return size, norm
+            size *= min(max(decrement / (decrement + max(rising, 0.0)), 0.15), 0.7)
+        return 0.0, before
 
     def _norm(self, a: Array, power: float) -> _Norm:
         x, log_weight, zeros = self._rule(a, power)
-        basis = self.moments.basis @ self.line.span(x)
+        basis = self.moments.basis @ self.measure.features(x)
         h = a @ basis
         with np.errstate(divide="ignore", invalid="ignore"):
             size = power * np.log(np.abs(h)) + log_weight
@@ -155,29 +137,34 @@ class Programme:
     def _at_zeros(self, a: Array, power: float, zeros: Array, log_total: float) -> Array:
         """What |h|^(A-2) holds nearer to its poles than any node: nearly all of it as A falls to 1."""
         step = 1e-6
-        ahead, behind = (self.moments.basis @ self.line.span(zeros + side * step) for side in (1.0, -1.0))
+        ahead, behind = (
+            self.moments.basis @ self.measure.features(zeros + side * step) for side in (1.0, -1.0)
+        )
         steepness = np.abs(a @ (ahead - behind)) / (2 * step) + TINY
         at = (ahead + behind) / 2
-        log_size = (
+        # only where h really crosses: the real part of a complex pair is listed too, and needs no help
+        crosses = np.abs(a @ (self.moments.basis @ self.measure.features(zeros))) < NEAREST * steepness * 30
+        log_size = np.where(
+            crosses,
             (power - 2) * np.log(steepness)
             + (power - 1) * math.log(NEAREST)
-            + self.line.law.log_density(zeros)
-            + math.log(2.0)
-            - log_total
+            + self.measure.log_density(zeros)
+            + (math.log(2.0) - log_total),
+            -math.inf,
         )
         return (at * np.exp(np.minimum(log_size, 300.0))) @ at.T
 
     def _rule(self, a: Array, power: float, *, dense: bool = False) -> tuple[Array, Array, Array]:
         raw = a @ self.moments.basis
-        reach = self.line.extent(lambda features: power * np.log(np.abs(raw @ features)))
+        reach = self.measure.extent(lambda features: power * np.log(np.abs(raw @ features)))
         if reach is None:
             raise ArgumentError(
-                "features", self.line.span, f"of finite moment of order {power:g} under the noise"
+                "features", self.measure.named, f"of finite moment of order {power:g} under the noise"
             )
         low, high = reach
-        zeros = self.line.span.zeros(raw, low, high)
+        zeros = self.measure.zeros(raw, low, high)
         zeros = zeros[(zeros > low) & (zeros < high)]
-        return *self.line.rule(low, high, zeros, dense=dense), zeros
+        return *self.measure.rule(low, high, zeros, dense=dense), zeros
 
     # -- the certificate -----------------------------------------------------------------------
 
@@ -187,7 +174,7 @@ class Programme:
         found = []
         for dense in (False, True):
             x, log_weight, _ = self._rule(a, power, dense=dense)
-            basis = self.moments.basis @ self.line.span(x)
+            basis = self.moments.basis @ self.measure.features(x)
             h = a @ basis
             with np.errstate(divide="ignore"):
                 log_h = np.log(np.abs(h))
@@ -219,27 +206,8 @@ class Programme:
     @cached_property
     def _repair(self) -> tuple[Array, Array]:
         """How those are made from the held features, and bounds on them."""
-        x, log_weight = self.line.rule(*self.line.square_extent())
-        basis = self.moments.basis @ self.line.span(x)
+        x, log_weight = self.measure.rule(*self.measure.square_extent())
+        basis = self.moments.basis @ self.measure.features(x)
         kept = held(basis)
-        mix: Array = np.linalg.inv((kept * np.exp(log_weight)) @ basis.T)
+        mix = np.asarray(np.linalg.inv((kept * np.exp(log_weight)) @ basis.T), dtype=np.float64)
         return mix, 1.1 * np.abs(mix @ kept).max(axis=1)
-
-
-def held(basis: Array) -> Array:
-    """The features, scaled down where their norm is large."""
-    size = np.linalg.norm(basis, axis=0)
-    kept: Array = basis * np.minimum(1.0, 8 * math.sqrt(basis.shape[0]) / size)
-    return kept
-
-
-def log_sum(size: Array) -> float:
-    top = float(size.max())
-    return top + math.log(float(np.exp(size - top).sum()))
-
-
-def null_space(target: Array) -> Array:
-    """An orthonormal basis of the vectors orthogonal to a target."""
-    q, _ = np.linalg.qr(target[:, None], mode="complete")
-    plane: Array = q[:, 1:]
-    return plane

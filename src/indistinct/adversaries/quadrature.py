@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indistinct.adversaries.coordinate import Law
+from indistinct.adversaries.moments import Rule
 from indistinct.adversaries.span import Span
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
@@ -21,13 +22,6 @@ from indistinct.numerics.arrays import Array
 _LOG_NEGLIGIBLE = 46.0
 _OUTWARD = np.concatenate((np.arange(0.0, 8.0, 0.5), 8.0 * 1.2 ** np.arange(0, 66)))
 _EDGES = np.concatenate(([0.0, 0.75, 1.5, 2.5, 4.0, 6.0, 8.0], 10.0 * 1.25 ** np.arange(0, 64)))
-
-
-class Rule(NamedTuple):
-    """Nodes, and the logarithms of their weights under a law."""
-
-    x: Array
-    log_weight: Array
 
 
 class _Panel(NamedTuple):
@@ -72,6 +66,19 @@ class Line:
         if self._features.shape != shape:
             raise ArgumentError("features", span, "a function from n numbers to a matrix of n columns")
         self._log_density = law.log_density(self._grid)
+
+    @property
+    def named(self) -> Span:
+        return self.span
+
+    def features(self, x: Array) -> Array:
+        return self.span(x)
+
+    def log_density(self, x: Array) -> Array:
+        return self.law.log_density(x)
+
+    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        return self.span.zeros(coefficients, low, high)
 
     def extent(self, log_size: Callable[[Array], Array]) -> tuple[float, float] | None:
         """Where e^{log_size(features)} times the density is not negligible; none if that never ends."""

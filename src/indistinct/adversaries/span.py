@@ -105,7 +105,11 @@ class FunctionSpan(Span):
 
     function: Callable[[Array], Any]
     breaks: tuple[float, ...] = ()
+    name: str = "features"
     furthest = 700.0
+
+    def __repr__(self) -> str:
+        return self.name
 
     def __call__(self, x: Array) -> Array:
         return np.asarray(self.function(x), dtype=np.float64)

@@ -1,0 +1,108 @@
+"""Features and their means: what a programme has to know of the two laws.
+
+A `Measure` is a law with features on it and rules to integrate over it: the real line under noise
+(`quadrature.Line`), or finitely many outcomes (`table.Table`).
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from indistinct.errors import ArgumentError
+from indistinct.numerics.arrays import EPS, Array
+
+ROUNDING = 64 * EPS
+"""Relative rounding of an integral, on top of what refining its rule shows."""
+_DEPENDENT = 1e-11
+
+
+class Rule(NamedTuple):
+    """Nodes, and the logarithms of their weights under a law."""
+
+    x: Array
+    log_weight: Array
+
+
+class Measure(Protocol):
+    """A law, features, and rules for the expectations of functions that these span."""
+
+    @property
+    def named(self) -> Any:
+        """The features, as an error message names them."""
+
+    def features(self, x: Array) -> Array:
+        """One a row."""
+
+    def log_density(self, x: Array) -> Array: ...
+
+    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        """Where a function changes sign, as far as its rule has to know."""
+
+    def extent(self, log_size: Callable[[Array], Array]) -> tuple[float, float] | None:
+        """Where e^{log_size(features)} times the density is not negligible; none if that never ends."""
+
+    def square_extent(self) -> tuple[float, float]:
+        """Where the squares of the features matter; refused where their second moment is infinite."""
+
+    def rule(self, low: float, high: float, zeros: Array | None = None, *, dense: bool = False) -> Rule:
+        """A rule from low to high for functions with these zeros."""
+
+
+class Moments(NamedTuple):
+    """The features made orthonormal under Q, and their means under P with an error bound."""
+
+    basis: Array
+    target: Array
+    error: Array
+
+
+def feature_moments(p: Measure, q: Measure) -> Moments:
+    """Refuses features that are linearly dependent or have no second moment."""
+    gram, _, _ = _expect(q)
+    scale = np.sqrt(np.diag(gram))
+    if not np.isfinite(gram).all() or (scale <= 0).any():
+        raise ArgumentError("features", q.named, "of finite and positive second moment under the noise")
+    if np.linalg.eigvalsh(gram / np.outer(scale, scale))[0] < _DEPENDENT:
+        raise ArgumentError("features", q.named, "linearly independent, of each other and of the constant")
+    basis = np.linalg.inv(np.linalg.cholesky(gram))
+    _, mean, error = _expect(p)
+    return Moments(basis, basis @ mean, np.abs(basis) @ error)
+
+
+def feature_means(measure: Measure) -> tuple[Array, Array]:
+    """E[φ] under a law, and how far it may be off."""
+    _, mean, error = _expect(measure)
+    return mean, error
+
+
+def _expect(measure: Measure) -> tuple[Array, Array, Array]:
+    reach = measure.square_extent()
+    means = []
+    for dense in (False, True):
+        x, log_weight = measure.rule(*reach, dense=dense)
+        features, weight = measure.features(x), np.exp(log_weight)
+        means.append(features @ weight)
+    error = np.abs(means[1] - means[0]) + ROUNDING * (np.abs(features) @ weight)
+    return (features * weight) @ features.T, means[1], error
+
+
+def held(basis: Array) -> Array:
+    """The features, scaled down where their norm is large: bounded functions of the same shape."""
+    size = np.linalg.norm(basis, axis=0)
+    kept: Array = basis * np.minimum(1.0, 8 * math.sqrt(basis.shape[0]) / size)
+    return kept
+
+
+def null_space(target: Array) -> Array:
+    """An orthonormal basis of the vectors orthogonal to a target."""
+    q, _ = np.linalg.qr(target[:, None], mode="complete")
+    plane: Array = q[:, 1:]
+    return plane
+
+
+def log_sum(size: Array) -> float:
+    """log of the sum of e^size."""
+    top = float(size.max())
+    return top + math.log(float(np.exp(size - top).sum()))
