@@ -133,6 +133,25 @@ def test_lemma_3_and_the_kullback_form_are_no_tighter(order: float, value: float
     lemma_4 = RenyiCurve([order], [value]).tradeoff(fpr)
     assert (published.asoodeh_profile_tradeoff(order, value, fpr) <= lemma_4 + 1e-9).all()
     assert (published.asoodeh_kullback_tradeoff(value, fpr) <= lemma_4 + 1e-9).all()
+    assert published.asoodeh_tradeoff([order], [value], fpr) == pytest.approx(lemma_4, abs=1e-6)
+
+
+def test_lemma_4_against_all_coins() -> None:
+    order, value, fpr = 4.0, 0.3, 0.2
+    for fnr in np.linspace(0.001, 0.799, 500).tolist():
+        both = [(1 - fpr, fnr), (1 - fnr, fpr)]
+        moments = [a**order * b ** (1 - order) + (1 - a) ** order * (1 - b) ** (1 - order) for a, b in both]
+        possible = max(math.log(m) / (order - 1) for m in moments) <= value
+        assert possible == (fnr >= float(published.asoodeh_tradeoff([order], [value], fpr)))
+
+
+def test_corollary_1_takes_the_best_order() -> None:
+    fpr = np.linspace(0.0, 1.0, 21)
+    single = [published.asoodeh_tradeoff([a], [v], fpr) for a, v in CLAIMS]
+    assert published.asoodeh_tradeoff(*zip(*CLAIMS, strict=True), fpr) == pytest.approx(
+        np.max(single, axis=0)
+    )
+    assert published.asoodeh_tradeoff([2.0], [0.0], fpr) == pytest.approx(1 - fpr, abs=1e-7)
 
 
 def test_proposition_1_on_finite_pairs() -> None:
@@ -170,12 +189,13 @@ def test_proposition_1_of_a_smooth_curve() -> None:
 # -- Mironov ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [1e-6, 1e-3, 0.5, 0.9])
 @pytest.mark.parametrize(("order", "value"), CLAIMS)
-def test_proposition_10_contains_ours(order: float, value: float, p: float) -> None:
-    printed, ours = published.mironov_event(order, value, p), RenyiCurve([order], [value]).event(p)
-    assert float(printed.low) <= float(ours.low) * SAFE
-    assert float(ours.high) <= float(printed.high) * SAFE
+def test_proposition_10_contains_ours(order: float, value: float) -> None:
+    masses = [1e-3, 0.5, 0.9]
+    ours = RenyiCurve([order], [value]).event(masses)
+    printed = [published.mironov_event(order, value, mass) for mass in masses]
+    assert ([interval.low for interval in printed] <= np.asarray(ours.low) * SAFE).all()
+    assert (np.asarray(ours.high) <= np.array([interval.high for interval in printed]) * SAFE).all()
 
 
 def test_mironovs_worked_numbers() -> None:
@@ -312,6 +332,8 @@ def test_the_rule_for_noisy_sgd_fails_for_small_scales() -> None:
         (published.asoodeh_renyi, (2, [0, 0.5, 1], [1, 0.9, 0]), "fnr"),
         (published.asoodeh_renyi, (2, [0, 1], [1, 0.1]), "fnr"),
         (published.asoodeh_kullback_tradeoff, (0.1, 1.5), "fpr"),
+        (published.asoodeh_tradeoff, ([0.5], [0.1], 0.1), "orders"),
+        (published.asoodeh_tradeoff, ([2, 3], [0.1], 0.1), "values"),
         (published.advanced_composition, (0.1, 0.0, 10, 0.0), "slack"),
         (published.kairouz_composition, (0.1, 2.0, 10, 0.1), "delta"),
         (published.kairouz_optimal, (-1.0, 0.0, 2), "epsilon"),

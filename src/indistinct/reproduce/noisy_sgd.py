@@ -9,9 +9,10 @@ import math
 
 import numpy as np
 
-from indistinct import Gaussian, GaussianDP, Guarantee, RenyiCurve
+from indistinct import Gaussian, GaussianDP
 from indistinct.guarantees.published import (
     asoodeh_gaussian_epsilon,
+    asoodeh_tradeoff,
     moments_accountant_epsilon,
     noisy_sgd_largest_order,
     noisy_sgd_rho,
@@ -38,6 +39,7 @@ def figure_4() -> Figure:
     often = float((more > 100).mean())
     covered = noisy_sgd_largest_order(rate, scale)
     # (29) is attained at the order 1 + √(log(1/δ)/(ρT)); later epochs use smaller ones
+    early = 1 + math.sqrt(math.log(1 / delta) * rate / (2 * rho))
     first_covered = math.log(1 / delta) / (rho * (covered - 1) ** 2) * rate
     lines = (
         Line("moments accountant (29)", epochs, accountant, "second"),
@@ -55,11 +57,14 @@ def figure_4() -> Figure:
             "γ(α) = αq²/((1-q)σ²) holds at the orders used",
             f"from epoch {first_covered:.0f} on (orders up to {covered:.1f})",
             first_covered <= float(epochs[0]),
-            "the first epochs use larger orders than the rule covers",
+            f"order {early:.0f} at epoch 2: the rule gives {early * rho:.1e}, exact {step.renyi(early):.3f}",
         ),
     )
     panel = Panel("q = 0.001, σ = 4, δ = 10⁻⁵", "epochs", "ε", lines, (0, 800), (0, 1.7), legend="upper left")
-    note = f"Before epoch {first_covered:.0f} the orders used exceed {covered:.0f}, the largest the rule covers. The range of epochs is ours."
+    note = (
+        f"Before epoch {first_covered:.0f} the orders used exceed {covered:.0f}, the largest the rule covers."
+        " The range of epochs is ours."
+    )
     return Figure((panel,), claims, note=note)
 
 
@@ -134,20 +139,20 @@ def _limit_mu(rate: float, scale: float, steps: int) -> float:
 # -- regions ----------------------------------------------------------------------------------------
 
 
-def _by_renyi(scale: float, steps: int) -> Guarantee:
+def _by_renyi(scale: float, steps: int, fpr: Array) -> Array:
     """Equation 54: integer orders up to the largest that the rule for γ covers."""
     rho = noisy_sgd_rho(_RATE, scale)
     orders = np.arange(2, math.floor(noisy_sgd_largest_order(_RATE, scale)) + 1)
-    return RenyiCurve(orders, orders * rho * steps)
+    return asoodeh_tradeoff(orders, orders * rho * steps, fpr)
 
 
 def figure_8() -> Figure:
     """Regions of noisy SGD: integer orders (54), the f-DP limit (55), and the truth."""
-    fpr = np.linspace(0.0, 1.0, 81) ** 1.5
+    fpr = np.linspace(0.0, 1.0, 61) ** 1.5
     panels, above = [], {}
     for steps in (2000, 14062):
         for scale in (0.5, 0.7, 1.0):
-            renyi = _by_renyi(scale, steps).tradeoff(fpr)
+            renyi = _by_renyi(scale, steps, fpr)
             limit = GaussianDP(_limit_mu(_RATE, scale, steps)).tradeoff(fpr)
             exact = (steps * Gaussian(scale).subsample(_RATE).guarantee()).tradeoff(fpr)
             above[steps, scale] = float((renyi - exact).max())
@@ -196,7 +201,7 @@ def _area_difference(scale: float, steps: int) -> float:
     """Area of the region (55) less that of (54)."""
     fpr = np.linspace(0.0, 1.0, 101)
     limit = GaussianDP(_limit_mu(_RATE, scale, steps)).tradeoff(fpr)
-    return float(np.trapezoid(_by_renyi(scale, steps).tradeoff(fpr) - limit, fpr))
+    return float(np.trapezoid(_by_renyi(scale, steps, fpr) - limit, fpr))
 
 
 def _crossing(steps: int) -> float:
@@ -218,12 +223,12 @@ def figure_9() -> Figure:
         for role, n in zip(roles, counts, strict=True)
     ]
     crossings = [_crossing(n) for n in counts]
-    few = np.array([0.4, 0.5, 0.6, 0.7, 0.85, 1.0])
-    fpr = np.linspace(0.0, 1.0, 41)
+    few = np.array([0.4, 0.5, 0.6, 0.7, 1.0])
+    fpr = np.linspace(0.0, 1.0, 31)
     missing = []
     for scale in few.tolist():
         exact = (5000 * Gaussian(scale).subsample(_RATE).guarantee()).tradeoff(fpr)
-        missing.append(float(np.trapezoid(_by_renyi(scale, 5000).tradeoff(fpr) - exact, fpr)))
+        missing.append(float(np.trapezoid(_by_renyi(scale, 5000, fpr) - exact, fpr)))
     zero = Line("", np.array([0.4, 1.0]), np.zeros(2), "plain")
     left = Panel(
         "area of (55) less area of (54)", "σ", "area", (zero, *lines), (0.4, 1.0), legend="upper right"

@@ -234,28 +234,52 @@ def asoodeh_profile_tradeoff(order: float, value: float, fpr: Any) -> Array:
     return best.reshape(x.shape)
 
 
+def asoodeh_tradeoff(orders: Any, values: Any, fpr: Any) -> Array:
+    """Lemma 4, equation 44, and Corollary 1, equation 48, over the given orders (from 1) and no others: the
+    least false negative rates β with d(1-fpr, β) and d(1-β, fpr), divergences of coins, within the values.
+
+    `RenyiCurve(orders, values).tradeoff(fpr)` also uses what holds between the orders.
+
+    >>> asoodeh_tradeoff([2, 10], [0.05, 0.1], [0.001, 0.5])
+    array([0.99793, 0.42151])
+    """
+    alphas = check_array("orders", orders, 1.0, 1e300, "finite orders of at least 1")
+    gammas = check_array("values", values, 0.0, math.inf, "non-negative numbers, one for each order")
+    if alphas.shape != gammas.shape or alphas.ndim != 1:
+        raise ArgumentError("values", values, "non-negative numbers, one for each order")
+    x = check_array("fpr", fpr, 0.0, 1.0, "a number in [0, 1]")
+    best = np.zeros(x.size)
+    for alpha, gamma in zip(alphas.tolist(), gammas.tolist(), strict=True):
+        low, high = np.zeros(x.size), 1 - x.ravel()
+        for _ in range(60):
+            middle = (low + high) / 2
+            possible = _coin(alpha, 1 - x.ravel(), middle) <= gamma
+            possible &= _coin(alpha, 1 - middle, x.ravel()) <= gamma
+            low, high = np.where(possible, low, middle), np.where(possible, middle, high)
+        best = np.maximum(best, low)
+    return best.reshape(x.shape)
+
+
 def asoodeh_kullback_tradeoff(value: float, fpr: Any) -> Array:
-    """Lemma 4, equation 45 (and 49, 53): the least false negative rates when only the order 1, the
-    Kullback-Leibler divergence, is used. Weaker than (44), which the library uses at every order.
+    """Lemma 4, equation 45 (and 49, 53): the same when only the order 1, the Kullback-Leibler divergence, is
+    used. Weaker than (44).
 
     >>> asoodeh_kullback_tradeoff(0.5, [0.05, 0.5])
     array([0.622497, 0.10247])
     """
-    gamma = check_nonnegative("value", value)
-    x = check_array("fpr", fpr, 0.0, 1.0, "a number in [0, 1]")
-    low, high = np.zeros_like(x), 1 - x
-    for _ in range(60):
-        middle = (low + high) / 2
-        possible = (_coin(1 - x, middle) <= gamma) & (_coin(1 - middle, x) <= gamma)
-        low, high = np.where(possible, low, middle), np.where(possible, middle, high)
-    return low
+    return asoodeh_tradeoff([1.0], [check_nonnegative("value", value)], fpr)
 
 
-def _coin(a: Array, b: Array) -> Array:
-    """The Kullback-Leibler divergence of two coins."""
+def _coin(order: float, a: Array, b: Array) -> Array:
+    """The divergence of a coin of bias a from one of bias b."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        total: Array = rel_entr(a, b) + rel_entr(1 - a, 1 - b)
-    return total
+        if order == 1:
+            limit: Array = rel_entr(a, b) + rel_entr(1 - a, 1 - b)
+            return limit
+        heads = np.where(a > 0, order * np.log(a) + (1 - order) * np.log(b), -np.inf)
+        tails = np.where(a < 1, order * np.log1p(-a) + (1 - order) * np.log1p(-b), -np.inf)
+        total: Array = np.logaddexp(heads, tails) / (order - 1)
+    return np.where(np.isnan(total), np.inf, total)
 
 
 def _log_zeta(alpha: Any) -> Any:
