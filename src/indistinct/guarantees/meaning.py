@@ -159,8 +159,8 @@ class Meaning(ABC):
         shrink = np.exp(-self._log_factor(tails.ravel()).reshape(tails.shape))
         shrink = np.broadcast_to(shrink, before.shape).ravel()
         with np.errstate(invalid="ignore"):
-            high = np.where(p > 0, p / (p + (1 - p) * shrink), 0.0) * (1 + _ROUNDING)
-            low = np.where(p < 1, p * shrink / (p * shrink + (1 - p)), 1.0) * (1 - _ROUNDING)
+            high = np.where(p > 0, p / (p + (1 - p) * shrink) * (1 + _ROUNDING), 0.0)
+            low = np.where(p < 1, p * shrink / (p * shrink + (1 - p)) * (1 - _ROUNDING), 1.0)
         high, low = np.clip(high, p, 1.0), np.clip(low, 0.0, p)
         return Interval(shaped(low, before), shaped(high, before))
 
@@ -182,10 +182,10 @@ class Meaning(ABC):
         never = float(self._delta(np.array([math.inf]))[0])
         start = self._epsilon(np.clip(np.maximum(p, 1.01 * never), 0.0, 1.0))
         start = np.minimum(start, _LARGEST_EPSILON)
-        known = np.exp(start) * p + self._delta(start)
+        known = np.maximum(np.exp(start) * p + self._delta(start), TINY)
         # where either part alone exceeds what is known already, nothing better is to be found
-        low = np.minimum(self._epsilon(np.minimum(known, 1.0)), start)
-        high = np.log(np.maximum(known, 1e-300)) - np.log(np.maximum(p, 1e-300))
+        low = np.minimum(self._epsilon(np.clip(known, 1e-290, 1.0)), start)
+        high = np.log(known) - np.log(np.maximum(p, TINY))
         high = np.clip(high, low, _LARGEST_EPSILON)
 
         def bound(epsilon: Array, rows: Any) -> Array:

@@ -1,0 +1,315 @@
+"""What a guarantee means for people: closed forms, laws over the cases, and brute force over every event."""
+
+import math
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import SILENT, SINGLE, STATED, Case
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri
+
+from indistinct import (
+    Adjacency,
+    ApproxDP,
+    ArgumentError,
+    Discrete,
+    Gaussian,
+    GaussianDP,
+    Laplace,
+    PureDP,
+    RandomizedResponse,
+    RenyiCurve,
+    ZeroConcentratedDP,
+)
+
+RESPONSE = RandomizedResponse(truth=0.75).guarantee()
+LONG = ("zero-concentrated + pure", "parallel claims", "renyi curve + mechanism", "100 zero-concentrated")
+every_case = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] if case.name in LONG else [], id=str(case))
+        for case in [*SINGLE, *SILENT, *STATED]
+    ],
+)
+PROBABILITIES = np.array([0, 1e-30, 1e-6, 1e-4, 0.02, 0.5, 0.9, 1])
+
+
+# -- closed forms ---------------------------------------------------------------------------------
+
+
+def test_randomized_response_in_closed_form() -> None:
+    """Truth 3/4: the odds move by a factor of 3, up or down."""
+    g, factor = RESPONSE, RESPONSE.bayes_factor()
+    assert g.posterior(0.5).high == pytest.approx(0.75) and g.posterior(0.5).low == pytest.approx(0.25)
+    assert g.posterior(0.01).high == pytest.approx(3 / 102)
+    # any event of probability up to 3/4 may have the factor; beyond it the rest is diluted
+    assert factor.quantile([0, 1e-9, 0.1, 0.75]) == pytest.approx(3)
+    assert factor.quantile(0.9) == pytest.approx(0.9 / 0.7)
+    assert factor.tail([0.5, 1, 2, 3, 3.001]) == pytest.approx([1, 1, 0.8, 0.75, 0], rel=1e-7)
+    assert factor.moment([0, 1, 2]) == pytest.approx([1, 0.75 * 3 + 0.25 / 3, 0.75 * 9 + 0.25 / 9])
+    assert factor.moment(math.inf) == math.inf
+    assert g.bayes_risk([0.5, 0.3, 0.7, 0.25, 0.1]) == pytest.approx([0.25, 0.25, 0.25, 0.25, 0.1])
+    assert g.tpr([1e-20, 0.1, 0.25]) == pytest.approx([3e-20, 0.3, 0.75])
+    assert g.reconstruction(1e-3) == pytest.approx(3e-3)
+
+
+def test_gaussian_in_closed_form() -> None:
+    mu = 0.8
+    g, factor = GaussianDP(mu), GaussianDP(mu).bayes_factor()
+    p = np.array([1e-12, 1e-5, 1e-3, 0.1, 0.5, 0.9])
+    high, low = ndtr(mu + ndtri(p)), ndtr(ndtri(p) - mu)
+    assert g.event(p).high == pytest.approx(high, rel=1e-7)
+    assert g.event(p).low == pytest.approx(low, rel=1e-7)
+    assert g.tpr(p) == pytest.approx(high, rel=1e-7)
+    assert g.reconstruction(p) == pytest.approx(high, rel=1e-7)
+    assert factor.quantile(p) == pytest.approx(p / low, rel=1e-7)
+    assert factor.tail(factor.quantile(p)) == pytest.approx(p, rel=1e-6)
+    assert factor.moment([1, 3]) == pytest.approx(np.exp([mu**2, 6 * mu**2]), rel=1e-6)
+    assert factor.moment(0.5) == pytest.approx(math.exp(0.375 * mu**2), rel=1e-6)
+    assert g.bayes_risk(0.5) == pytest.approx(ndtr(-mu / 2), rel=1e-9)
+    assert g.posterior(0.5) == type(g.posterior(0.5))(0.0, 1.0)
+
+
+def test_a_tail_is_not_that_of_the_dominating_loss() -> None:
+    """P(L >= t) of the Gaussian itself is smaller: a mechanism that it dominates may do worse."""
+    mu, t = 0.8, 2.0
+    own = ndtr(mu / 2 - t / mu)
+    bound = GaussianDP(mu).bayes_factor().tail(math.exp(t))
+    assert own < 0.7 * bound
+    # releasing one bit, whether the loss exceeds s, attains the bound
+    s = max(np.linspace(0, t, 200_001), key=lambda s: _bit(mu, s, t))
+    assert _bit(mu, s, t) == pytest.approx(bound, rel=1e-4)
+    assert _bit(mu, s, t) <= bound
+
+
+def _bit(mu: float, s: float, t: float) -> float:
+    p, q = ndtr(mu / 2 - s / mu), ndtr(-mu / 2 - s / mu)
+    return float(p) if p >= math.exp(t) * q else 0.0
+
+
+def test_more_than_epsilon_at_the_same_delta() -> None:
+    g = Gaussian(scale=2).guarantee()
+    assert g.bayes_factor().quantile(1e-5) > math.exp(g.epsilon(1e-5))
+
+
+def test_markov_is_looser_and_mironovs_exponent_is_wrong() -> None:
+    """Section VII bounds the tail by e^ε / β^(1/(α-1)); Markov's inequality has the exponent α-1."""
+    order, value, beta = 1.5, 0.1, 100.0
+    factor = RenyiCurve([order], [value]).bayes_factor()
+    markov = (math.exp(value) / beta) ** (order - 1)
+    assert factor.tail(beta) <= markov
+    # a coin that the claim allows exceeds what is printed
+    p = 0.004
+    q = p / beta
+    for a, b in ((p, q), (q, p)):
+        moment = a**order * b ** (1 - order) + (1 - a) ** order * (1 - b) ** (1 - order)
+        assert math.log(moment) / (order - 1) <= value
+    printed = math.exp(value) / beta ** (1 / (order - 1))
+    assert printed < p <= factor.tail(beta)
+
+
+# -- laws over the cases ----------------------------------------------------------------------------
+
+
+@every_case
+def test_laws(case: Case) -> None:
+    g = case.guarantee()
+    factor, event = g.bayes_factor(), g.event(PROBABILITIES)
+    # shapes
+    assert (event.low <= PROBABILITIES).all() and (event.high >= PROBABILITIES).all()
+    assert (np.diff(event.low) >= 0).all() and (np.diff(event.high) >= -1e-12).all()
+    assert (event.low >= 0).all() and (event.high <= 1).all()
+    # one curve, told three times
+    assert g.tpr(PROBABILITIES) == pytest.approx(event.high, rel=1e-6)
+    assert g.reconstruction(0.02) == pytest.approx(event.high[4], rel=1e-6)
+    assert event.high == pytest.approx(1 - g.tradeoff(PROBABILITIES), abs=1e-7)
+    # quantiles fall from the pure factor to about 1
+    quantiles = factor.quantile(PROBABILITIES)
+    assert quantiles[0] == pytest.approx(math.exp(min(g.pure(), 709.0)) if g.pure() < 709 else math.inf)
+    assert all(a >= b * (1 - 1e-9) for a, b in zip(quantiles, quantiles[1:], strict=False))
+    # passing the quantile is as rare as asked for
+    finite = quantiles[2:6][np.isfinite(quantiles[2:6])]
+    asked = PROBABILITIES[2:6][np.isfinite(quantiles[2:6])]
+    assert (factor.tail(finite * (1 + 1e-4)) <= asked * 1.01 + 1e-9).all()
+    # beliefs
+    belief = g.posterior([0, 0.01, 0.5, 1], beyond=1e-4)
+    assert belief.low[0] == belief.high[0] == 0 and belief.low[3] == belief.high[3] == 1
+    inside = g.posterior([0.01, 0.5])
+    assert (inside.low <= belief.low[1:3]).all() and (inside.high >= belief.high[1:3]).all()
+    assert belief.low[2] == pytest.approx(1 - belief.high[2], abs=1e-12)
+    # risk
+    risk = g.bayes_risk([0, 0.01, 0.5, 0.99, 1])
+    assert risk[2] == pytest.approx((1 - g.advantage()) / 2, rel=1e-9)
+    assert risk[1] == pytest.approx(risk[3], rel=1e-9) and risk[0] == risk[4] == 0
+    assert (risk <= [0, 0.01, 0.5, 0.01, 0]).all()
+    moments = factor.moment([0, 1, 7])
+    with np.errstate(over="ignore"):
+        assert moments[0] == 1 and moments[1] == pytest.approx(np.exp(g.renyi(2)), rel=1e-6)
+
+
+@pytest.mark.parametrize("case", SILENT, ids=str)
+def test_what_tells_nothing_changes_nothing(case: Case) -> None:
+    g = case.guarantee()
+    assert g.posterior(0.3).high == pytest.approx(0.3) and g.posterior(0.3).low == pytest.approx(0.3)
+    assert g.bayes_risk(0.3) == pytest.approx(0.3)
+    assert g.tpr([1e-30, 0.3]) == pytest.approx([1e-30, 0.3])
+    assert g.bayes_factor().tail(1.01) == 0 and g.bayes_factor().moment(3) == 1
+
+
+def test_total_loss_is_told_as_such() -> None:
+    g = Discrete((1.0, 0.0), (0.0, 1.0)).guarantee()
+    assert g.posterior(0.01, beyond=0.5).high == 1 and g.bayes_risk(0.5) == pytest.approx(0, abs=1e-12)
+    assert g.tpr(0) == 1 and g.bayes_factor().tail([2, math.inf]) == pytest.approx([1, 1])
+    some = ApproxDP(0.0, 1e-3).bayes_factor()
+    assert some.quantile([1e-4, 1e-3]).tolist() == [math.inf, math.inf]
+    assert some.tail(math.inf) == pytest.approx(1e-3) and some.quantile(0.1) == pytest.approx(0.1 / 0.099)
+
+
+# -- brute force ------------------------------------------------------------------------------------
+
+
+def _events(n: int) -> list[list[int]]:
+    return [list(c) for c in chain.from_iterable(combinations(range(n), k) for k in range(n + 1))]
+
+
+@st.composite
+def finite_pairs(draw: Any) -> tuple[np.ndarray, np.ndarray]:
+    size = draw(st.integers(2, 5))
+    rows = []
+    for _ in range(2):
+        row = np.array(draw(st.lists(st.integers(0, 100), min_size=size, max_size=size)), dtype=float)
+        row[draw(st.integers(0, size - 1))] += 1
+        rows.append(row / row.sum())
+    return rows[0], rows[1]
+
+
+def _check_against(g: Any, p: np.ndarray, q: np.ndarray) -> None:
+    """No reading understates what some event, guess or belief achieves between p and q."""
+    slack, factor = 1 + 1e-9, g.bayes_factor()
+    events = _events(len(p))
+    mass_p, mass_q = (np.array([side[e].sum() for e in events]) for side in (p, q))
+    mass_p, mass_q = np.minimum(mass_p, 1), np.minimum(mass_q, 1)
+    between = g.event(mass_q)
+    assert (between.low <= mass_p * slack + 1e-12).all() and (mass_p <= between.high * slack + 1e-12).all()
+    priors, tails = np.array([0.001, 0.2, 0.5, 0.9]), np.array([0.0, 1e-4, 0.05, 0.4])
+    risks, belief = g.bayes_risk(priors), g.posterior(priors[:, None], beyond=tails)
+    for row, prior in enumerate(priors):
+        errors = prior * (1 - mass_p) + (1 - prior) * mass_q
+        assert risks[row] <= errors.min() + 1e-12
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beliefs = np.where(p + q > 0, prior * p / (prior * p + (1 - prior) * q), prior)
+        for low, high, beyond in zip(belief.low[row], belief.high[row], tails, strict=True):
+            for truth in (p, q):
+                assert truth[beliefs > high * slack].sum() <= beyond * slack
+                assert truth[beliefs < low / slack].sum() <= beyond * slack
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = np.where(p > 0, p / q, 0.0)
+    levels = np.unique(factors[factors > 0])
+    reached = np.array([p[factors >= level].sum() for level in levels])
+    assert (reached <= factor.tail(levels) * slack + 1e-12).all()
+    if np.isfinite(factors).all():
+        assert (p * factors**1.5).sum() <= factor.moment(1.5) * slack
+
+
+@settings(max_examples=60)
+@given(finite_pairs())
+def test_no_number_understates_a_finite_pair(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    p, q = pair
+    g = Discrete(tuple(p), tuple(q)).guarantee()
+    _check_against(g, p, q)
+    _check_against(g, q, p)
+
+
+@settings(max_examples=40)
+@given(finite_pairs(), st.lists(st.integers(0, 1), min_size=5, max_size=5))
+def test_nor_what_is_computed_from_the_release(
+    pair: tuple[np.ndarray, np.ndarray], to: list[int]
+) -> None:
+    """Merged outcomes have other losses, but the guarantee covers them."""
+    p, q = pair
+    merged = [np.bincount(to[: len(side)], weights=side, minlength=2) for side in (p, q)]
+    _check_against(Discrete(tuple(p), tuple(q)).guarantee(), *merged)
+
+
+@settings(max_examples=5)
+@given(finite_pairs())
+def test_nor_claims_that_hold_for_it(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    """Claims read off the pair: its Rényi divergences alone, one (ε, δ), pure DP."""
+    p, q = 0.9 * pair[0] + 0.1 / len(pair[0]), 0.9 * pair[1] + 0.1 / len(pair[1])
+    g = Discrete(tuple(p), tuple(q)).guarantee()
+    orders = [1.5, 2.0, 4.0, 16.0]
+    claims = [RenyiCurve(orders, g.renyi(orders) * (1 + 1e-12)), PureDP(g.pure() * (1 + 1e-12))]
+    for claim in [*claims, ApproxDP(0.1, g.delta(0.1))]:
+        _check_against(claim, p, q)
+
+
+@settings(max_examples=60)
+@given(finite_pairs(), st.integers(0, 2**32 - 1))
+def test_no_reconstruction_beats_its_bound(pair: tuple[np.ndarray, np.ndarray], seed: int) -> None:
+    """Replace-one: each candidate has its own law; the best attack is known exactly (the likeliest one)."""
+    rng = np.random.default_rng(seed)
+    laws = [*pair, *(rng.dirichlet(np.ones(len(pair[0]))) for _ in range(2))]
+    laws = [0.8 * law + 0.2 / len(law) for law in laws]
+    losses = max(np.log(a / b).max() for a in laws for b in laws)
+    prior = rng.dirichlet(np.ones(len(laws)))
+    success = (prior[:, None] * np.array(laws)).max(axis=0).sum()
+    claim = PureDP(losses * (1 + 1e-12), adjacency=Adjacency.REPLACE_ONE)
+    assert success <= claim.reconstruction(float(prior.max())) * (1 + 1e-9)
+
+
+@given(st.floats(0.05, 4), st.floats(1e-12, 0.5), st.floats(0.001, 0.999))
+def test_gaussian_beliefs_agree_with_odds(mu: float, beyond: float, prior: float) -> None:
+    g = GaussianDP(mu)
+    odds = prior / (1 - prior) * beyond / ndtr(ndtri(beyond) - mu)
+    high = g.posterior(prior, beyond=beyond).high
+    assert high == pytest.approx(odds / (1 + odds), rel=1e-6)
+    assert high >= odds / (1 + odds) * (1 - 1e-12)
+
+
+# -- arguments --------------------------------------------------------------------------------------
+
+
+def test_shapes_are_kept() -> None:
+    g = Laplace(scale=1).guarantee()
+    assert isinstance(g.tpr(0.1), float) and isinstance(g.bayes_risk(0.1), float)
+    assert g.posterior([[0.1], [0.2]], beyond=[0.0, 1e-3, 0.1]).high.shape == (2, 3)
+    assert g.posterior(0.1, beyond=[0.0, 0.1]).low.shape == (2,)
+    assert g.event(np.full((2, 2), 0.1)).low.shape == (2, 2)
+    assert g.bayes_factor().tail([[2.0]]).shape == (1, 1) and g.tpr([]).shape == (0,)
+    assert g.posterior([]).high.shape == (0,) and g.bayes_factor().tail([]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda g: g.posterior(1.2), "prior"),
+        (lambda g: g.posterior(0.5, beyond=-0.1), "beyond"),
+        (lambda g: g.posterior([0.1, 0.2], beyond=[0.1, 0.2, 0.3]), "beyond"),
+        (lambda g: g.posterior(math.nan), "prior"),
+        (lambda g: g.bayes_risk("half"), "prior"),
+        (lambda g: g.tpr(2), "fpr"),
+        (lambda g: g.reconstruction(-1), "baseline"),
+        (lambda g: g.bayes_factor().tail(-1), "factor"),
+        (lambda g: g.bayes_factor().moment(-0.5), "order"),
+        (lambda g: g.bayes_factor().quantile(1.5), "beyond"),
+        (lambda g: g.event(7), "probability"),
+    ],
+)
+def test_bad_arguments_are_named(ask: Any, named: str) -> None:
+    with pytest.raises(ArgumentError, match=named):
+        ask(RESPONSE)
+
+
+def test_claims_by_divergences_alone() -> None:
+    """The curve of a Gaussian implies less than the Gaussian, never more."""
+    known, claimed = GaussianDP(0.5), ZeroConcentratedDP(0.125)
+    p = np.array([1e-6, 0.01, 0.3])
+    assert (claimed.tpr(p) >= known.tpr(p)).all() and (claimed.event(p).low <= known.event(p).low).all()
+    assert claimed.posterior(0.1, beyond=1e-5).high >= known.posterior(0.1, beyond=1e-5).high
+    assert claimed.posterior(0.1, beyond=1e-5).high < 0.6
+    assert claimed.bayes_risk(0.2) <= known.bayes_risk(0.2)
+    order_two = RenyiCurve([2], [0.3]).bayes_factor()
+    assert order_two.moment(1) == pytest.approx(math.exp(0.3)) and order_two.moment(1.5) == math.inf
