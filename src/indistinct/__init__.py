@@ -12,6 +12,15 @@ Describe a mechanism once; read its guarantee in every language of the field.
 """
 
 from indistinct.adjacency import Adjacency
+from indistinct.adversaries import (
+    Adversary,
+    Features,
+    Linear,
+    PiecewiseLinear,
+    Polynomial,
+    Unrestricted,
+    generalization_gap,
+)
 from indistinct.errors import ArgumentError, ExpressionError, TargetError
 from indistinct.guarantees import (
     ApproxDP,
@@ -39,23 +48,30 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Adjacency",
+    "Adversary",
     "ApproxDP",
     "ArgumentError",
     "Discrete",
     "ExpressionError",
+    "Features",
     "Gaussian",
     "GaussianDP",
     "GaussianReport",
     "Guarantee",
     "Interval",
     "Laplace",
+    "Linear",
     "Mechanism",
+    "PiecewiseLinear",
+    "Polynomial",
     "PureDP",
     "RandomizedResponse",
     "RenyiCurve",
     "TargetError",
+    "Unrestricted",
     "ZeroConcentratedDP",
     "calibrate",
+    "generalization_gap",
     "mechanism_from_json",
     "parallel",
     "parse",

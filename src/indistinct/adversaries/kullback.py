@@ -102,6 +102,14 @@ class KullbackProgramme:
                 a = self._newton(a, at, near)
         return _better(found, self._certify(a))
 
+    def solution(self) -> tuple[Array, float]:
+        """The coefficients of the best function in the given features, and the divergence, as found."""
+        start = np.zeros(self.target.size)
+        a = self._newton(start, self._at(start), self.target)
+        reach = self._reach(a)
+        log_z = self._density(a, reach, dense=False)[2] if reach else math.inf
+        return a @ self.basis, float(a @ self.target) - log_z
+
     def _newton(self, a: Array, at: tuple[float, Array, Array] | None, target: Array) -> Array:
         before = math.inf
         for _ in range(200):

@@ -65,7 +65,7 @@ class LaplaceNoise(Noise):
 
     def cumulant(self, w: Any) -> tuple[Any, Any, Any]:
         left = 1 / (1 - w * w)
-        return np.log(left), 2 * w * left, 2 * (1 + w * w) * left * left
+        return -np.log1p(-w * w), 2 * w * left, 2 * (1 + w * w) * left * left
 
     def log_moment(self, power: float) -> float:
         return float(gammaln(power + 1))

@@ -53,9 +53,11 @@ class Programme:
         power = order / (order - 1)
         return self._certify(power, self._search(power))
 
-    def chi_squared(self) -> float:
-        """sup E_P h - E_Q[h + h²/4] = E_P φ' G^-1 E_P φ - 1, with the constant in the span."""
-        return max(float(self.moments.target @ self.moments.target) - 1, 0.0)
+    def solution(self, order: float) -> tuple[Array, float]:
+        """The coefficients of the best function in the given features, and the divergence."""
+        power = order / (order - 1)
+        a = self._search(power)
+        return a @ self.moments.basis, self._certify(power, a).high
 
     # -- the search ----------------------------------------------------------------------------
 
@@ -193,7 +195,9 @@ class Programme:
         with np.errstate(divide="ignore"):
             log_norm = log_sum(order * np.log(np.abs(repaired)) + log_weight) / order
         log_norm += v_error / power
-        high = power * (log_norm + math.log1p(float(unseen @ self._repair[1]) * math.exp(-log_norm)))
+        high = power * (
+            log_norm + math.log1p(float(unseen @ self._repair_norms(order)) * math.exp(-log_norm))
+        )
         reached = float(a @ target) - float(np.abs(a) @ target_error)
         low = power * math.log(reached) - log_v - v_error if reached > 0 else 0.0
         return Bracket(max(low, 0.0), max(high, 0.0) * (1 + 4 * EPS))
@@ -204,10 +208,18 @@ class Programme:
         return dual
 
     @cached_property
-    def _repair(self) -> tuple[Array, Array]:
-        """How those are made from the held features, and bounds on them."""
+    def _repair(self) -> tuple[Array, Array, Array]:
+        """How those are made from the held features, their values, and the weights of these."""
         x, log_weight = self.measure.rule(*self.measure.square_extent())
         basis = self.moments.basis @ self.measure.features(x)
         kept = held(basis)
         mix = np.asarray(np.linalg.inv((kept * np.exp(log_weight)) @ basis.T), dtype=np.float64)
-        return mix, 1.1 * np.abs(mix @ kept).max(axis=1)
+        return mix, mix @ kept, log_weight
+
+    def _repair_norms(self, order: float) -> Array:
+        """Their norms of an order, rounded up: what a unit of each missing mean costs."""
+        _, dual, log_weight = self._repair
+        top = np.abs(dual).max(axis=1, keepdims=True)
+        powers = np.exp(order * np.log(np.abs(dual) / top + TINY)) @ np.exp(log_weight)
+        norms: Array = 1.1 * top[:, 0] * powers ** (1 / order)
+        return norms

@@ -51,9 +51,6 @@ class SumProgramme:
         tilt = self.offset / self.variance
         self._last = (2.0, -tilt / (1 + float(self.offset @ tilt)))  # solves order 2
 
-    def chi_squared(self) -> float:
-        return float(self.offset @ (self.offset / self.variance))
-
     def renyi(self, order: float) -> Bracket:
         """The restricted divergence of a finite order above 1."""
         if not self.coordinates:

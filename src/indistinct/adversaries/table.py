@@ -1,7 +1,7 @@
 """Finitely many outcomes with features: a table that stands for a law, or a sample that was drawn from one.
 
 The programmes see a table as they see the line. Only for orders above 2, where |h|^A has corners that a
-sum does not smooth out, the dual is solved instead: the least Σ q|g|^α with Σ q g φ = E_P φ is smooth there.
+sum does not smooth out, the dual is solved too: the least Σ q|g|^α with Σ q g φ = E_P φ is smooth there.
 """
 
 import math
@@ -59,10 +59,16 @@ class TableProgramme:
         self._target, self._error = moments.target, moments.error
 
     def renyi(self, order: float) -> Bracket:
-        return self._primal.renyi(order) if order <= 2 else self._dual(order)
+        found = self._primal.renyi(order)
+        if order <= 2 or found.gap < 1e-9:
+            return found
+        other = self._dual(order)
+        return Bracket(max(found.low, other.low), min(found.high, other.high))
 
-    def chi_squared(self) -> float:
-        return self._primal.chi_squared()
+    def solution(self, order: float) -> tuple[Array, float]:
+        """The coefficients of the best function, and the divergence."""
+        coefficients, high = self._primal.solution(order)
+        return coefficients, high if order <= 2 else min(high, self._dual(order).high)
 
     def _dual(self, order: float) -> Bracket:
         """Newton's method among the functions that meet the means, so that each is a certificate."""

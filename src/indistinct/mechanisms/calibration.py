@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adjacency import Adjacency
+from indistinct.adversaries.adversary import Adversary
 from indistinct.errors import (
     ArgumentError,
     TargetError,
@@ -46,13 +47,15 @@ def calibrate(
     fpr: float | None = None,
     renyi: float | None = None,
     order: float | None = None,
+    against: Adversary | None = None,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
 ) -> Mechanism:
     """The mechanism of a family with the least noise, or the most steps, that meets a target.
 
     A *function* from a noise scale to a mechanism is calibrated to the smallest scale that meets the
     target. A *mechanism* is repeated as many times as the target allows. The target is one of `epsilon`
-    (with `delta`, or 0 without it), `advantage`, `fnr` at `fpr`, or `renyi` at an `order`.
+    (with `delta`, or 0 without it), `advantage`, `fnr` at `fpr`, or `renyi` at an `order`; the last
+    also `against` an adversary of limited capacity (one release: composition could be adaptive).
 
     >>> from indistinct import Gaussian
     >>> run = calibrate(lambda s: 1000 * Gaussian(scale=s).subsample(0.01), epsilon=1, delta=1e-5)
@@ -62,6 +65,8 @@ def calibrate(
     28
     """
     target = _target(epsilon, delta, advantage, fnr, fpr, renyi, order)
+    if against is not None:
+        target = _limited(target, against, renyi, order)
     if isinstance(family, Mechanism):
         return _most_steps(family, target, adjacency)
     if not callable(family):
@@ -109,6 +114,24 @@ def _target(epsilon: Any, delta: Any, advantage: Any, fnr: Any, fpr: Any, renyi:
     at = check_real("order", order)
     limit = check_nonnegative("renyi", renyi)
     return Target(f"Rényi divergence {limit:g} at order {at:g}", lambda g: g.renyi(at), limit)
+
+
+def _limited(target: Target, against: Adversary, renyi: Any, order: Any) -> Target:
+    """The same target for an adversary of limited capacity."""
+    if not isinstance(against, Adversary):
+        raise ArgumentError("against", against, "an adversary such as Linear()")
+    if renyi is None:
+        raise ArgumentError(
+            "against", str(against), "given with renyi and order: a class has its divergences only"
+        )
+    if not against.every_neighbour:
+        allowed = "a class whose reading holds for every neighbour, such as Linear() or Polynomial(2)"
+        raise ArgumentError("against", str(against), allowed)
+    return Target(
+        f"{target.words} against {against}",
+        lambda g: float(g.against(against).renyi(order)),
+        target.limit,
+    )
 
 
 def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency: Adjacency) -> Mechanism:

@@ -1,0 +1,159 @@
+"""Restricted divergences from samples: what an auditor sees of a mechanism that can only be run.
+
+The interval is asymptotic (a normal approximation). Its lower end comes from functions that were fitted on
+one half of the samples and judged on the other, so over-fitting cannot raise it; its upper end from the
+divergence of the samples themselves, which over-fitting can only raise.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from indistinct.adversaries.adversary import Adversary, Linear, Polynomial, Unrestricted
+from indistinct.adversaries.kullback import KullbackProgramme
+from indistinct.adversaries.table import Table, TableProgramme
+from indistinct.errors import ArgumentError, check_count, check_real
+from indistinct.numerics.arrays import Array
+
+_MOST_FEATURES = 400
+_FEWEST = 10
+"""Samples a feature, at least."""
+_LARGEST_SHARE = 0.2
+"""Where one sample makes up more of E_Q|h|^A than this, no normal approximation is believed."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A restricted divergence seen in samples: a guess, and where it lies with a confidence."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    order: float
+    method: str = "normal approximation; lower end cross-fitted, upper end from the samples themselves"
+
+
+def estimate(
+    samples_p: Any, samples_q: Any, adversary: Adversary, *, order: float = 2.0, confidence: float = 0.95
+) -> Estimate:
+    """The restricted Rényi divergence of P from Q (order 1: Kullback-Leibler) from samples of both.
+
+    Samples are n numbers, or n rows of d numbers for `Linear()` and `Polynomial`. A lower end above a claimed
+    value refutes the claim at this confidence, for one direction: exchange the samples for the other.
+
+    >>> rng = np.random.default_rng(1)
+    >>> seen = estimate(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000), Linear())
+    >>> seen.low < math.log(2) < seen.high
+    True
+    """
+    alpha = check_real("order", order, "1 or a finite number above 1")
+    if not 1 <= alpha < math.inf:
+        raise ArgumentError("order", order, "1 or a finite number above 1")
+    sure = check_real("confidence", confidence)
+    if not 0 < sure < 1:
+        raise ArgumentError("confidence", confidence, "a number between 0 and 1")
+    p, q = _features(samples_p, samples_q, adversary)
+    if min(p.shape[1], q.shape[1]) < 2 * _FEWEST * p.shape[0]:
+        allowed = f"at least {2 * _FEWEST * p.shape[0]} samples for {p.shape[0]} features"
+        raise ArgumentError("samples", min(p.shape[1], q.shape[1]), allowed)
+    z = float(ndtri((1 + sure) / 2))
+    halves = [(p[:, 0::2], q[:, 0::2]), (p[:, 1::2], q[:, 1::2])]
+    judged = [_judge(_fit(*halves[i], alpha)[0], *halves[1 - i], alpha) for i in (0, 1)]
+    value = sum(found for found, _, _ in judged) / 2
+    error = math.sqrt(sum(variance for _, variance, _ in judged)) / 2
+    coefficients, whole = _fit(p, q, alpha)
+    _, variance, share = _judge(coefficients, p, q, alpha)
+    high = whole + z * math.sqrt(variance) if share < _LARGEST_SHARE else math.inf
+    low = max(value - z * error, 0.0) if max(j[2] for j in judged) < _LARGEST_SHARE else 0.0
+    return Estimate(min(max(value, low), high), low, high, sure, alpha)
+
+
+def estimate_from(
+    draw_p: Callable[[np.random.Generator, int], Any],
+    draw_q: Callable[[np.random.Generator, int], Any],
+    adversary: Adversary,
+    *,
+    order: float = 2.0,
+    draws: int = 100_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """The same for mechanisms that are known only by how to draw from them, such as noise that is neither
+    Gaussian nor Laplace: `high` bounds the divergence with this confidence (asymptotically)."""
+    rng = np.random.default_rng(seed)
+    count = check_count("draws", draws, least=1)
+    return estimate(draw_p(rng, count), draw_q(rng, count), adversary, order=order, confidence=confidence)
+
+
+def _features(samples_p: Any, samples_q: Any, adversary: Adversary) -> tuple[Array, Array]:
+    """Features of both samples, one a row, the constant among them."""
+    x, y = _matrix("samples_p", samples_p), _matrix("samples_q", samples_q)
+    if x.shape[1] != y.shape[1]:
+        raise ArgumentError("samples_q", y.shape, f"rows of {x.shape[1]} numbers, as samples_p has")
+    if isinstance(adversary, Unrestricted):
+        raise ArgumentError("adversary", adversary, "a limited class: samples do not bound all functions")
+    if isinstance(adversary, Linear | Polynomial):
+        degree = 1 if isinstance(adversary, Linear) else adversary.degree
+        centre, scale = y.mean(axis=0), y.std(axis=0)
+        if not (scale > 0).all():
+            raise ArgumentError("samples_q", "constant", "varying in every column")
+        return _monomials((x - centre) / scale, degree), _monomials((y - centre) / scale, degree)
+    span = adversary.span()
+    if x.shape[1] != 1 or span is None:
+        raise ArgumentError("samples_p", x.shape, "single numbers for this adversary")
+    return span(x[:, 0]), span(y[:, 0])
+
+
+def _matrix(argument: str, samples: Any) -> Array:
+    try:
+        values = np.asarray(samples, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(argument, type(samples).__name__, "numbers") from None
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or not values.size or not np.isfinite(values).all():
+        raise ArgumentError(argument, values.shape, "finite numbers, or rows of them")
+    return values
+
+
+def _monomials(x: Array, degree: int) -> Array:
+    rows = [np.ones(x.shape[0])]
+    for total in range(1, degree + 1):
+        for chosen in combinations_with_replacement(range(x.shape[1]), total):
+            rows.append(np.prod(x[:, chosen], axis=1))
+            if len(rows) > _MOST_FEATURES:
+                raise ArgumentError("adversary", f"degree {degree}", f"at most {_MOST_FEATURES} features")
+    return np.array(rows)
+
+
+def _fit(p: Array, q: Array, order: float) -> tuple[Array, float]:
+    """The best function on these samples, and the divergence of the samples from each other."""
+    tables = Table(np.full(p.shape[1], 1 / p.shape[1]), p), Table(np.full(q.shape[1], 1 / q.shape[1]), q)
+    if order == 1:
+        return KullbackProgramme(*tables).solution()
+    return TableProgramme(*tables).solution(order)
+
+
+def _judge(coefficients: Array, p: Array, q: Array, order: float) -> tuple[float, float, float]:
+    """What a function shows on samples, the variance of that, and the largest share of one sample in it."""
+    h_p, h_q = coefficients @ p, coefficients @ q
+    n_p, n_q = h_p.size, h_q.size
+    if order == 1:
+        weight = np.exp(h_q - h_q.max())
+        value = float(h_p.mean()) - float(h_q.max()) - math.log(float(weight.mean()))
+        variance = float(h_p.var()) / n_p + float(weight.var()) / n_q / float(weight.mean()) ** 2
+        return value, variance, float(weight.max() / weight.sum())
+    power = order / (order - 1)
+    weight = np.abs(h_q / np.abs(h_q).max()) ** power
+    top, mean = float(np.abs(h_q).max()), float(h_p.mean())
+    if mean <= 0:
+        return 0.0, math.inf, 1.0
+    value = power * math.log(mean / top) - math.log(float(weight.mean()))
+    variance = (power / mean) ** 2 * float(h_p.var()) / n_p
+    variance += float(weight.var()) / n_q / float(weight.mean()) ** 2
+    return value, variance, float(weight.max() / weight.sum())
