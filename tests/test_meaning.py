@@ -1,7 +1,7 @@
 """What a guarantee means for people: closed forms, laws over the cases, and brute force over every event."""
 
 import math
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ def test_laws(case: Case) -> None:
     # quantiles fall from the pure factor to about 1
     quantiles = factor.quantile(PROBABILITIES)
     assert quantiles[0] == pytest.approx(math.exp(min(g.pure(), 709.0)) if g.pure() < 709 else math.inf)
-    assert all(a >= b * (1 - 1e-9) for a, b in zip(quantiles, quantiles[1:], strict=False))
+    assert all(a >= b * (1 - 1e-9) for a, b in pairwise(quantiles))
     # passing the quantile is as rare as asked for
     finite = quantiles[2:6][np.isfinite(quantiles[2:6])]
     asked = PROBABILITIES[2:6][np.isfinite(quantiles[2:6])]

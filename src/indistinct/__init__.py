@@ -42,6 +42,7 @@ from indistinct.mechanisms import (
     calibrate,
     mechanism_from_json,
     parse,
+    parse_guarantee,
 )
 
 __version__ = "0.1.0"
@@ -75,4 +76,5 @@ __all__ = [
     "mechanism_from_json",
     "parallel",
     "parse",
+    "parse_guarantee",
 ]

@@ -189,8 +189,8 @@ class Meaning(ABC):
         high = np.clip(high, low, _LARGEST_EPSILON)
 
         def bound(epsilon: Array, rows: Any) -> Array:
-            total: Array = np.exp(epsilon) * p[rows] + self._delta(epsilon)
-            return -total / known[rows]
+            share: Array = (np.exp(epsilon) * p[rows] + self._delta(epsilon)) / known[rows]
+            return -share
 
         best = known * np.minimum(-largest(bound, low, high), 1.0)
         if math.isfinite(pure := self._renyi(math.inf)):
@@ -199,7 +199,8 @@ class Meaning(ABC):
 
     def _log_factor(self, p: Array) -> Array:
         """log(p / f(1-p)): the largest Bayes factor that events of probability p and more can have."""
-        result, common = np.full(p.shape, self._renyi(math.inf)), p > 0
+        result: Array = np.full(p.shape, self._renyi(math.inf))
+        common = p > 0
         if (rare := np.flatnonzero(common & (p < _RARE))).size:
             log_factor, common[rare] = self._log_factor_of_rare(p[rare])
             result[rare] = np.minimum(result[rare], log_factor)

@@ -1,11 +1,12 @@
 """Mechanisms: plain descriptions of releases, and how they combine."""
 
 from indistinct.mechanisms.calibration import calibrate
-from indistinct.mechanisms.expression import parse
+from indistinct.mechanisms.expression import parse, parse_guarantee, parse_statement
 from indistinct.mechanisms.finite import Discrete, RandomizedResponse
 from indistinct.mechanisms.mechanism import Mechanism, natural_adjacency
 from indistinct.mechanisms.noise import Gaussian, Laplace
 from indistinct.mechanisms.serialise import mechanism_from_json
+from indistinct.mechanisms.statement import Statement
 
 __all__ = [
     "Discrete",
@@ -13,8 +14,11 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "RandomizedResponse",
+    "Statement",
     "calibrate",
     "mechanism_from_json",
     "natural_adjacency",
     "parse",
+    "parse_guarantee",
+    "parse_statement",
 ]

@@ -1,4 +1,4 @@
-"""A small language for mechanisms, read by hand over a closed table: nothing is ever evaluated.
+"""A small language for mechanisms and claims, read by hand over a closed table: nothing is ever evaluated.
 
 ```
 expression := term ("+" term)*
@@ -12,10 +12,13 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.guarantees import Guarantee
 from indistinct.mechanisms.finite import Discrete, RandomizedResponse
-from indistinct.mechanisms.mechanism import Mechanism, ParallelParts
+from indistinct.mechanisms.mechanism import Mechanism, ParallelParts, natural_adjacency
 from indistinct.mechanisms.noise import Gaussian, Laplace
+from indistinct.mechanisms.statement import CLAIMS, Statement, parallel_statement
 
 _LONGEST, _LONGEST_NUMBER, _DEEPEST = 20_000, 40, 50
 
@@ -25,20 +28,32 @@ _TOKEN = re.compile(
 )
 
 
-def _parallel(*parts: Any) -> Mechanism:
-    return ParallelParts(parts)
+Stated = Mechanism | Statement
 
 
-NAMES: dict[str, Callable[..., Mechanism]] = {
+def _parallel(*parts: Any) -> Stated:
+    claims = any(isinstance(part, Statement) for part in parts)
+    return parallel_statement(*parts) if claims else ParallelParts(parts)
+
+
+def _group(what: Stated, size: Any) -> Stated:
+    return what.group(size)
+
+
+def _subsample(what: Stated, amount: Any, **more: Any) -> Stated:
+    return what.subsample(amount, **more)
+
+
+NAMES: dict[str, Callable[..., Stated]] = {
     "discrete": Discrete,
     "gaussian": Gaussian,
     "laplace": Laplace,
     "parallel": _parallel,
     "randomized_response": RandomizedResponse,
 }
-METHODS: dict[str, Callable[..., Mechanism]] = {
-    "group": Mechanism.group,
-    "subsample": Mechanism.subsample,
+METHODS: dict[str, Callable[..., Stated]] = {
+    "group": _group,
+    "subsample": _subsample,
 }
 
 
@@ -48,13 +63,40 @@ def parse(text: str) -> Mechanism:
     >>> parse("1000 * gaussian(1.1).subsample(0.01) + laplace(20)")
     Composed(parts=(Repeated(base=PoissonSampled(base=Gaussian(scale=1.1, sensitivity=1.0), ...
     """
+    mechanism = _read(text, NAMES, "a mechanism")
+    if not isinstance(mechanism, Mechanism):
+        raise ExpressionError("expression", text, "a mechanism, without claims")
+    return mechanism
+
+
+def parse_statement(text: str) -> Mechanism | Statement:
+    """The mechanism that an expression describes, or what it states if claims are among its parts."""
+    return _read(text, NAMES | CLAIMS, "a mechanism or a claim")
+
+
+def parse_guarantee(text: str, adjacency: Adjacency | None = None) -> Guarantee:
+    """The guarantee of an expression that may contain claims: `pure(epsilon)`, `approx(epsilon, delta)`,
+    `gdp(mu)`, `zcdp(rho)`, `renyi([orders], [values])`.
+
+    Without an adjacency it is the one that the sampling of its mechanisms is analysed for.
+
+    >>> parse_guarantee("pure(0.5) + 3 * approx(0.1, 1e-6) + gaussian(20)").epsilon(delta=1e-5)
+    0.93007
+    """
+    stated = parse_statement(text)
+    if isinstance(stated, Statement):
+        return stated.guarantee(adjacency)
+    return stated.guarantee(natural_adjacency(stated) if adjacency is None else adjacency)
+
+
+def _read(text: str, names: dict[str, Callable[..., Stated]], what: str) -> Stated:
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise ExpressionError("expression", text, f"text of at most {_LONGEST} characters")
-    reader = _Reader(text)
-    mechanism = reader.expression(0)
+    reader = _Reader(text, names, what)
+    stated = reader.expression(0)
     if reader.token.kind != "end":
         raise reader.error("the end of the expression, + or *")
-    return mechanism
+    return stated
 
 
 class _Token(NamedTuple):
@@ -64,8 +106,8 @@ class _Token(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, names: dict[str, Callable[..., Stated]], what: str) -> None:
+        self.text, self.names, self.what = text, names, what
         self.position = 0
         self.token = self._next()
 
@@ -97,7 +139,7 @@ class _Reader:
         if not self.accept(text):
             raise self.error(f"{text!r}")
 
-    def expression(self, depth: int) -> Mechanism:
+    def expression(self, depth: int) -> Stated:
         if depth > _DEEPEST:
             raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
         total = self.term(depth)
@@ -105,7 +147,7 @@ class _Reader:
             total = total + self.term(depth)
         return total
 
-    def term(self, depth: int) -> Mechanism:
+    def term(self, depth: int) -> Stated:
         if self.token.kind == "number":
             steps = self.number()
             self.expect("*")
@@ -117,22 +159,20 @@ class _Reader:
             factor = self.number() * factor
         return factor
 
-    def factor(self, depth: int) -> Mechanism:
+    def factor(self, depth: int) -> Stated:
         if self.accept("("):
-            mechanism = self.expression(depth + 1)
+            stated = self.expression(depth + 1)
             self.expect(")")
         else:
-            mechanism = self.call(NAMES, "a mechanism", depth)
+            stated = self.call(self.names, self.what, depth)
         while self.accept("."):
             depth += 1
             if depth > _DEEPEST:
                 raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
-            mechanism = self.call(METHODS, "a method", depth, mechanism)
-        return mechanism
+            stated = self.call(METHODS, "a method", depth, stated)
+        return stated
 
-    def call(
-        self, table: dict[str, Callable[..., Mechanism]], what: str, depth: int, *first: Mechanism
-    ) -> Mechanism:
+    def call(self, table: dict[str, Callable[..., Stated]], what: str, depth: int, *first: Stated) -> Stated:
         name = self.token.text
         if self.token.kind != "name" or name not in table:
             raise self.error(f"{what} ({', '.join(sorted(table))})")

@@ -35,7 +35,7 @@ def largest(objective: Objective, low: Array, high: Array, points: int = 9) -> A
 def refined(objective: Objective, places: Array, values: Array) -> Array:
     """The largest value near three places around a peak: by parabolas, which are quick where the bound is
     smooth, and by halving where they do not settle (at a kink: losses with atoms)."""
-    found = values.max(axis=0)
+    found: Array = values.max(axis=0)
     everywhere = slice(None)
     for _ in range(4):
         before, (probe, foretold) = found, _parabola_top(places, values)
