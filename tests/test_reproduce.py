@@ -4,10 +4,12 @@ import csv
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from indistinct import Gaussian
 from indistinct.cli import main
-from indistinct.reproduce import CATALOGUE, PAPERS, Figure, claims, reproduce
+from indistinct.reproduce import CATALOGUE, PAPERS, Figure, claims, noisy_sgd, reproduce
 from indistinct.reproduce.catalogue import heading
 from indistinct.reproduce.figure import Claim
 
@@ -83,6 +85,13 @@ def test_titles_name_the_papers_figure() -> None:
     for name in CATALOGUE:
         assert name.split("-")[0] in PAPERS
         assert re.match(r"(Mironov 2017|Asoodeh et al\. 2021), (Fig\. \d|Table \d|text): ", heading(name))
+
+
+def test_the_quick_curve_is_the_curve() -> None:
+    fpr = np.array([0.001, 0.05, 0.3, 0.8])
+    exact = (2000 * Gaussian(0.7).subsample(256 / 60000)).guarantee().tradeoff(fpr)
+    quick = noisy_sgd._exactly(0.7, 2000, fpr)
+    assert quick == pytest.approx(exact, abs=2e-4) and (quick <= exact + 1e-9).all()
 
 
 def test_a_claim_is_compared_not_asserted() -> None:

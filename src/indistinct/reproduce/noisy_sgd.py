@@ -146,15 +146,25 @@ def _by_renyi(scale: float, steps: int, fpr: Array) -> Array:
     return asoodeh_tradeoff(orders, orders * rho * steps, fpr)
 
 
+def _exactly(scale: float, steps: int, fpr: Array) -> Array:
+    """What `tradeoff` gives, to the eye and much quicker: the lines of 400 (ε, δ) below the curve."""
+    guarantee = (steps * Gaussian(scale).subsample(_RATE)).guarantee()
+    delta = np.concatenate((np.geomspace(1e-10, 0.01, 120), np.linspace(0.01, 1.0, 280)))
+    kept, epsilon = 1 - delta, guarantee.epsilon(delta)
+    lines = np.maximum(kept - np.exp(epsilon) * fpr[:, None], np.exp(-epsilon) * (kept - fpr[:, None]))
+    best: Array = np.maximum(lines.max(axis=1), 0.0)
+    return best
+
+
 def figure_8() -> Figure:
     """Regions of noisy SGD: integer orders (54), the f-DP limit (55), and the truth."""
-    fpr = np.linspace(0.0, 1.0, 61) ** 1.5
+    fpr = np.linspace(0.0, 1.0, 101) ** 1.5
     panels, above = [], {}
     for steps in (2000, 14062):
         for scale in (0.5, 0.7, 1.0):
             renyi = _by_renyi(scale, steps, fpr)
             limit = GaussianDP(_limit_mu(_RATE, scale, steps)).tradeoff(fpr)
-            exact = (steps * Gaussian(scale).subsample(_RATE).guarantee()).tradeoff(fpr)
+            exact = _exactly(scale, steps, fpr)
             above[steps, scale] = float((renyi - exact).max())
             lines = (
                 DIAGONAL,
@@ -223,11 +233,11 @@ def figure_9() -> Figure:
         for role, n in zip(roles, counts, strict=True)
     ]
     crossings = [_crossing(n) for n in counts]
-    few = np.array([0.4, 0.5, 0.6, 0.7, 1.0])
-    fpr = np.linspace(0.0, 1.0, 31)
+    few = np.array([0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+    fpr = np.linspace(0.0, 1.0, 101)
     missing = []
     for scale in few.tolist():
-        exact = (5000 * Gaussian(scale).subsample(_RATE).guarantee()).tradeoff(fpr)
+        exact = _exactly(scale, 5000, fpr)
         missing.append(float(np.trapezoid(_by_renyi(scale, 5000, fpr) - exact, fpr)))
     zero = Line("", np.array([0.4, 1.0]), np.zeros(2), "plain")
     left = Panel(
@@ -252,8 +262,8 @@ def figure_9() -> Figure:
         ),
         Claim(
             "there (54) is the better guarantee",
-            f"at σ = 0.6 it leaves out {missing[2]:.3f} of the true region",
-            missing[2] <= 1e-3,
+            f"at σ = 0.6 it leaves out {missing[3]:.3f} of the true region",
+            missing[3] <= 1e-3,
             "(54) is smaller because its rule for γ does not hold for σ below 1",
         ),
     )
