@@ -126,3 +126,12 @@ class DiscretePair(Pair):
         if not self._finite[2].size:
             return -math.inf
         return super().log_moment(order)
+
+
+def finite_part(pair: Pair) -> Pair:
+    """The pair given that the outcome has a finite loss both ways."""
+    if not isinstance(pair, DiscretePair):
+        return pair  # no other pair has infinite losses
+    p, q = (np.array(side) for side in (pair.p, pair.q))
+    both = (p > 0) & (q > 0)
+    return pair if both.all() else DiscretePair.of(p[both] / p[both].sum(), q[both] / q[both].sum())

@@ -34,6 +34,8 @@ GOOD = 1e-9
 """A tail answers for another epsilon while its relative error there stays below this."""
 _FAIR = 1e-7
 """A contour less accurate than this is compared with the lattice."""
+_POOR = 1e-5
+"""The lattice is asked even if a contour this inaccurate was the better one at first."""
 _CELLS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
 """Lattice sizes, tried in turn: four times as many cells have a sixteenth of the rounding error."""
 SETTLED = 1e-6
@@ -69,12 +71,12 @@ class Engine:
 
         start = self._order_scale(log_delta)
         log_cut = self._log_cut(log_delta)
-        found = scan(self._real_up_to(log_cut), place, start)
+        found = scan(self._real_up_to(log_cut), place, start, self._left_out(log_delta))
         bound = float(((found.log_bounds(0.0) - log_delta) / found.orders).min())
         if found.order * self.top > 1e9 and bound > self.top * (1 - 1e-8):
             return None
         centre, before = min(bound, self.top), math.inf
-        cells = iter(self.sizes)
+        cells = iter(tuple(self.sizes))
         size = next(cells)
         smooth = self.smooth
         best: tuple[Tail, float] | None = None
@@ -85,18 +87,23 @@ class Engine:
             smooth = isinstance(tail, Line) or (smooth and abs(epsilon - centre) * tail.aim.order > 1)
             if best is None or epsilon < best[1]:
                 best = tail, epsilon
-            elif math.isfinite(before):
+            elif epsilon >= before:
                 break  # finer is not better any more
             if accuracy < GOOD or abs(epsilon - centre) * tail.aim.order < 0.1:
-                if isinstance(tail, Line) or tail.exact:
+                if accuracy < _POOR if isinstance(tail, Line) else tail.exact:
                     break
-                if before - epsilon <= SETTLED * epsilon or not self._finer(size, size := next(cells, 0)):
+                if isinstance(tail, Line):
+                    smooth = False  # it will not get better: see what lattices can do
+                elif before - epsilon <= SETTLED * epsilon or not self._finer(size, size := next(cells, 0)):
                     break
-                before = epsilon
-            centre = epsilon if math.isfinite(epsilon) else centre
-            if accuracy > _FAIR and not smooth:
+                else:
+                    before = epsilon
+            aimed, centre = centre, epsilon if math.isfinite(epsilon) else centre
+            if accuracy > _FAIR and not isinstance(tail, Line):
                 # far off: where one large loss alone would reach delta is a better place to look
                 centre = min(centre, 1.02 * self._one_jump(delta))
+                if centre == aimed:
+                    break
         # the scan's own bound holds whatever became of the tails
         tail, epsilon = best if best else (tail, math.inf)
         return tail, min(epsilon, max(bound, 0.0) * (1 + 1e-9) + 1e-9 / found.order)
@@ -112,14 +119,14 @@ class Engine:
         # what may be cut depends on delta, and the bound on delta on what was cut
         log_delta, before = -12.0, math.inf
         start = self._order_scale(log_delta)
-        cells = iter(self.sizes)
+        cells = iter(tuple(self.sizes))
         size = next(cells)
         smooth = self.smooth
         best: tuple[Tail, float] | None = None
         builds = 0
         for _ in range(200):
             log_cut = self._log_cut(log_delta)
-            found = scan(self._real_up_to(log_cut), height, start)
+            found = scan(self._real_up_to(log_cut), height, start, self._left_out(log_delta))
             start = found.order
             bound = max(min(float(found.log_bounds(epsilon).min()), 0.0), _LOG_FLOOR)  # finite losses
             if bound < log_delta - 4.0:
@@ -193,6 +200,10 @@ class Engine:
         """The mass each step may leave out when delta is of this size."""
         return log_delta + _LOG_ACCURACY - math.log(sum(count for _, count in self.terms))
 
+    def _left_out(self, log_delta: float) -> float:
+        """The mass that all steps leave out together: infinite losses, and what was cut."""
+        return self.infinite_mass + math.exp(log_delta + _LOG_ACCURACY)
+
     def _order_scale(self, log_delta: float) -> float:
         """The order that decides delta if the loss were Gaussian."""
         variance = sum(n * pair.size for pair, n in self.terms)
@@ -213,7 +224,7 @@ class Engine:
             line = draw_line(
                 lambda frequency: self._cumulant(log_cut, aim.order, aim.order, frequency),
                 aim,
-                self.infinite_mass + math.exp(log_delta + _LOG_ACCURACY),
+                self._left_out(log_delta),
             )
         if line is not None:
             line = replace(line, charged=max(line.infinite - self.infinite_mass, 0.0))

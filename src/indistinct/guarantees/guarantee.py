@@ -8,7 +8,7 @@ As soon as one of the parts is known by its Rényi divergences alone, the Rényi
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar
 
@@ -16,12 +16,13 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
-from indistinct.guarantees.conversion import order_grid, renyi_delta, renyi_epsilon, renyi_tradeoff
+from indistinct.guarantees.discrete_pair import finite_part
 from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.readings import Readings, check_same_adjacency
+from indistinct.guarantees.renyi_readings import RenyiReadings, order_grid
 from indistinct.guarantees.tabulated import group_pair, tabulated_pair
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.normal import gaussian_tradeoff
@@ -149,7 +150,7 @@ class Known(PairGuarantee):
 
     composition: Product
     adjacency: Adjacency = Adjacency.ADD_REMOVE
-    released: Outputs | None = None
+    released: Outputs | None = field(default=None, compare=False)
 
     @property
     def product(self) -> Product:
@@ -160,22 +161,8 @@ class Known(PairGuarantee):
         return self.released
 
 
-class RenyiGuarantee(Guarantee):
+class RenyiGuarantee(RenyiReadings, Guarantee):
     """Known by its Rényi divergences alone; everything else is what they imply."""
-
-    def _delta(self, epsilon: Array) -> Array:
-        return renyi_delta(*self._curve, epsilon)
-
-    def _epsilon(self, delta: Array) -> Array:
-        return np.minimum(renyi_epsilon(*self._curve, delta), self._renyi(math.inf))
-
-    def _tradeoff(self, fpr: Array) -> Array:
-        return np.clip(renyi_tradeoff(*self._curve, fpr), 0.0, 1 - fpr)
-
-    @cached_property
-    def _curve(self) -> tuple[Array, Array]:
-        orders = self.orders()
-        return orders, np.array([self._renyi(float(order)) for order in orders])
 
 
 @dataclass(frozen=True)
@@ -195,6 +182,48 @@ class RenyiSum(RenyiGuarantee):
         stated = [part.orders() for part, _ in self.parts if part.product is None]
         merged: Array = np.unique(np.concatenate(stated))
         return np.array([order for order in merged.tolist() if math.isfinite(self._renyi(order))])
+
+    def _delta(self, epsilon: Array) -> Array:
+        if self._set_aside is None:
+            return super()._delta(epsilon)
+        rest, mass, shift = self._set_aside
+        inner = np.where(epsilon >= shift, rest._delta(np.maximum(epsilon - shift, 0.0)), 1.0)
+        return np.minimum(mass + inner, 1.0)
+
+    def _epsilon(self, delta: Array) -> Array:
+        if self._set_aside is None:
+            return super()._epsilon(delta)
+        rest, mass, shift = self._set_aside
+        inner = rest._epsilon(np.clip(delta - mass, 0.0, 1.0)) + shift
+        return np.where(delta > mass, np.where(delta < 1, inner, 0.0), math.inf)
+
+    def _tradeoff(self, fpr: Array) -> Array:
+        if self._set_aside is None:
+            return super()._tradeoff(fpr)
+        return Readings._tradeoff(self, fpr)  # from the profile
+
+    @cached_property
+    def _set_aside(self) -> "tuple[RenyiSum, float, float] | None":
+        """Where a part gives everything away with some probability, every Rényi divergence is infinite. That
+        probability is charged to delta, and the rest is composed without it.
+
+        With P = (1-m) P' + ..., Q = (1-n) Q' + ... on the outcomes that both have, delta is at most m plus
+        (1-m) delta' at epsilon + log((1-n)/(1-m)), and the other way round.
+        """
+        parts: list[tuple[Guarantee, int]] = []
+        log_kept = [0.0, 0.0]
+        for part, count in self.parts:
+            product = part.product
+            masses = [] if product is None else [product.infinite_mass, product.reverse().infinite_mass]
+            if product is None or max(masses) in (0.0, 1.0):
+                parts.append((part, count))
+                continue
+            log_kept = [kept + count * math.log1p(-mass) for kept, mass in zip(log_kept, masses, strict=True)]
+            terms = [(finite_part(pair), n) for pair, n in product.terms]
+            parts.append((Known(Product.of(terms), part.adjacency), count))
+        if log_kept == [0.0, 0.0]:
+            return None
+        return RenyiSum(tuple(parts)), -math.expm1(min(log_kept)), abs(log_kept[0] - log_kept[1])
 
     def group(self, size: int) -> Guarantee:
         return compose((part.group(size), count) for part, count in self.parts)

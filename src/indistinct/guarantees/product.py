@@ -116,8 +116,9 @@ class Product:
             result[k] = np.exp(min(float(found.read(epsilon[k : k + 1])[0][0]), 0.0))
             self._read(found, epsilon, result)
         known = np.flatnonzero(np.isfinite(epsilon))
-        for tail in self._tails:  # each is an upper bound everywhere
-            result[known] = np.minimum(result[known], np.exp(np.minimum(tail.read(epsilon[known])[0], 0.0)))
+        for tail in self._tails:  # each is an upper bound everywhere, and so is the best order
+            log_delta = np.minimum(tail.read(epsilon[known])[0], tail.aim.log_bound(epsilon[known]))
+            result[known] = np.minimum(result[known], np.exp(np.minimum(log_delta, 0.0)))
         rising = np.argsort(epsilon)
         result[rising] = np.minimum.accumulate(result[rising])  # so is delta at any smaller epsilon
         return self._clean(epsilon, result)

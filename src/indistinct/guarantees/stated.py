@@ -5,6 +5,7 @@ attain them, Gaussian DP into its pair, Rényi claims into their curve.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -24,7 +25,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 
 
 def _frozen(instance: object, name: str, value: object) -> None:
@@ -128,7 +129,10 @@ class ZeroConcentratedDP(RenyiGuarantee):
 
     def orders(self) -> Array:
         scale = 1 / math.sqrt(min(max(self.rho, 1e-24), 1e24))
-        return 1 + np.geomspace(1e-4, 1e3, 400) * scale
+        return 1 + np.geomspace(1e-4, 1e3, 120) * scale
+
+    def _renyi_at(self, orders: Array) -> Array:
+        return self.rho * np.maximum(orders, 1.0)
 
     def group(self, size: int) -> Guarantee:
         # Bun and Steinke 2016, Proposition 1.9
@@ -172,7 +176,7 @@ class RenyiCurve(RenyiGuarantee):
     def _renyi(self, order: float) -> float:
         if order > self.stated_orders[-1]:
             return math.inf if self.values[-1] > 0 or self.stated_orders[-1] < 1 else 0.0
-        above = int(np.searchsorted(self.stated_orders, order))
+        above = bisect_left(self.stated_orders, order)
         high, value = self.stated_orders[above], self.values[above]
         if above == 0 or order <= 1 or order == high or not math.isfinite(value):
             return value
@@ -182,9 +186,17 @@ class RenyiCurve(RenyiGuarantee):
         share = (order - low) / (high - low)
         return ((1 - share) * (low - 1) * low_value + share * (high - 1) * value) / (order - 1)
 
+    def _renyi_at(self, orders: Array) -> Array:
+        # the chords of (order - 1) * value between stated orders above 1, all at once
+        known = [(a, v) for a, v in zip(self.stated_orders, self.values, strict=True) if 1 < a < math.inf]
+        if not known or orders.min() < known[0][0] or orders.max() > known[-1][0]:
+            return super()._renyi_at(orders)
+        stated, values = np.array(known).T
+        return np.interp(orders, stated, (stated - 1) * values) / (orders - 1) * (1 + 2 * EPS)
+
     def orders(self) -> Array:
         stated = np.array([order for order in self.stated_orders if order > 1])
-        between = [np.linspace(a, b, 9)[:-1] for a, b in pairwise(stated)]
+        between = [np.geomspace(a - 1, b - 1, 17)[:-1] + 1 for a, b in pairwise(stated)]
         finite = stated[np.isfinite(stated)]
         return np.unique(np.concatenate([*between, finite])) if np.isfinite(stated).all() else finite
 

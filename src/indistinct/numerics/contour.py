@@ -39,8 +39,9 @@ class Scan:
     orders: Array
     values: Array
     order: float  # where the objective is smallest
+    left_out: float = 0.0  # P-mass that this cumulant does not see
 
-    def log_bounds(self, epsilon: float) -> Array:
+    def log_bounds(self, epsilon: float | Array) -> Array:
         """log of a bound on delta by each order, one more than the grid's (Canonne, Kamath and Steinke
         2020, Proposition 12)."""
         c = self.orders
@@ -93,6 +94,12 @@ class Aim:
         result: Array = np.logaddexp(right.min(axis=1, initial=np.inf), -self.order * self.period)
         return result + 0.1
 
+    def log_bound(self, epsilon: Array) -> Array:
+        """Log of a bound on delta without any tail: the best order scanned."""
+        best = self.scan.log_bounds(epsilon[:, None]).min(axis=1, initial=np.inf) + GUARD
+        result: Array = np.logaddexp(best, math.log(max(self.scan.left_out, TINY)))
+        return result
+
     def log_beyond(self, loss: float) -> float:
         """Log of a Chernoff bound on P(L > loss)."""
         return min(0.0, float((self.scan.values - self.scan.orders * loss).min()))
@@ -113,10 +120,11 @@ def scan(
     real_up_to: Callable[[float], Callable[[Array], Array]],
     objective: Callable[[Array, Array], Array],
     start: float,
+    left_out: float,
 ) -> Scan:
     """Minimise objective(c, K(c)) over c > 0, from a guess of its scale.
 
-    `real_up_to(c)` gives K on real orders, accurate up to c.
+    `real_up_to(c)` gives K on real orders, accurate up to c, of a law without mass `left_out`.
     """
     limit = math.inf
     for _ in range(60):
@@ -140,7 +148,7 @@ def scan(
     usable = np.isfinite(values)
     orders, values = orders[usable], values[usable]
     level = objective(orders, values)
-    return Scan(orders, values, float(orders[np.argmin(level)]))
+    return Scan(orders, values, float(orders[np.argmin(level)]), left_out)
 
 
 @dataclass(frozen=True, eq=False)

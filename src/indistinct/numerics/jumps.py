@@ -2,8 +2,9 @@
 
 There the loss is heavy-tailed, no tilt helps, and the rounding noise of a transform of the whole law hides
 the small probabilities. So each law is split at a threshold into bulk and jumps, and the composition is
-sorted by the number of jumps: none (the bulk is bounded and can be tilted), one, two; more are charged
-to an infinite loss. Each part is transformed on its own scale and keeps its own relative accuracy.
+sorted by the number of jumps: none (the bulk is bounded and can be tilted), then one to four; more are
+charged to an infinite loss. Bulk and jumps are transformed on their own scales and keep their own relative
+accuracy.
 """
 
 import math
@@ -11,26 +12,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.contour import Aim
 from indistinct.numerics.cumulant import log1p
 from indistinct.numerics.lattice import MAX_CELLS, LatticeLaw, LatticeTail
 
 _SHARE = 0.6
 """The threshold, as a share of epsilon: two jumps exceed epsilon, and the bulk needs two to reach it."""
+_MOST_JUMPS = 4
 
 
 def convolve_jumps(
     laws: Sequence[tuple[LatticeLaw, int]], step: float, aim: Aim, log_level: float
 ) -> LatticeTail | None:
-    """The tail near the aim's epsilon; None where three jumps or more are not negligible."""
+    """The tail near the aim's epsilon; None where more jumps are not negligible."""
     threshold = math.floor(_SHARE * aim.epsilon / step)
     bulks = [(_part(law, threshold, above=False), count) for law, count in laws]
     jumps = [(_part(law, threshold, above=True), count) for law, count in laws]
     expected = sum(count * float(law.mass.sum()) for law, count in jumps)
-    infinite = sum(count * law.infinite for law, count in laws) + expected**3 / 6
-    if expected == 0 or math.log(max(expected**3 / 6, 1e-300)) > log_level + 9.0:
+    # the chance of more jumps is at most the expected number of such sets of steps
+    log_more = (_MOST_JUMPS + 1) * math.log(max(expected, TINY)) - math.lgamma(_MOST_JUMPS + 2)
+    if expected == 0 or log_more > log_level + 9.0:
         return None
+    infinite = sum(count * law.infinite for law, count in laws) + math.exp(log_more)
     highest = max(law.first + law.mass.size for law, _ in laws)
     cells = 1 << math.ceil(math.log2(2.2 * highest + 64))
     if cells > MAX_CELLS:
@@ -38,25 +42,29 @@ def convolve_jumps(
     bottom = -(cells // 32)
     points: Array = step * (bottom + np.arange(cells, dtype=np.float64))
 
-    power = np.zeros(cells // 2 + 1, dtype=np.complex128)  # log of the transform of the bulk, all steps
-    once = np.zeros_like(power)  # sum of jump / bulk
-    twice = np.zeros_like(power)  # sum of its square
+    # the transform of the composition as a polynomial whose m-th coefficient is that of m jumps
+    by_jumps: list[ComplexArray] = [np.ones(cells // 2 + 1, dtype=np.complex128)]
     shift = 0
     for (bulk, count), (jump, _) in zip(bulks, jumps, strict=True):
         log_bulk, pivot = _log_transform(bulk, cells)
-        if np.min(log_bulk.real) < -1.0:
-            return None  # the bulk is not narrow: this is not the place for it
-        ratio = _transform(jump, cells, pivot) * np.exp(-log_bulk)
-        power += count * log_bulk
-        once += count * ratio
-        twice += count * ratio * ratio
+        spectrum = _transform(jump, cells, pivot)
+        powers = [
+            math.comb(count, m) * spectrum**m * np.exp((count - m) * log_bulk)
+            for m in range(min(count, _MOST_JUMPS) + 1)
+        ]
+        by_jumps = [
+            np.sum(
+                [by_jumps[k] * powers[m - k] for k in range(len(by_jumps)) if 0 <= m - k < len(powers)],
+                axis=0,
+            )
+            for m in range(min(len(by_jumps) + len(powers) - 1, _MOST_JUMPS + 1))
+        ]
         shift += count * pivot
-    one = _window(np.exp(power) * once, cells, shift, bottom)
-    two = _window(np.exp(power) * (once * once - twice) / 2, cells, shift, bottom)
+    some = _window(np.sum(by_jumps[1:], axis=0), cells, shift, bottom)
     none, log_missed = _bulk_window(bulks, step, aim.epsilon, cells, bottom, log_level)
-    weights = none + one + two
+    weights = none + some
     # rounding of the transforms, on the scale of the jumps; a reading weighs cells by at most 1 - e^{-u}
-    size = math.sqrt(float(np.square(one).sum() + np.square(two).sum()))
+    size = math.sqrt(float(np.square(some).sum()))
     reach = min(1.0, float(points[-1] - aim.epsilon))
     moved = sum(count * float(law.mass.sum() - law.mass.max()) for law, count in bulks)
     noise = 16 * EPS * math.log2(cells) * (1 + moved) * size * reach
