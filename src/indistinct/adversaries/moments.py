@@ -63,7 +63,8 @@ def feature_moments(p: Measure, q: Measure) -> Moments:
     gram, _, _ = _expect(q)
     scale = np.sqrt(np.diag(gram))
     if not np.isfinite(gram).all() or (scale <= 0).any():
-        raise ArgumentError("features", q.named, "of finite and positive second moment under the noise")
+        allowed = "of finite and positive second moment (none may live where the noise never is)"
+        raise ArgumentError("features", q.named, allowed)
     if np.linalg.eigvalsh(gram / np.outer(scale, scale))[0] < _DEPENDENT:
         raise ArgumentError("features", q.named, "linearly independent, of each other and of the constant")
     basis = np.linalg.inv(np.linalg.cholesky(gram))

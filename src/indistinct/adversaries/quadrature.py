@@ -60,11 +60,16 @@ class Line:
         ends = [place + side * _EDGES for place in places for side in (-1.0, 1.0)]
         self._ends = np.unique(np.concatenate([*ends, law.kinks, span.breaks]))
         self._grid = np.unique([place + side * outward for place in places for side in (-1.0, 1.0)])
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             self._features = span(self._grid)
-        shape = (self._features.shape[0], self._grid.size) if self._features.ndim == 2 else None
-        if self._features.shape != shape:
-            raise ArgumentError("features", span, "a function from n numbers to a matrix of n columns")
+        # as far out as they can be computed
+        bad = np.flatnonzero(~np.isfinite(self._features).all(axis=0))
+        centre = int(np.searchsorted(self._grid, places[0]))
+        first = int(bad[bad < centre].max(initial=-1)) + 1
+        last = int(bad[bad >= centre].min(initial=self._grid.size))
+        if last <= first:
+            raise ArgumentError("features", span, "finite where the noise is")
+        self._grid, self._features = self._grid[first:last], self._features[:, first:last]
         self._log_density = law.log_density(self._grid)
 
     @property
@@ -95,7 +100,7 @@ class Line:
 
     def square_extent(self) -> tuple[float, float]:
         """Where the squares of the features matter; refused where their second moment is infinite."""
-        reach = self.extent(lambda features: np.log1p(np.square(features).sum(axis=0)))
+        reach = self.extent(lambda features: 2 * np.log1p(np.abs(features).max(axis=0)))
         if reach is None:
             raise ArgumentError("features", self.span, "of finite second moment under the noise")
         return reach

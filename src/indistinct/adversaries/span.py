@@ -106,7 +106,7 @@ class FunctionSpan(Span):
     function: Callable[[Array], Any]
     breaks: tuple[float, ...] = ()
     name: str = "features"
-    furthest = 700.0
+    furthest = 2e4
 
     def __repr__(self) -> str:
         return self.name
