@@ -29,7 +29,7 @@ def conjugate(order):
     return order / (order - 1)
 
 
-# ------------------------------------------------------------------------------------------ one dimension, linear
+# ---------------------------------------------------------------------- one dimension, linear
 def laplace_moment(a, b, power):
     """E|b + a x|^power for Laplace x, a > 0, b >= 0: three pieces."""
     c = b / a
@@ -75,7 +75,7 @@ def linear(noise, shift, order):
     return -min(at_x, at_y)
 
 
-# ------------------------------------------------------------------------------------- one dimension, polynomials
+# ---------------------------------------------------------------------- one dimension, polynomials
 def density(noise, x):
     return mp.exp(-abs(x)) / 2 if noise == "laplace" else mp.npdf(x)
 
@@ -157,7 +157,7 @@ def polynomial(noise, shift, order, degree):
     return -mp.log(polynomial_terms(noise, a, power)[0])
 
 
-# ------------------------------------------------------------------------------------------------ several dimensions
+# ---------------------------------------------------------------------- several dimensions
 def vector_moment(groups, coefficients, b, power):
     """E|b + Σ a_i x_i|^power by the characteristic function; groups are (count, shift)."""
 

@@ -117,11 +117,12 @@ class FunctionSpan(Span):
     def zeros(self, coefficients: Array, low: float, high: float) -> Array:
         x = np.unique(np.concatenate((np.linspace(low, high, 2048), np.clip(self.breaks, low, high))))
         value = coefficients @ self(x)
-        at = np.flatnonzero(value[:-1] * value[1:] < 0)
-        left, right, before = x[at], x[at + 1], value[at]
+        side = np.sign(value)
+        at = np.flatnonzero(side[:-1] * side[1:] < 0)
+        left, right, before = x[at], x[at + 1], side[at]
         for _ in range(52 if at.size else 0):
             middle = (left + right) / 2
-            same = (coefficients @ self(middle)) * before > 0
+            same = np.sign(coefficients @ self(middle)) == before
             left, right = np.where(same, middle, left), np.where(same, right, middle)
         zeros: Array = np.unique(np.concatenate((left, x[value == 0])))
         return zeros
