@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	&& echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test laws lint bench docs clean
+.PHONY: help demo test lint bench docs clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -15,10 +15,7 @@ demo: .venv/.installed ## run the main example and draw its picture (out/demo.pn
 	.venv/bin/python examples/train_a_model.py
 
 test: lint ## check the code, then run the tests and doctests
-	.venv/bin/pytest -n 2 -m "not slow"
-
-laws: .venv/.installed ## the law tests over every case (ten minutes; some still fail)
-	.venv/bin/pytest -n 2 tests/test_laws.py
+	.venv/bin/pytest -n 2
 
 lint: .venv/.installed ## ruff and mypy
 	.venv/bin/ruff check .

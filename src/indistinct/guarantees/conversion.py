@@ -165,14 +165,14 @@ def _promising(simple: Array) -> Array:
 
 def _simple_delta(alpha: Array, gamma: Array, epsilon: Array) -> Array:
     """log of the bound of Canonne, Kamath and Steinke 2020, Proposition 12; orders above 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log_delta = (alpha - 1) * (gamma - epsilon + np.log1p(-1 / alpha)) - np.log(alpha)
     return np.where(alpha > 1, log_delta, math.inf)
 
 
 def _simple_epsilon(alpha: Array, gamma: Array, delta: Array) -> Array:
     """The same proposition, solved for epsilon."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         epsilon = gamma + np.log1p(-1 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1)
     return np.where(alpha > 1, epsilon, math.inf)
 

@@ -94,10 +94,11 @@ class Engine:
                     break
                 if isinstance(tail, Line):
                     smooth = False  # it will not get better: see what lattices can do
-                elif before - epsilon <= SETTLED * epsilon or not self._finer(size, size := next(cells, 0)):
+                elif before - epsilon <= SETTLED * epsilon or not (larger := next(cells, 0)):
                     break
                 else:
-                    before = epsilon
+                    self._outgrow(size, before)
+                    before, size = epsilon, larger
             aimed, centre = centre, epsilon if math.isfinite(epsilon) else centre
             if accuracy > _FAIR and not isinstance(tail, Line):
                 # far off: where one large loss alone would reach delta is a better place to look
@@ -151,9 +152,10 @@ class Engine:
             if not charged and (accuracy < GOOD or value > log_delta - 2.0):
                 if isinstance(tail, Line) or tail.exact:
                     break
-                if before - value <= SETTLED or not self._finer(size, size := next(cells, 0)):
+                if before - value <= SETTLED or not (larger := next(cells, 0)):
                     break
-                before = value
+                self._outgrow(size, before)
+                before, size = value, larger
             if builds == _MOST_BUILDS:
                 break
             log_delta = max(min(value, level), _LOG_FLOOR)
@@ -187,11 +189,10 @@ class Engine:
         resolution = Resolution((1 + first, 1 + last), frequency, log_cut)
         return CumulantSum([(pair.cumulant(resolution), n) for pair, n in self.terms])
 
-    def _finer(self, size: int, larger: int) -> bool:
-        """Drop a size that was too coarse; False if there is no larger one."""
-        if larger and size in self.sizes:
-            self.sizes.remove(size)
-        return bool(larger)
+    def _outgrow(self, size: int, before: float) -> None:
+        """Where a lattice of this size changed the answer, later readings do without coarser ones."""
+        if math.isfinite(before):
+            self.sizes[:] = [cells for cells in self.sizes if cells >= size]
 
     def _real_up_to(self, log_cut: float) -> Callable[[float], Callable[[Array], Array]]:
         return lambda top: self._cumulant(log_cut, 0.0, top).real

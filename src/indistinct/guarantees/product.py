@@ -121,7 +121,12 @@ class Product:
             result[known] = np.minimum(result[known], np.exp(np.minimum(log_delta, 0.0)))
         rising = np.argsort(epsilon)
         result[rising] = np.minimum.accumulate(result[rising])  # so is delta at any smaller epsilon
-        return self._clean(epsilon, result)
+        return self._clean(epsilon, np.maximum(result, self._one_step(epsilon)))
+
+    def _one_step(self, epsilon: Array) -> Array:
+        """Delta of the worst single step: a composition tells no less, whatever an engine may say."""
+        worst: Array = np.max([pair.profile(np.minimum(epsilon, 1e300)) for pair, _ in self.terms], axis=0)
+        return worst * (1 - 1e-9)
 
     def _clean(self, epsilon: Array, delta: Array) -> Array:
         """Zero only beyond the largest loss: a delta that underflows is still more than nothing."""
@@ -143,7 +148,11 @@ class Product:
         result[delta == self.infinite_mass] = top
         result[delta >= 1] = 0.0
         if (large := delta >= 0.01).any():
-            result[large & (delta >= float(self.delta(np.zeros(1))[0]))] = 0.0
+            # total variation adds up at most: often enough to know, and cheap
+            most = sum(n * float(pair.profile(np.zeros(1))[0]) for pair, n in self.terms)
+            result[delta >= most] = 0.0
+            if np.isnan(result[large]).any():
+                result[large & (delta >= float(self.delta(np.zeros(1))[0]))] = 0.0
         open_ = np.isnan(result)
         if not open_.any():
             return result
@@ -169,6 +178,8 @@ class Product:
             return
         tail, at_target = found
         self._remember(tail)
+        if self._one_step(np.array([at_target]))[0] > target:
+            at_target = float(bisect(self._one_step, np.array([target]), self.finite_top)[0])
         result[here] = max(at_target, 0.0)
         if (open_ := np.flatnonzero(np.isnan(result))).size:
             epsilon, accuracy = solve(tail, np.log(delta[open_]), self.finite_top)

@@ -32,12 +32,12 @@ def convolve_jumps(
     expected = sum(count * float(law.mass.sum()) for law, count in jumps)
     # the chance of more jumps is at most the expected number of such sets of steps
     log_more = (_MOST_JUMPS + 1) * math.log(max(expected, TINY)) - math.lgamma(_MOST_JUMPS + 2)
-    if expected == 0 or log_more > log_level + 9.0:
+    if threshold <= 0 or expected == 0 or log_more > log_level + 9.0:
         return None
     infinite = sum(count * law.infinite for law, count in laws) + math.exp(log_more)
     highest = max(law.first + law.mass.size for law, _ in laws)
     cells = 1 << math.ceil(math.log2(2.2 * highest + 64))
-    if cells > MAX_CELLS:
+    if cells > MAX_CELLS // 2:
         return None
     bottom = -(cells // 32)
     points: Array = step * (bottom + np.arange(cells, dtype=np.float64))
@@ -134,7 +134,7 @@ def _bulk_window(
         total = -tilt * epsilon
         for loss, mass, count in places:
             top = float(loss[-1])
-            total += count * (math.log(float((mass * np.exp(tilt * (loss - top))).sum())) + tilt * top)
+            total += count * (math.log(float((mass * np.exp(tilt * (loss - top))).sum()) + TINY) + tilt * top)
         return total
 
     sizes = np.array([log_size(float(tilt)) for tilt in tilts])

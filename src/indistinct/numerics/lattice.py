@@ -21,6 +21,7 @@ from indistinct.numerics.cumulant import log1p
 
 MAX_CELLS = 1 << 22
 _FEW = 64
+_UNDERFLOW = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +119,10 @@ class LatticeTail:
         reach = np.minimum(index, self.points.size - 1)
         above = mass[index]
         below = discounted[index] * np.exp(np.minimum(epsilon - self.points[reach], 0.0))
-        noise = self.log_error - self.tilt * epsilon - self.log_unit
-        return above, below, np.exp(np.minimum(noise, 700.0)) + self.relative_error * above
+        noise = np.exp(np.minimum(self.log_error - self.tilt * epsilon - self.log_unit, 700.0))
+        # far from its aim a tail's numbers underflow, and what was lost must not look like nothing
+        lost = 0.0 if self.whole else self.size * _UNDERFLOW
+        return above, below, noise + self.relative_error * np.abs(above) + lost
 
     @cached_property
     def _sums(self) -> tuple[Array, Array]:
