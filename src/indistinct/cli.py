@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from indistinct import Adjacency, ArgumentError, Mechanism, __version__, calibrate, parse
-from indistinct.mechanisms import natural_adjacency
+from indistinct.mechanisms import Statement, natural_adjacency, parse_statement
 from indistinct.report import Subject, explain
 from indistinct.reproduce import claims, listing, reproduce
 
@@ -75,7 +75,9 @@ def parser() -> argparse.ArgumentParser:
         epilog='Example: indistinct explain "1000 * gaussian(1.1).subsample(0.01)" --delta 1e-5',
         allow_abbrev=False,
     )
-    command.add_argument("expression", help='the mechanism, such as "gaussian(20) + 3 * laplace(5)"')
+    command.add_argument(
+        "expression", help='the mechanism, or what is claimed, such as "gaussian(20) + 3 * pure(0.2)"'
+    )
     command.add_argument("--delta", type=float, default=_DELTA, help="read epsilon at this delta (1e-5)")
     command.add_argument("--epsilon", type=float, help="read delta at this epsilon too")
     _add_common(command)
@@ -124,12 +126,13 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--json", action="store_true", help="print strict JSON, infinity as a word")
     command.add_argument("--plot", metavar="FILE", help="also draw the guarantee (.png, .pdf, .svg)")
+    command.add_argument("--html", metavar="FILE", help="also write the report as one HTML page")
 
 
 def _explain(options: argparse.Namespace) -> None:
-    mechanism = parse(options.expression)
-    adjacency = _adjacency(options, mechanism)
-    report = explain(mechanism, delta=options.delta, epsilon=options.epsilon, adjacency=adjacency)
+    stated = parse_statement(options.expression)
+    adjacency = _adjacency(options, stated)
+    report = explain(stated, delta=options.delta, epsilon=options.epsilon, adjacency=adjacency)
     _show(report, options)
 
 
@@ -169,8 +172,10 @@ def _reproduce(options: argparse.Namespace) -> None:
     print(claims(figures))
 
 
-def _adjacency(options: argparse.Namespace, mechanism: Mechanism) -> Adjacency:
-    return _ADJACENCIES[options.adjacency] if options.adjacency else natural_adjacency(mechanism)
+def _adjacency(options: argparse.Namespace, stated: Mechanism | Statement) -> Adjacency:
+    if options.adjacency:
+        return _ADJACENCIES[options.adjacency]
+    return stated.natural_adjacency() if isinstance(stated, Statement) else natural_adjacency(stated)
 
 
 def _show(
@@ -184,4 +189,7 @@ def _show(
     if options.plot:
         report.plot(options.plot)
         text += "" if options.json else f"\n\nThe picture is in {options.plot}."
+    if options.html:
+        report.html(options.html)
+        text += "" if options.json else f"\n\nThe page is in {options.html}."
     print(text)

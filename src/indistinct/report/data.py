@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 
 ORDERS = (2.0, 4.0, 8.0, 16.0, 32.0)
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.05, 0.1)
+PRIORS = (0.01, 0.5)
+CHANCES = (0.001, 0.1)
 INFINITY = "infinity"
 
 
@@ -16,6 +18,7 @@ def to_data(subject: "Subject") -> dict[str, Any]:
     guarantee = subject.guarantee
     gaussian = guarantee.to_gaussian()
     asked = subject.epsilon
+    belief, event = guarantee.posterior(PRIORS, beyond=subject.delta), guarantee.event(CHANCES)
     return {
         "expression": subject.expression,
         "mechanism": None if subject.mechanism is None else subject.mechanism.to_json(),
@@ -33,6 +36,26 @@ def to_data(subject: "Subject") -> dict[str, Any]:
             for fpr, value in zip(FALSE_POSITIVE_RATES, guarantee.tradeoff(FALSE_POSITIVE_RATES), strict=True)
         ],
         "advantage": guarantee.advantage(),
+        "posterior": [
+            {"prior": prior, "beyond": subject.delta, "low": float(low), "high": float(high)}
+            for prior, low, high in zip(PRIORS, belief.low, belief.high, strict=True)  # type: ignore[arg-type]
+        ],
+        "bayes_factor": {
+            "beyond": subject.delta,
+            "factor": number(guarantee.bayes_factor().quantile(subject.delta)),
+        },
+        "bayes_risk": [
+            {"prior": prior, "risk": float(risk)}
+            for prior, risk in zip(PRIORS, guarantee.bayes_risk(PRIORS), strict=True)
+        ],
+        "event": [
+            {"probability": chance, "low": float(low), "high": float(high)}
+            for chance, low, high in zip(CHANCES, event.low, event.high, strict=True)  # type: ignore[arg-type]
+        ],
+        "reconstruction": [
+            {"baseline": chance, "success": float(success)}
+            for chance, success in zip(CHANCES, event.high, strict=True)  # type: ignore[arg-type]
+        ],
         "pure": number(guarantee.pure()),
         "gaussian": {
             "mu": number(gaussian.mu),

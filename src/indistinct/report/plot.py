@@ -9,6 +9,7 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError
 from indistinct.guarantees import GaussianDP, Guarantee
+from indistinct.numerics.arrays import Array
 from indistinct.report.text import rounded_up, short
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _INK, _MAIN, _FIT, _PLAIN = "#222222", "#1f5fa8", "#d1702a", "#8a8a8a"
 _POINTS = 81
+_USUAL_DELTA = 1e-5
 _FAINTEST = 1e-290
 _LONGEST_TITLE = 90
 
@@ -51,15 +53,9 @@ def draw(subject: "Subject", path: str | Path | None = None) -> Any:
 
 
 def _profile(axes: "Axes", subject: "Subject") -> None:
-    # a logarithmic axis has no zero: pure DP is drawn over the usual range, without a mark
-    guarantee, delta = subject.guarantee, subject.delta or 1e-5
-    epsilon = guarantee.epsilon(delta)
-    floor = max(1e-3 * delta, _FAINTEST)
-    reach = _reach(subject, epsilon, floor)
-    # spread over both axes: a profile may fall like a cliff
-    levels = guarantee.epsilon(np.geomspace(floor, 1.0, _POINTS))
-    grid = np.unique(np.concatenate((np.linspace(0.0, reach, _POINTS), levels[levels < reach])))
-    values = guarantee.delta(grid)
+    epsilon, delta = subject.guarantee.epsilon(subject.delta or _USUAL_DELTA), subject.delta or _USUAL_DELTA
+    grid, values, floor = profile_points(subject)
+    reach = float(grid[-1])
     axes.semilogy(grid, np.where(values > 1e-300, values, np.nan), color=_MAIN, linewidth=2)
     if subject.delta and math.isfinite(epsilon):
         axes.plot([epsilon], [delta], "o", color=_INK, markersize=6)
@@ -80,6 +76,18 @@ def _profile(axes: "Axes", subject: "Subject") -> None:
     axes.set_xlabel("ε")
     axes.set_ylabel("δ")
     axes.set_title("Privacy profile: the δ that goes with each ε", fontsize=10, color=_INK)
+
+
+def profile_points(subject: "Subject") -> tuple[Array, Array, float]:
+    """Where to draw the profile, its values there, and the smallest δ to draw."""
+    # a logarithmic axis has no zero: pure DP is drawn over the usual range, without a mark
+    guarantee, delta = subject.guarantee, subject.delta or _USUAL_DELTA
+    floor = max(1e-3 * delta, _FAINTEST)
+    reach = _reach(subject, guarantee.epsilon(delta), floor)
+    # spread over both axes: a profile may fall like a cliff
+    levels = guarantee.epsilon(np.geomspace(floor, 1.0, _POINTS))
+    grid = np.unique(np.concatenate((np.linspace(0.0, reach, _POINTS), levels[levels < reach])))
+    return grid, guarantee.delta(grid), floor
 
 
 def _reach(subject: "Subject", epsilon: float, floor: float) -> float:

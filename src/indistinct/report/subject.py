@@ -9,13 +9,15 @@ from typing import Any
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability
 from indistinct.guarantees import Guarantee
-from indistinct.mechanisms import Mechanism, natural_adjacency
+from indistinct.mechanisms import Mechanism, Statement, natural_adjacency
 from indistinct.mechanisms.mechanism import FixedSizeSampled, Grouped, PoissonSampled
 from indistinct.report.data import to_data
+from indistinct.report.page import to_html
 from indistinct.report.plot import draw
 from indistinct.report.text import table, to_text
 
 _UNSAMPLED = "none: every record takes part in every run"
+_UNKNOWN_CLAIM = "of what is only claimed: not known"
 _UNKNOWN = "not known: a guarantee does not say how it was reached"
 
 
@@ -45,6 +47,13 @@ class Subject:
         """The picture, as a matplotlib figure; written to `path` if one is given."""
         return draw(self, path)
 
+    def html(self, path: str | Path | None = None) -> str:
+        """The report as one HTML page that needs nothing else; written to `path` if one is given."""
+        page = to_html(self)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td style='text-align:left'>{escape(name)}</td><td>{escape(value)}</td></tr>"
@@ -56,15 +65,16 @@ class Subject:
 
 
 def explain(
-    what: Mechanism | Guarantee,
+    what: Mechanism | Guarantee | Statement,
     *,
     delta: float = 1e-5,
     epsilon: float | None = None,
     adjacency: Adjacency | None = None,
 ) -> Subject:
-    """A report on a mechanism, or on any guarantee: print it, draw it, or take its data.
+    """A report on a mechanism, or on any guarantee: print it, draw it, write its page, or take its data.
 
-    Without an adjacency, a mechanism is read for the one that its sampling is analysed for.
+    Without an adjacency, a mechanism is read for the one that its sampling is analysed for; so is a statement
+    (an expression with claims among its parts, see `parse_statement`).
 
     >>> from indistinct import Gaussian
     >>> report = explain(100 * Gaussian(scale=20))
@@ -78,8 +88,13 @@ def explain(
         sampling = tuple(dict.fromkeys(_sampling(what))) or (_UNSAMPLED,)
         records = tuple(sorted(_records(what)))
         return Subject(str(what), what.guarantee(chosen), delta, epsilon, sampling, records, what)
+    if isinstance(what, Statement):
+        sampling = tuple(dict.fromkeys(line for part in what.mechanisms for line in _sampling(part)))
+        records = tuple(sorted(set(what.records).union(*map(_records, what.mechanisms))))
+        guarantee = what.guarantee(adjacency)
+        return Subject(str(what), guarantee, delta, epsilon, (*sampling, _UNKNOWN_CLAIM), records, None)
     if not isinstance(what, Guarantee):
-        raise ArgumentError("what", what, "a mechanism or a guarantee")
+        raise ArgumentError("what", what, "a mechanism, a guarantee or a statement")
     if adjacency not in (None, what.adjacency):
         raise ArgumentError("adjacency", adjacency, f"that of the guarantee ({what.adjacency.value})")
     return Subject(repr(what), what, delta, epsilon, (_UNKNOWN,), (1,), None)

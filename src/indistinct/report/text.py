@@ -16,7 +16,8 @@ _NEIGHBOURS = {
     "add/remove": "the data with, and the data without, {them}",
     "replace-one": "two data sets of one size that differ in {them}",
 }
-_FOOT = (
+LEAD = "What the release tells, at most, to someone who knows everything else"
+FOOT = (
     "These bounds hold for every test, whatever its computing power, and are rounded towards caution."
     " Choose delta well below one in the number of people in the data."
 )
@@ -24,16 +25,24 @@ _FOOT = (
 
 def to_text(data: dict[str, Any]) -> str:
     """The whole report: what it is for, what can be learnt, the table."""
-    head = [("Mechanism", data["expression"])]
-    head += [("Neighbours", f"{data['adjacency']}: {_neighbours(data)}")]
-    head += [("Sampling", line) for line in data["sampling"]]
-    lines = [piece for name, value in head for piece in _hanging(f"{name:<12}", value)]
-    lines += ["", "What the release tells, at most, to someone who knows everything else:", ""]
+    lines = [piece for name, value in subject_lines(data) for piece in _hanging(f"{name:<12}", value)]
+    lines += ["", f"{LEAD}:", ""]
     lines += [piece for sentence in sentences(data) for piece in _hanging("- ", sentence)]
     rows = table(data)
     width = max(len(name) for name, _ in rows)
     lines += ["", *(f"{name:<{width}}  {value}" for name, value in rows), ""]
-    return "\n".join([*lines, *_hanging("", _FOOT)])
+    return "\n".join([*lines, *_hanging("", FOOT)])
+
+
+def subject_lines(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the report is about, by name."""
+    # an expression without a mechanism has claims among its parts
+    what = "Stated" if data["mechanism"] is None else "Mechanism"
+    return [
+        (what, data["expression"]),
+        ("Neighbours", f"{data['adjacency']}: {_neighbours(data)}"),
+        *(("Sampling", line) for line in data["sampling"]),
+    ]
 
 
 def sentences(data: dict[str, Any]) -> list[str]:
@@ -41,7 +50,8 @@ def sentences(data: dict[str, Any]) -> list[str]:
     pure = value_of(data["pure"])
     if pure == 0:
         return ["Nothing: what is released does not depend on the record."]
-    told = [_test(data), _guess(data), _consequence(data), _epsilon(data)]
+    told = [_test(data), _guess(data), _rare_guess(data), _belief(data)]
+    told += [_reconstruction(data), _consequence(data), _epsilon(data)]
     if math.isfinite(pure):
         told.append(
             f"No outcome at all is more than {_times(pure)} times likelier on one of the two data sets"
@@ -67,9 +77,32 @@ def table(data: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         *rows,
         ("membership advantage (true minus false positive rate)", _up(data["advantage"])),
+        *meaning_rows(data),
         ("pure epsilon (delta = 0)", _up(data["pure"])),
         (f"Gaussian DP: mu{but}", _up(gaussian["mu"])),
         ("  its regret: how far its error rates are from the true ones", _up(gaussian["regret"])),
+    ]
+
+
+def meaning_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Beliefs, guesses and consequences by name."""
+    factor = data["bayes_factor"]
+    but = f", up to a probability of {short(factor['beyond'])}" if factor["beyond"] else ""
+    rows = [(f"Bayes factor: how much the odds of the truth grow{but}", _up(factor["factor"]))]
+    rows += [
+        (f"  belief after, if it was {short(entry['prior'])} before", _up(entry["high"]))
+        for entry in data["posterior"]
+    ]
+    rows += [
+        (f"least error of a guess, prior {short(entry['prior'])}", rounded_down(entry["risk"]))
+        for entry in data["bayes_risk"]
+    ]
+    return rows + [
+        (
+            f"chance of an event, or of a reconstruction, if it was {short(entry['probability'])}",
+            _up(entry["high"]),
+        )
+        for entry in data["event"]
     ]
 
 
@@ -114,13 +147,57 @@ def _guess(data: dict[str, Any]) -> str:
     )
 
 
+def _rare_guess(data: dict[str, Any]) -> str:
+    """The Bayes risk where one answer is rare."""
+    (risk,) = [entry["risk"] for entry in data["bayes_risk"] if entry["prior"] == 0.01]
+    member = data["adjacency"] == "add/remove"
+    when = (
+        "one in a hundred of those asked about was in the data" if member else "one value has a chance of 1 %"
+    )
+    always = "always saying that nobody was" if member else "always saying that it is the other"
+    wrong = _fine_percent(risk, math.floor)
+    if wrong == "1 %":
+        return f"If only {when}, no guess does better than {always}, which is wrong 1 % of the time."
+    best = f"the best possible guess is wrong at least {wrong} of the time"
+    return f"If only {when}, {best}; {always} is wrong 1 %."
+
+
+def _belief(data: dict[str, Any]) -> str:
+    """The posterior for two priors: how far the release can convince somebody."""
+    what = "the record was there" if data["adjacency"] == "add/remove" else "the record has a certain value"
+    if not _about_one(data):
+        what = what.replace("record was", "records were").replace("record has", "records have")
+    few, half = (_fine_percent(entry["high"], math.ceil) for entry in data["posterior"])
+    beyond = data["bayes_factor"]["beyond"]
+    but = f", except with a probability of {short(beyond)}" if beyond else ", whatever the outcome"
+    if data["posterior"][0]["high"] >= 1:
+        return (
+            f"Someone may become certain that {what}, even with a probability of more than {short(beyond)}."
+        )
+    return (
+        f"Someone who thought it 1 % likely that {what} will think it at most {few} likely after seeing the"
+        f" release; someone who thought 50 %, at most {half}{but}."
+    )
+
+
+def _reconstruction(data: dict[str, Any]) -> str:
+    rare, likely = (_fine_percent(entry["success"], math.ceil) for entry in data["reconstruction"])
+    what = "the content of the record" if _about_one(data) else "the contents of the records"
+    return (
+        f"Someone who could guess {what} with a chance of 1 in 10 without the release can do so with a chance"
+        f" of at most {likely} with it; with a chance of 1 in 1000 without it, at most {rare}."
+    )
+
+
 def _consequence(data: dict[str, Any]) -> str:
-    """The trade-off curve at another point, as a chance that someone runs."""
+    """What may follow from the release for whoever is in the data."""
     membership = data["adjacency"] == "add/remove" and _about_one(data)
     before, after = ("without the record", "with it") if membership else ("on one data set", "on the other")
+    rare, likely = data["event"]
+    low, high = _percent(likely["low"], math.floor), _percent(likely["high"], math.ceil)
     return (
-        f"A consequence of the release that has a chance of 10 % {before} has a chance of at most"
-        f" {_percent(1 - _missed(data, 0.1), math.ceil)} {after}."
+        f"A consequence of the release that has a chance of 10 % {before} has a chance of at least {low} and"
+        f" at most {high} {after}; one of 1 in 1000, at most {_fine_percent(rare['high'], math.ceil)}."
     )
 
 
@@ -193,6 +270,14 @@ def _percent(share: float, to_integer: Any) -> str:
     tenths = share * 1000
     near = round(tenths)
     return f"{(near if abs(tenths - near) < 1e-9 else to_integer(tenths)) / 10:g} %"
+
+
+def _fine_percent(share: float, to_integer: Any) -> str:
+    """To three digits, for small shares too, and never 100 % for what is not certain."""
+    if 0.9995 < share < 1 and to_integer is math.ceil:
+        return "99.99 %" if share <= 0.9999 else "100 %"
+    text = rounded_up(100 * share, 3) if to_integer is math.ceil else rounded_down(100 * share, 3)
+    return f"{text} %"
 
 
 def _times(epsilon: float) -> str:

@@ -1,0 +1,176 @@
+"""Charts as plain SVG, for pages that need nothing else: no library, no script, no font of their own."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency
+from indistinct.numerics.arrays import Array
+from indistinct.report.plot import profile_points
+from indistinct.report.text import rounded_up, short
+
+if TYPE_CHECKING:
+    from indistinct.report.subject import Subject
+
+_WIDTH, _HEIGHT = 340.0, 320.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 22.0, 12.0, 46.0
+_SHARES = [(x, f"{100 * x:g} %") for x in (0.0, 0.25, 0.5, 0.75, 1.0)]
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """A frame: where data lie on the page. Both axes are linear; a caller takes logarithms."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+    def across(self, x: float) -> float:
+        return _LEFT + (x - self.x[0]) / (self.x[1] - self.x[0]) * (_WIDTH - _LEFT - _RIGHT)
+
+    def up(self, y: float) -> float:
+        return _HEIGHT - _BOTTOM - (y - self.y[0]) / (self.y[1] - self.y[0]) * (_HEIGHT - _TOP - _BOTTOM)
+
+    def path(self, xs: Array, ys: Array) -> str:
+        """The line through the points that lie in the frame."""
+        pieces = []
+        points = zip(xs.tolist(), ys.tolist(), strict=True)
+        for inside, run in groupby(points, key=lambda point: math.isfinite(point[1])):
+            if inside:
+                pieces.append(
+                    "M" + "L".join(f"{self.across(x):.1f} {self.up(self._kept(y)):.1f}" for x, y in run)
+                )
+        return "".join(pieces)
+
+    def _kept(self, y: float) -> float:
+        return min(max(y, self.y[0]), self.y[1])
+
+    def frame(
+        self,
+        x_ticks: Sequence[tuple[float, str]],
+        y_ticks: Sequence[tuple[float, str]],
+        names: tuple[str, str],
+    ) -> str:
+        parts = []
+        right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+        for x, label in x_ticks:
+            at = f"{self.across(x):.1f}"
+            parts.append(f'<line class="grid" x1="{at}" y1="{_TOP}" x2="{at}" y2="{bottom}"/>')
+            parts.append(f'<text x="{at}" y="{bottom + 15}" text-anchor="middle">{escape(label)}</text>')
+        for y, label in y_ticks:
+            at = f"{self.up(y):.1f}"
+            parts.append(f'<line class="grid" x1="{_LEFT}" y1="{at}" x2="{right}" y2="{at}"/>')
+            parts.append(
+                f'<text x="{_LEFT - 6}" y="{at}" dy="0.35em" text-anchor="end">{escape(label)}</text>'
+            )
+        middle_x, middle_y = (_LEFT + right) / 2, (_TOP + bottom) / 2
+        parts.append(
+            f'<text class="name" x="{middle_x}" y="{_HEIGHT - 10}" text-anchor="middle">'
+            f"{escape(names[0])}</text>"
+        )
+        parts.append(
+            f'<text class="name" text-anchor="middle"'
+            f' transform="translate(13 {middle_y}) rotate(-90)">{escape(names[1])}</text>'
+        )
+        return "".join(parts)
+
+    def label(
+        self, x: float, y: float, text: str, anchor: str = "start", dx: float = 6, dy: float = -7
+    ) -> str:
+        return (
+            f'<text class="mark" x="{self.across(x) + dx:.1f}" y="{self.up(y) + dy:.1f}"'
+            f' text-anchor="{anchor}">{escape(text)}</text>'
+        )
+
+    def dot(self, x: float, y: float) -> str:
+        return f'<circle class="dot" cx="{self.across(x):.1f}" cy="{self.up(y):.1f}" r="3.5"/>'
+
+
+def belief_chart(subject: "Subject") -> str:
+    """What an observer may believe afterwards, against what was believed before."""
+    prior = np.linspace(0.0, 1.0, 101)
+    after = subject.guarantee.posterior(prior, beyond=subject.delta)
+    low, high = np.asarray(after.low), np.asarray(after.high)
+    axes = _Axes((0.0, 1.0), (0.0, 1.0))
+    band = axes.path(np.concatenate((prior, prior[::-1])), np.concatenate((high, low[::-1])))
+    half = float(high[50])
+    at_half = f"50 % → {rounded_up(100 * half, 3)} % at most" if half < 0.9999 else "50 % → certainty"
+    but = f", except with a probability of {short(subject.delta)}" if subject.delta else ""
+    description = f"Beliefs move within the shaded band around the diagonal{but}. {at_half}."
+    body = (
+        axes.frame(_SHARES, _SHARES, ("belief before the release", "belief after"))
+        + f'<path class="band" d="{band}Z"/><path class="plain" d="{axes.path(prior, prior)}"/>'
+        + f'<path class="main" d="{axes.path(prior, high)}"/><path class="main" d="{axes.path(prior, low)}"/>'
+        + axes.dot(0.5, half)
+        + axes.label(0.5, half, at_half, "middle", 0, 18)
+    )
+    return _chart("belief", "What someone may come to believe", description, body)
+
+
+def tradeoff_chart(subject: "Subject") -> str:
+    """The errors that every test must make."""
+    guarantee = subject.guarantee
+    fpr = np.linspace(0.0, 1.0, 101) ** 1.5
+    axes, at = _Axes((0.0, 1.0), (0.0, 1.0)), 0.05
+    fnr, missed = guarantee.tradeoff(fpr), guarantee.tradeoff(at)
+    member = guarantee.adjacency is Adjacency.ADD_REMOVE
+    names = (
+        "false alarms" + (" (said to be there, was not)" if member else ""),
+        "misses" + (" (was there, not found)" if member else ""),
+    )
+    mark = f"5 % false alarms: misses {math.floor(1000 * missed) / 10:g} %"
+    low = missed < 0.12
+    body = (
+        axes.frame(_SHARES, _SHARES, names)
+        + f'<path class="plain" d="{axes.path(fpr, 1 - fpr)}"/><path class="main" d="{axes.path(fpr, fnr)}"/>'
+        + axes.dot(at, missed)
+        + axes.label(at, missed, mark, dx=8, dy=-8 if low else -1)
+    )
+    description = f"No test gets below the curve. {mark} at least. The diagonal is guessing blindly."
+    return _chart("tradeoff", "The errors that every test must make", description, body)
+
+
+def profile_chart(subject: "Subject") -> str:
+    """δ against ε, on a logarithmic scale."""
+    grid, delta, floor = profile_points(subject)
+    with np.errstate(divide="ignore"):
+        logs = np.where(delta > 1e-300, np.log10(delta), -np.inf)
+    reach, bottom = float(grid[-1]), math.log10(floor)
+    axes = _Axes((0.0, reach), (bottom, 0.0))
+    step = max(1, math.ceil(-bottom / 6))
+    y_ticks = [(float(-k), "1" if k == 0 else f"1e-{k}") for k in range(0, int(-bottom) + 1, step)]
+    body = axes.frame([(x, f"{x:g}") for x in _round_ticks(reach)], y_ticks, ("ε", "δ"))
+    shown = np.where(logs >= bottom, logs, np.nan)
+    body += f'<path class="main" d="{axes.path(grid, shown)}"/>'
+    description = "The smaller δ is chosen, the larger ε becomes."
+    epsilon = subject.guarantee.epsilon(subject.delta)
+    if subject.delta > 0 and epsilon <= reach:
+        level = math.log10(subject.delta)
+        text = f"ε = {rounded_up(epsilon, 4)} at δ = {short(subject.delta)}"
+        beyond = epsilon > 0.5 * reach
+        body += axes.dot(epsilon, level)
+        body += axes.label(
+            epsilon, level, text, "end" if beyond else "start", -8 if beyond else 8, 14 if beyond else -7
+        )
+        description = f"{text}. {description}"
+    return _chart("profile", "The δ that goes with each ε", description, body)
+
+
+def _round_ticks(reach: float) -> list[float]:
+    raw = reach / 4
+    unit = 10.0 ** math.floor(math.log10(raw))
+    step = next(k * unit for k in (1, 2, 2.5, 5, 10) if k * unit >= raw)
+    return [float(f"{k * step:.12g}") for k in range(int(reach / step + 1e-9) + 1)]
+
+
+def _chart(name: str, title: str, description: str, body: str) -> str:
+    return (
+        f'<figure><svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-labelledby="{name}-t {name}-d">'
+        f'<title id="{name}-t">{escape(title)}</title>'
+        f'<desc id="{name}-d">{escape(description)}</desc>{body}</svg>'
+        f"<figcaption><strong>{escape(title)}.</strong> {escape(description)}</figcaption></figure>"
+    )
