@@ -91,7 +91,8 @@ def _expect(measure: Measure) -> tuple[Array, Array, Array]:
 
 def held(basis: Array) -> Array:
     """The features, scaled down where their norm is large: bounded functions of the same shape."""
-    size = np.linalg.norm(basis, axis=0)
+    with np.errstate(over="ignore"):
+        size = np.linalg.norm(basis, axis=0)
     kept: Array = basis * np.minimum(1.0, 8 * math.sqrt(basis.shape[0]) / size)
     return kept
 

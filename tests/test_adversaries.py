@@ -1,0 +1,383 @@
+"""Adversaries of limited capacity: values held elsewhere, certificates, closed forms, samples."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from indistinct import (
+    Adjacency,
+    Discrete,
+    Features,
+    Gaussian,
+    GaussianDP,
+    Laplace,
+    Linear,
+    Mechanism,
+    PiecewiseLinear,
+    Polynomial,
+    RandomizedResponse,
+    Unrestricted,
+    calibrate,
+    generalization_gap,
+    parallel,
+)
+from indistinct.adversaries import (
+    AffineMap,
+    PolynomialMap,
+    PublishedBound,
+    disjoint,
+    either,
+    estimate,
+    estimate_from,
+    gaussian_kl,
+    gaussian_linear_bound,
+    laplace_kl,
+    laplace_linear_bound,
+    laplace_linear_kl,
+    pinsker,
+    published_gaussian_linear,
+    published_laplace_linear,
+    published_matrix_mechanism,
+    published_pinsker,
+    sequential,
+)
+
+REFERENCE = json.loads((Path(__file__).parent / "reference" / "adversaries.json").read_text("utf-8"))
+NOISE = {"laplace": Laplace, "gaussian": Gaussian}
+
+
+def mechanism(case: dict) -> Mechanism:
+    return NOISE[case["noise"]](scale=1.0, sensitivity=float(case["shift"]))
+
+
+def named(case: dict) -> str:
+    return " ".join(str(part) for key, part in case.items() if key != "value")
+
+
+@pytest.mark.parametrize("case", [c for c in REFERENCE if c["kind"] in ("linear", "polynomial")], ids=named)
+def test_one_number_against_mpmath(case: dict) -> None:
+    adversary = Polynomial(case["degree"]) if case["kind"] == "polynomial" else Linear()
+    found = mechanism(case).guarantee().against(adversary).renyi_interval(float(case["order"]))
+    truth = float(case["value"])
+    assert found.high == pytest.approx(truth, rel=1e-6, abs=1e-9)
+    assert found.low <= truth * (1 + 1e-13) and truth <= found.high * (1 + 1e-13)
+    assert found.high - found.low < 1e-8
+
+
+@pytest.mark.parametrize("case", [c for c in REFERENCE if c["kind"] == "vector"], ids=named)
+def test_vectors_against_mpmath(case: dict) -> None:
+    parts = [n * Laplace(scale=1, sensitivity=float(shift)) for n, shift in case["groups"]]
+    release = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+    for part in parts[2:]:
+        release = release + part
+    reading = release.guarantee().against(Linear(), adaptive=False)
+    found = reading.renyi_interval(float(case["order"]))
+    assert found.high == pytest.approx(float(case["value"]), rel=1e-6)
+    assert found.high - found.low < 1e-5
+
+
+@pytest.mark.parametrize("case", [c for c in REFERENCE if c["kind"] == "kl"], ids=named)
+def test_kl_against_mpmath(case: dict) -> None:
+    truth = float(case["value"])
+    found = mechanism(case).guarantee().against(Linear()).kl_interval()
+    assert found.low <= truth * (1 + 1e-13) and truth <= found.high * (1 + 1e-13)
+    assert laplace_linear_kl(float(case["shift"])) == pytest.approx(truth, rel=1e-13)
+    general = mechanism(case).guarantee().against(Features(lambda x: x)).kl()
+    assert general == pytest.approx(truth, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("release", "adversary", "order", "value"),
+    [
+        (Laplace(1), Linear(), 2, math.log(1.5)),
+        (Laplace(1), Linear(), 3, 0.415187),
+        (Laplace(1), Linear(), 10, 0.395137),
+        (Laplace(1), Polynomial(2), 3, 0.568685),
+        (Laplace(1), Polynomial(3), 3, 0.569288),
+        (Laplace(1), Unrestricted(), 3, 0.746828),
+        (Gaussian(1), Linear(), 2, math.log(2)),
+        (Gaussian(1), Linear(), 5, 0.608795),
+        (Gaussian(1), Polynomial(2), 5, 1.034102),
+        (Laplace(10), Linear(), 3, 7.39e-3),
+        (Laplace(10), Linear(), 10, 1.56e-2),
+        (Gaussian(3), Linear(), 5, 0.151),
+    ],
+    ids=str,
+)
+def test_values_of_the_design_page(release, adversary, order, value) -> None:
+    digits = 1e-6 if value > 0.2 else 5e-3
+    assert release.guarantee().against(adversary).renyi(order) == pytest.approx(value, rel=digits)
+
+
+@pytest.mark.parametrize("noise", [Laplace, Gaussian])
+@pytest.mark.parametrize("shift", [0.01, 0.2, 1.0, 5.0])
+@pytest.mark.parametrize("degree", [1, 2, 3, 5])
+def test_gap_is_closed(noise, shift, degree) -> None:
+    orders = [1.05, 1.3, 2.0, 4.0, 20.0, 50.0]
+    found = noise(1.0, shift).guarantee().against(Polynomial(degree)).renyi_interval(orders)
+    assert (np.asarray(found.high) - np.asarray(found.low) < 1e-8).all()
+
+
+@pytest.mark.parametrize("dimension", [2, 5, 20, 50])
+@pytest.mark.parametrize("order", [1.05, 1.5, 3.0, 50.0])
+def test_gap_is_closed_in_many_dimensions(dimension: int, order: float) -> None:
+    shifts = np.linspace(0.02, 0.4, dimension)
+    release = Laplace(1, shifts[0]) + Laplace(1, shifts[1])
+    for shift in shifts[2:]:
+        release = release + Laplace(1, shift)
+    found = release.guarantee().against(Linear(), adaptive=False).renyi_interval(order)
+    assert 0 < found.low <= found.high < release.guarantee().renyi(order)
+    assert found.high - found.low < 1e-5
+
+
+def test_two_dimensions_by_brute_force() -> None:
+    # a 2-d grid over the plane knows nothing of moment generating functions
+    x, w = np.polynomial.legendre.leggauss(400)
+    edges = [(-40.0, 0.0), (0.0, 40.0)]
+    nodes = np.concatenate([(b - a) / 2 * x + (a + b) / 2 for a, b in edges])
+    weights = np.concatenate([(b - a) / 2 * w for a, b in edges]) * np.exp(-np.abs(nodes)) / 2
+    grid = np.multiply.outer(weights, weights)
+    s, t = 0.8, 0.3
+    reading = (Laplace(1, s) + Laplace(1, t)).guarantee().against(Linear(), adaptive=False)
+    value, power = reading.renyi(1.5), 3.0
+    best = min(
+        float((grid * np.abs(1 + a * (nodes[:, None] - s) + b * (nodes[None] - t)) ** power).sum())
+        for a in np.linspace(0.2, 0.4, 41)
+        for b in np.linspace(0.05, 0.2, 31)
+    )
+    assert -math.log(best) <= value
+    assert -math.log(best) == pytest.approx(value, rel=1e-4)
+
+
+def test_gaussian_vectors_rotate() -> None:
+    together = (4 * Gaussian(1, 0.5)).guarantee().against(Linear(), adaptive=False)
+    alone = Gaussian(1).guarantee().against(Linear())
+    assert together.renyi([1.2, 3, 9]) == pytest.approx(alone.renyi([1.2, 3, 9]), rel=1e-12)
+    mixed = (Gaussian(1, 0.5) + Laplace(1, 0.5)).guarantee().against(Linear(), adaptive=False)
+    assert alone.renyi(3) > mixed.renyi(3) > Gaussian(1, 0.5).guarantee().against(Linear()).renyi(3)
+
+
+def test_laplace_with_one_moving_coordinate_is_worst() -> None:
+    # |v|_1 = 1 in every case; docs/adversaries.md has the proof
+    worst = Laplace(1).guarantee().against(Linear()).renyi([1.3, 3, 20])
+    for parts in (2, 5, 40):
+        spread = (parts * Laplace(1, 1 / parts)).guarantee().against(Linear(), adaptive=False)
+        assert (np.asarray(spread.renyi([1.3, 3, 20])) < worst).all()
+
+
+def test_the_crossings_the_paper_reports() -> None:
+    # Figures 1a and 2a: where the published bound meets the unrestricted value
+    def crossing(bound, whole) -> float:
+        orders = np.linspace(1.5, 5, 351)
+        return float(next(a for a in orders if bound(a) < whole(a)))
+
+    laplace, gaussian = Laplace(1).guarantee(), Gaussian(1).guarantee()
+    assert crossing(lambda a: published_laplace_linear(a, 1).value, laplace.renyi) == pytest.approx(
+        3.3, abs=0.05
+    )
+    assert crossing(lambda a: published_gaussian_linear(a, 1).value, gaussian.renyi) == pytest.approx(
+        2.3, abs=0.05
+    )
+
+
+def test_published_bounds_are_marked_and_false() -> None:
+    for bound, exact in (
+        (published_laplace_linear(3, 0.1), Laplace(10).guarantee().against(Linear())),
+        (published_laplace_linear(10, 0.1), Laplace(10).guarantee().against(Linear())),
+        (published_gaussian_linear(5, 3), Gaussian(3).guarantee().against(Linear())),
+    ):
+        assert isinstance(bound, PublishedBound) and not bound.valid and bound.why
+        order = 3 if bound.value > 1e-3 and bound.value < 0.01 else 10 if bound.value < 1e-3 else 5
+        assert exact.renyi_interval(order).low > bound.value
+        with pytest.raises(TypeError):
+            float(bound)  # type: ignore[arg-type]
+    assert published_matrix_mechanism(3, 0.1, 1).value == published_laplace_linear(3, 0.1).value
+    assert published_laplace_linear(3, 0.1, (1, 1)).value > published_laplace_linear(3, 0.1).value
+
+
+@pytest.mark.parametrize("order", [1.05, 2, 7, 50])
+@pytest.mark.parametrize("shift", [0.01, 0.3, 1, 5])
+def test_corrected_bounds_hold(order: float, shift: float) -> None:
+    for noise, bound in (
+        (Laplace, laplace_linear_bound(order, shift)),
+        (Gaussian, gaussian_linear_bound(order, 1 / shift)),
+    ):
+        guarantee = noise(1, shift).guarantee()
+        assert guarantee.against(Linear()).renyi_interval(order).low <= bound
+        assert bound <= guarantee.renyi(order) * (1 + 1e-10)
+    assert laplace_linear_bound(order, shift, (0.5, 0.5)) <= laplace_linear_bound(order, shift) * (1 + 1e-12)
+
+
+def test_table_one() -> None:
+    for epsilon in (0.01, 0.1, 1.0, 5.0):
+        guarantee = Laplace(1 / epsilon).guarantee()
+        assert guarantee.against(Linear()).kl() == pytest.approx(laplace_linear_kl(epsilon), rel=1e-12)
+        assert guarantee.renyi(1) == pytest.approx(laplace_kl(epsilon), rel=1e-12)
+        root = math.sqrt(1 + epsilon**2) - 1
+        printed = root + math.log(1 - root**2 / epsilon**2)
+        assert laplace_linear_kl(epsilon) == pytest.approx(printed, rel=1e-9)
+    for sigma in (0.2, 1.0, 20.0):
+        guarantee = Gaussian(sigma).guarantee()
+        assert guarantee.against(Linear()).kl() == pytest.approx(gaussian_kl(sigma), rel=1e-12)
+
+
+def test_chi_squared_and_total_variation() -> None:
+    guarantee = Laplace(1).guarantee()
+    assert guarantee.against(Linear()).chi_squared() == pytest.approx(0.5, abs=1e-11)  # s² / 2
+    assert guarantee.against(Polynomial(2)).chi_squared() == pytest.approx(0.55, abs=1e-11)
+    assert guarantee.against(Polynomial(3)).total_variation() == 0
+    fine = guarantee.against(PiecewiseLinear(np.linspace(-2, 3, 51)))
+    assert guarantee.advantage() * 0.999 < fine.total_variation() <= guarantee.advantage()
+    steps = guarantee.against(PiecewiseLinear([0, 1]))
+    # h = -1/2 below 0, 1/2 above 1: E_P h - E_Q h = 1 - (1 - e^-1)
+    assert steps.total_variation() == pytest.approx(math.exp(-1), abs=1e-12)
+
+
+def test_ipm() -> None:
+    assert Laplace(4).guarantee().against(Linear()).ipm() == pytest.approx(0.25)
+    both = (Laplace(4) + Gaussian(2)).guarantee().against(Linear(), adaptive=False)
+    assert both.ipm(radius=2) == pytest.approx(2 * math.hypot(0.25, 0.5))
+    waves = Gaussian(1).guarantee().against(Features.fourier([1.0]))
+    assert waves.ipm() == pytest.approx(2 * math.sin(0.5) * math.exp(-0.5), abs=1e-12)
+    with pytest.raises(ValueError, match="norm of their own"):
+        Laplace(1).guarantee().against(Polynomial(2)).ipm()
+
+
+def test_sampled_mechanisms_both_directions() -> None:
+    guarantee = Gaussian(1).subsample(0.3).guarantee()
+    linear = guarantee.against(Linear())
+    # forward: mean 0.3, noise N(0,1), as a shift of 0.3; the other direction has a wider Q
+    forward = Gaussian(1, 0.3).guarantee().against(Linear()).renyi(2)
+    assert linear.renyi(2) == pytest.approx(forward, rel=1e-10)
+    assert linear.renyi(3) < guarantee.against(Polynomial(2)).renyi(3) < guarantee.renyi(3)
+
+
+def test_features_of_finitely_many_outcomes() -> None:
+    guarantee = Discrete((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)).guarantee()
+    ordinal = guarantee.against(Features(np.array([[0.0], [1.0], [2.0]])))
+    # order 2: (E_P x - E_Q x)² / var_Q x = 0.36 / 0.61
+    assert ordinal.chi_squared() == pytest.approx(0.36 / 0.61, rel=1e-10)
+    everything = guarantee.against(Features(np.eye(3)[:, :2]))
+    assert everything.renyi([1.5, 3, 20]) == pytest.approx(guarantee.renyi([1.5, 3, 20]), rel=1e-9)
+    assert everything.kl() == pytest.approx(guarantee.renyi(1), rel=1e-9)
+    assert (np.asarray(ordinal.renyi([1.5, 3, 20])) < guarantee.renyi([1.5, 3, 20])).all()
+
+
+def test_release_without_noise_is_told_apart() -> None:
+    # Lemma 2
+    assert Laplace(scale=1e-120).guarantee().against(Linear()).renyi(3) == math.inf
+    points = Discrete((1.0, 0.0), (0.0, 1.0)).guarantee().against(Features(np.array([[0.0], [1.0]])))
+    assert points.renyi(2) == points.kl() == math.inf
+
+
+def test_claims_are_answered_for_every_adversary() -> None:
+    for guarantee in (GaussianDP(1), 2 * GaussianDP(1), RandomizedResponse(0.75).guarantee()):
+        reading = guarantee.against(Linear())
+        assert reading.renyi(3) == guarantee.renyi(3)
+        assert "only the privacy loss" in reading.note
+    sampled = (3 * Gaussian(1)).subsample(0.1).guarantee()  # three numbers share a coin
+    assert sampled.against(Linear()).renyi(3) == sampled.renyi(3)
+
+
+def test_rules_of_composition() -> None:
+    laplace, gaussian = (m.guarantee().against(Linear()) for m in (Laplace(1), Gaussian(1)))
+    both = sequential(laplace, gaussian, adaptive=False)
+    assert both.renyi(3) == pytest.approx(laplace.renyi(3) + gaussian.renyi(3))
+    joint = (Laplace(1) + Gaussian(1)).guarantee().against(Linear(), adaptive=False)
+    assert joint.renyi(3) <= both.renyi(3)
+    assert joint.kl() == pytest.approx(both.kl())
+    assert disjoint(laplace, gaussian).renyi(3) == max(laplace.renyi(3), gaussian.renyi(3))
+    assert either(laplace, gaussian).kl() == max(laplace.kl(), gaussian.kl())
+    parts = parallel(Laplace(1).guarantee(), Gaussian(1).guarantee()).against(Linear())
+    assert parts.renyi(3) == disjoint(laplace, gaussian).renyi(3)
+
+
+def test_post_processing() -> None:
+    reading = Laplace(1).guarantee().against(Polynomial(4))
+    assert reading.after(AffineMap()).renyi(3) == reading.renyi(3)
+    squared = reading.after(PolynomialMap(2))
+    assert squared.adversary == Polynomial(2) and squared.renyi(3) == reading.renyi(3)
+
+
+def test_a_coin_between_mechanisms() -> None:
+    # Theorem 2 on a case that can be computed: the coin decides whether the noise is centred at 0 or at 1
+    mixed = Gaussian(1).subsample(0.5).guarantee().against(Polynomial(2))
+    whole = Gaussian(1).guarantee().against(Polynomial(2))
+    assert mixed.renyi(3) <= either(whole, Gaussian(1, 0).guarantee().against(Polynomial(2))).renyi(3)
+
+
+@pytest.mark.parametrize("adversary", [Linear(), Polynomial(3)], ids=str)
+@pytest.mark.parametrize("noise", [Laplace, Gaussian])
+def test_calibration_against_a_class(adversary, noise) -> None:
+    found = calibrate(lambda s: noise(scale=s), renyi=0.2, order=4, against=adversary)
+    assert found.guarantee().against(adversary).renyi(4) == pytest.approx(0.2, rel=1e-6)
+    assert found.guarantee().against(adversary).renyi(4) <= 0.2
+    assert noise(found.scale * 0.99).guarantee().against(adversary).renyi(4) > 0.2
+    assert found.scale < calibrate(lambda s: noise(scale=s), renyi=0.2, order=4).scale
+
+
+def test_generalization() -> None:
+    replace = Gaussian(20).guarantee(Adjacency.REPLACE_ONE)
+    assert generalization_gap(replace, Linear()) == pytest.approx(math.sqrt(1 / 800 / 2), rel=1e-9)
+    assert generalization_gap(Gaussian(20).guarantee(), Linear()) == pytest.approx(0.05, rel=1e-9)
+    assert generalization_gap(replace) == pytest.approx(generalization_gap(replace, Linear()), rel=1e-9)
+    assert generalization_gap(Laplace(0.01).guarantee(), Linear()) == 1.0  # no better than knowing nothing
+    assert pinsker(0.3) < published_pinsker(0.3)  # Theorem 7's constant is 8
+
+
+def test_generalization_of_an_analyst() -> None:
+    # n records of ±1, the analyst releases a noisy mean and picks the query in its direction
+    rng, n, scale = np.random.default_rng(7), 50, 0.05
+    data = rng.choice([-1.0, 1.0], size=(20_000, n))
+    query = data.mean(axis=1) + scale * rng.normal(size=20_000)
+    gap = float((query * data.mean(axis=1)).mean())  # E over fresh data is 0
+    release = Gaussian(scale, sensitivity=2 / n).guarantee(Adjacency.REPLACE_ONE)
+    # h_x(q) = q x is linear in q; its values lie within a few scales
+    assert gap < generalization_gap(release, Linear(), width=2 * 5 * (scale + 1 / math.sqrt(n)))
+
+
+@pytest.mark.parametrize(
+    ("adversary", "order"), [(Linear(), 2.0), (Linear(), 3.0), (Linear(), 1.0), (Polynomial(2), 1.5)]
+)
+def test_estimates_cover_the_truth(adversary, order) -> None:
+    truth = Laplace(1).guarantee().against(adversary).renyi(order)
+    seen = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        found = estimate(rng.laplace(1, 1, 8000), rng.laplace(0, 1, 8000), adversary, order=order)
+        assert found.low <= found.value <= found.high and found.confidence == 0.95
+        seen += found.low <= truth <= found.high
+    assert seen >= 8
+
+
+def test_estimates_in_many_dimensions_and_from_samplers() -> None:
+    rng = np.random.default_rng(0)
+    found = estimate(rng.laplace(0.3, 1, (20_000, 10)), rng.laplace(0, 1, (20_000, 10)), Linear(), order=3)
+    truth = (10 * Laplace(1, 0.3)).guarantee().against(Linear(), adaptive=False).renyi(3)
+    assert found.low <= truth <= found.high
+    same = estimate(rng.normal(size=5000), rng.normal(size=5000), Polynomial(3))
+    assert same.low == 0 and same.high < 0.05
+    student = estimate_from(
+        lambda r, n: r.standard_t(9, n) + 0.5,
+        lambda r, n: r.standard_t(9, n),
+        Linear(),
+        order=2,
+        draws=20_000,
+    )
+    assert student.low <= math.log1p(0.25 / (9 / 7)) <= student.high
+
+
+def test_heavy_tails_give_no_false_bound() -> None:
+    rng = np.random.default_rng(3)
+    found = estimate(rng.standard_cauchy(4000) + 1, rng.standard_cauchy(4000), Linear(), order=1.5)
+    assert found.high == math.inf and found.low == 0
+
+
+@pytest.mark.parametrize("order", [1.2, 3.0])
+def test_a_curve_is_what_single_orders_are(order: float) -> None:
+    guarantee = Laplace(1).guarantee()
+    curve = guarantee.against(Polynomial(3)).renyi([*np.linspace(1.05, 20, 40).tolist(), order])
+    assert curve[-1] == pytest.approx(guarantee.against(Polynomial(3)).renyi(order), abs=1e-9)
