@@ -8,16 +8,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from indistinct.errors import ArgumentError
-from indistinct.reproduce import conversions, noisy_sgd, regions, renyi_dp
+from indistinct.reproduce import capacity, conversions, noisy_sgd, regions, renyi_dp
 from indistinct.reproduce.draw import draw, markdown, write_data
 from indistinct.reproduce.figure import Entry, Figure, Table
 
 PAPERS = {
+    "000": "Chaudhuri, Imola and Machanavajjhala 2019, Capacity Bounded Differential Privacy",
     "002": "Mironov 2017, Rényi Differential Privacy",
     "004": "Asoodeh, Liao, Calmon, Kosut and Sankar 2021, Three Variants of Differential Privacy",
 }
 
 CATALOGUE = {
+    "000-fig1a": Entry("linear adversaries of Laplace noise", capacity.figure_1a),
+    "000-fig1b": Entry("polynomial adversaries of Laplace noise", capacity.figure_1b),
+    "000-fig2a": Entry("linear adversaries of Gaussian noise", capacity.figure_2a),
+    "000-fig2b": Entry("polynomial adversaries of Gaussian noise", capacity.figure_2b),
+    "000-table1": Entry("privacy parameters against linear and all functions", capacity.table_1),
+    "000-text": Entry("where the printed bounds fail, and statements in the text", capacity.text),
     "002-fig1": Entry("Rényi budget curves of three mechanisms", renyi_dp.figure_1),
     "002-fig2": Entry("four bounds for composed randomized response and Laplace noise", renyi_dp.figure_2),
     "002-fig3": Entry("all orders against thirteen orders", renyi_dp.figure_3),
@@ -73,7 +80,8 @@ def reproduce(names: Sequence[str], out: Path, tell: Callable[[str], None] = pri
 def heading(name: str) -> str:
     """Such as "Mironov 2017, Fig. 2: ..."."""
     paper, part = name.split("-")
-    author = PAPERS[paper].partition(",")[0].replace("Asoodeh", "Asoodeh et al. 2021")
+    author = PAPERS[paper].partition(",")[0]
+    author = author.replace("Asoodeh", "Asoodeh et al. 2021").replace("Chaudhuri", "Chaudhuri et al. 2019")
     place = {"f": f"Fig. {part[3:]}", "ta": f"Table {part[5:]}", "te": "text"}
     return f"{author}, {place.get(part[0]) or place[part[:2]]}: {CATALOGUE[name].title}"
 
