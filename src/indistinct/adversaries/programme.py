@@ -24,7 +24,7 @@ from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, TINY, Array
 
 _MOST_STEPS = 100
-_ENOUGH, _ROUGH = 1e-6, 1e-3
+_ENOUGH, _ROUGH = 2e-5, 1e-3
 """Slopes of log ||h|| at which one more step is the last."""
 _FURTHEST = 0.4
 """From one power A of |h| to the next, log(A - 1) moves no further than this."""
@@ -73,26 +73,33 @@ class Programme:
         return a
 
     def _start(self, goal: float) -> tuple[float, Array]:
-        """The nearest solution, or what the two nearest foretell."""
-        near = sorted(self._solved, key=lambda known: abs(known[0] - goal))[:2]
-        at, a = near[0]
-        if len(near) < 2 or max(abs(goal - at), abs(goal - near[1][0])) > _FURTHEST or near[1][0] == at:
-            return at, a
-        share = (goal - at) / (near[1][0] - at)
-        return goal, a + share * (near[1][1] - a)
+        """The nearest solution, or what the three nearest foretell."""
+        near = sorted(self._solved, key=lambda known: abs(known[0] - goal))[:3]
+        places = [place for place, _ in near]
+        if len(near) < 3 or len(set(places)) < 3 or abs(goal - places[2]) > _FURTHEST:
+            return near[0]
+        shares = [
+            math.prod((goal - q) / (p - q) for q in places if q != p) for p in places
+        ]  # Lagrange's polynomial through them
+        return goal, sum(
+            (share * a for share, (_, a) in zip(shares, near, strict=True)), np.zeros(near[0][1].size)
+        )
 
     def _newton(self, a: Array, power: float, *, rough: bool = False) -> Array:
         """Steps until both the decrement and the slope are small: where h has a double zero the norm bends
         without bound, and a small decrement alone says nothing."""
         plane, norm = self._plane, self._norm(a, power)
-        enough = _ROUGH if rough else _ENOUGH
+        # what the certificate loses grows with the larger of the two powers
+        largest = max(power, power / (power - 1))
+        enough = _ROUGH if rough else _ENOUGH * min(1.0, (5 / largest) ** 2)
         for _ in range(_MOST_STEPS):
             slope = plane.T @ norm.slope
             bend = plane.T @ norm.bend @ plane
             bend += 1e-15 * np.trace(bend) * np.eye(bend.shape[0])
-            if not np.isfinite(bend).all() or np.linalg.matrix_rank(bend) < slope.size:
+            try:
+                step = np.linalg.solve(bend, -slope)
+            except np.linalg.LinAlgError:
                 break
-            step = np.linalg.solve(bend, -slope)
             decrement = -float(slope @ step)
             if not decrement > 0:
                 break

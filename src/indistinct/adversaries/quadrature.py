@@ -113,11 +113,11 @@ class Line:
         if zeros is not None and zeros.size:
             ends = np.concatenate((ends, zeros[(zeros > low) & (zeros < high)]))
             ends.sort()
-            left, length = ends[:-1], np.diff(ends)
+            left, length = ends[:-1], ends[1:] - ends[:-1]
             # far enough from every zero
             nearest = np.maximum(left - zeros[:, None], zeros[:, None] - ends[1:])
             plain = (nearest >= 0.7 * length).all(axis=0)
-        left, length = ends[:-1, None], np.diff(ends)[:, None]
+        left, length = ends[:-1, None], (ends[1:] - ends[:-1])[:, None]
         smooth, sharp = _PLAIN[dense], _GRADED[dense]
         graded = ~plain
         x = np.concatenate(

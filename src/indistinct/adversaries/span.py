@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,21 @@ class PolynomialSpan(Span):
         if top < 2:
             return -coefficients[:top] / coefficients[1 : top + 1]
         # x He_j is tridiagonal in the normalised basis: the zeros are eigenvalues of a comrade matrix
-        off = np.sqrt(np.arange(1.0, top))
-        comrade = np.diag(off, 1) + np.diag(off, -1)
+        comrade = _jacobi(top).copy()
         comrade[-1] -= math.sqrt(top) * coefficients[:top] / coefficients[top]
         roots = np.linalg.eigvals(comrade)
         near: Array = np.sort(roots.real[np.abs(roots.imag) <= 1.0])
-        return near[np.diff(near, prepend=-math.inf) > 1e-12 * (1 + np.abs(near))]
+        if near.size > 1:
+            fresh = near[1:] - near[:-1] > 1e-12 * (1 + np.abs(near[1:]))
+            near = near[np.concatenate(([True], fresh))]
+        return near
+
+
+@cache
+def _jacobi(size: int) -> Array:
+    """x times the normalised Hermite polynomials, as a matrix."""
+    off = np.sqrt(np.arange(1.0, size))
+    return np.diag(off, 1) + np.diag(off, -1)
 
 
 @dataclass(frozen=True)
