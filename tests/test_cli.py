@@ -13,6 +13,7 @@ import pytest
 
 import indistinct
 from indistinct.cli import main, parser
+from indistinct.mechanisms import parse_statement
 
 ROOT = Path(__file__).parent.parent
 RUN = "14062 * gaussian(1.1).subsample(0.004267)"
@@ -68,6 +69,36 @@ def test_plot_is_a_png(command: list[str], tmp_path: Path, capsys: pytest.Captur
     assert str(path) in capsys.readouterr().out
 
 
+def test_explain_reads_claims(capsys: pytest.CaptureFixture[str]) -> None:
+    data = run_json(capsys, "explain", "2 * approx(0.5, 1e-6) + gdp(0.3) + laplace(4)")
+    assert data["expression"] == "2 * approx(0.5, 1e-06) + gdp(0.3) + laplace(4.0)"
+    stated = 2 * indistinct.ApproxDP(0.5, 1e-6) + indistinct.GaussianDP(0.3)
+    whole = stated + indistinct.Laplace(scale=4).guarantee()
+    assert data["epsilon"]["epsilon"] == pytest.approx(whole.epsilon(1e-5), rel=1e-9)
+    assert data["mechanism"] is None
+    told = run_json(capsys, "explain", "renyi([2, 8], [0.1, 0.4])", "--adjacency", "replace-one")
+    assert told["adjacency"] == "replace-one"
+
+
+@pytest.mark.parametrize(
+    "text", ["pure(0.7)", "gaussian(2) + zcdp(0.1)", "3 * (pure(1) + gdp(0.5)).group(2)"]
+)
+def test_claims_print_as_they_are_read(text: str) -> None:
+    first = parse_statement(text)
+    assert str(parse_statement(str(first))) == str(first)
+    assert parse_statement(str(first)).guarantee() == first.guarantee()
+
+
+@pytest.mark.parametrize(
+    "command", [["explain", "pure(0.5)"], ["calibrate", "laplace(SCALE)", "--epsilon", "1"]]
+)
+def test_page_is_written(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "report.html"
+    assert main([*command, "--html", str(path)]) == 0
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert str(path) in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("expression", "target", "scale"),
     [
@@ -116,6 +147,18 @@ def test_calibrate_in_words(capsys: pytest.CaptureFixture[str]) -> None:
         (["explain", "1.5 * gaussian(1)"], "steps"),
         (["explain", "(" * 200 + "laplace(1)" + ")" * 200], "nesting"),
         (["explain", "gaussian(SCALE)"], "SCALE"),
+        (["explain", "pure(-1)"], "epsilon"),
+        (["explain", "approx(1)"], "approx(...)"),
+        (["explain", "approx(1, 2)"], "delta"),
+        (["explain", "zcdp(0.1, rho=2)"], "zcdp(...)"),
+        (["explain", "pure(1, adjacency=2)"], "pure(...)"),
+        (["explain", "renyi([2, 8], [0.1])"], "values"),
+        (["explain", "pure(1).subsample(0.1)"], "subsample"),
+        (["explain", "pure(1) + 3"], "character"),
+        (["explain", "parallel(pure(1), 3)"], "parallel"),
+        (["explain", "pure(1)", "--html", "missing/folder/out.html"], "missing"),
+        (["explain", "pure(1) + gaussian(1).subsample(5, of=9)", "--adjacency", "add-remove"], "adjacency"),
+        (["calibrate", "gaussian(SCALE) + pure(1)", "--epsilon", "2"], "pure"),
         (["explain", "laplace(1)", "--delta", "2"], "delta"),
         (["explain", "laplace(1)", "--delta", "nan"], "delta"),
         (["explain", "laplace(1)", "--delta", "small"], "--delta"),

@@ -3,6 +3,11 @@
 import builtins
 import json
 import math
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +25,9 @@ from indistinct import (
     RandomizedResponse,
     RenyiCurve,
     parse,
+    parse_guarantee,
 )
+from indistinct.mechanisms import parse_statement
 from indistinct.report import explain
 from indistinct.report.text import rounded_down, rounded_up, sentences
 
@@ -83,14 +90,119 @@ def test_words_fit_the_mechanism() -> None:
 
 def test_a_sentence_that_anyone_can_repeat() -> None:
     run = 14062 * Gaussian(scale=1.1).subsample(0.004267)
-    first, second, third, fourth = sentences(explain(run).data())
-    assert first == (
+    test, guess, rare, belief, content, consequence, epsilon = sentences(explain(run).data())
+    assert test == (
         "Someone who wants to know whether one given person's record was used, and accepts being wrong"
         " about 5 % of those who were not in the data, will still miss at least 85.7 % of those who were."
     )
-    assert "61.3 %" in second
-    assert "24 %" in third
-    assert "epsilon = 2.3819 at delta = 1e-5" in fourth
+    assert "61.3 %" in guess
+    assert "no guess does better than always saying that nobody was" in rare
+    assert belief == (
+        "Someone who thought it 1 % likely that the record was there will think it at most 14.3 % likely"
+        " after seeing the release; someone who thought 50 %, at most 94.3 %, except with a probability of 1e-5."
+    )
+    assert "1 in 10 " in content and "at most 24 %" in content and "at most 0.606 %" in content
+    assert "at least 3.1 % and at most 24 %" in consequence
+    assert "epsilon = 2.3819 at delta = 1e-5" in epsilon
+
+
+def test_beliefs_and_guesses_as_data() -> None:
+    data = explain(RandomizedResponse(truth=0.75)).data()
+    assert data["bayes_factor"] == {"beyond": 1e-5, "factor": pytest.approx(3)}
+    assert [entry["high"] for entry in data["posterior"]] == pytest.approx([3 / 102, 0.75])
+    assert [entry["risk"] for entry in data["bayes_risk"]] == pytest.approx([0.01, 0.25])
+    assert [entry["success"] for entry in data["reconstruction"]] == pytest.approx([0.003, 0.3])
+    assert data["event"][1] == {"probability": 0.1, "low": pytest.approx(1 / 30), "high": pytest.approx(0.3)}
+    assert "guess is wrong at least 0.279 %" in " ".join(str(explain(Gaussian(scale=0.3))).split())
+    assert "become certain" in str(explain(ApproxDP(1.0, 1e-3)))
+    assert "whatever the outcome" in " ".join(str(explain(Laplace(scale=2), delta=0)).split())
+    fixed = " ".join(str(explain(Gaussian(scale=1).subsample(5, of=100))).split())
+    assert "that the record has a certain value" in fixed and "nobody was" not in fixed
+
+
+def test_statements_have_reports() -> None:
+    stated = parse_statement("pure(0.5) + 10 * gaussian(20).subsample(5, of=100) + zcdp(0.01).group(2)")
+    report = explain(stated)
+    data, text = report.data(), " ".join(str(report).split())
+    assert text.startswith("Stated pure(0.5) + 10 * gaussian(20.0)")
+    assert data["adjacency"] == "replace-one" and data["records"] == [1, 2] and data["mechanism"] is None
+    assert "exactly 5 of the 100" in text and "only claimed: not known" in text
+    again = parse_guarantee(data["expression"])
+    assert again.epsilon(1e-5) == pytest.approx(data["epsilon"]["epsilon"], rel=1e-9)
+
+
+# -- the page ---------------------------------------------------------------------------------------
+
+
+class _Page(HTMLParser):
+    """What a browser would see: tags, attributes and text; complains about tags left open."""
+
+    EMPTY = ("meta", "line", "path", "circle")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.mark.parametrize(
+    ("expression", "delta"),
+    [*((e, 1e-5) for e in EXPRESSIONS), ("laplace(2)", 0.0), ("gaussian(0.02)", 1e-100)],
+)
+def test_page_is_whole_and_needs_nothing_else(expression: str, delta: float) -> None:
+    report = explain(parse(expression), delta=delta)
+    source = report.html()
+    page = _Page(source)
+    names = [tag for tag, _ in page.tags]
+    assert ("html", {"lang": "en"}) in page.tags and names.count("title") == 4 and names.count("h1") == 1
+    # every picture has a name and a description that exist
+    ids = {attributes["id"] for _, attributes in page.tags if "id" in attributes}
+    pictures = [attributes for tag, attributes in page.tags if tag == "svg"]
+    assert len(pictures) == 3 and all(p["role"] == "img" for p in pictures)
+    assert all(set(str(p["aria-labelledby"]).split()) <= ids for p in pictures)
+    # nothing is fetched, nothing is run
+    assert not {"script", "link", "img", "iframe"} & set(names)
+    assert not {"src", "href", "style", "onload"} & {name for _, given in page.tags for name in given}
+    assert "http" not in source and "url(" not in source and "@import" not in source
+    # all numbers are numbers
+    for tag, attributes in page.tags:
+        for name in ("d", "cx", "cy", "x", "y", "x1", "y2"):
+            assert not re.search("nan|inf", attributes.get(name) or ""), tag
+    text = " ".join(" ".join(page.text).replace("\N{NO-BREAK SPACE}", " ").split())
+    assert all(sentence in text for sentence in sentences(report.data()))
+    assert len(source) < 60_000
+
+
+def test_page_escapes_and_is_written(tmp_path: Path) -> None:
+    report = replace(explain(Laplace(scale=2)), expression="<script>alert('x')</script> & \"more\"")
+    path = tmp_path / "report.html"
+    assert report.html(path) == path.read_text(encoding="utf-8")
+    assert "<script" not in report.html() and "&lt;script&gt;" in report.html()
+
+
+def test_page_needs_no_matplotlib() -> None:
+    code = (
+        "import sys; from indistinct import parse; from indistinct.report import explain;"
+        "explain(parse('laplace(2)')).html(); assert 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("claim", [RenyiCurve([2, 8], [0.1, 0.4]), GaussianDP(0.5), ApproxDP(1.0, 1e-6)])

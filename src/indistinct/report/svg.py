@@ -106,7 +106,7 @@ def belief_chart(subject: "Subject") -> str:
         + f'<path class="band" d="{band}Z"/><path class="plain" d="{axes.path(prior, prior)}"/>'
         + f'<path class="main" d="{axes.path(prior, high)}"/><path class="main" d="{axes.path(prior, low)}"/>'
         + axes.dot(0.5, half)
-        + axes.label(0.5, half, at_half, "middle", 0, 18)
+        + axes.label(0.5, half, at_half, *(("end", -9, -4) if half < 0.85 else ("start", -6, 19)))
     )
     return _chart("belief", "What someone may come to believe", description, body)
 
