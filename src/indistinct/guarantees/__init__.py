@@ -3,6 +3,7 @@
 Nothing here knows that mechanisms exist.
 """
 
+from indistinct.guarantees.curves import PrivacyProfile, TradeoffCurve
 from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.guarantee import Guarantee, Known, parallel
 from indistinct.guarantees.readings import Interval
@@ -21,8 +22,10 @@ __all__ = [
     "Guarantee",
     "Interval",
     "Known",
+    "PrivacyProfile",
     "PureDP",
     "RenyiCurve",
+    "TradeoffCurve",
     "ZeroConcentratedDP",
     "parallel",
 ]

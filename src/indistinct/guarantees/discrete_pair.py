@@ -1,6 +1,7 @@
 """Pairs with finitely many losses: randomized response, (epsilon, delta) claims, anything tabulated."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -135,3 +136,20 @@ def finite_part(pair: Pair) -> Pair:
     p, q = (np.array(side) for side in (pair.p, pair.q))
     both = (p > 0) & (q > 0)
     return pair if both.all() else DiscretePair.of(p[both] / p[both].sum(), q[both] / q[both].sum())
+
+
+def merged(terms: Iterable[tuple[Pair, int]], most: int = 4096) -> list[tuple[Pair, int]]:
+    """The same composition with fewer terms: finite pairs that occur once are multiplied out, exactly, while
+    they have few outcomes. A lattice then rounds a product once and not each of its factors."""
+    result: list[tuple[Pair, int]] = []
+    held: DiscretePair | None = None
+    for pair, count in terms:
+        if count > 1 or not isinstance(pair, DiscretePair):
+            result.append((pair, count))
+        elif held is not None and len(held.p) * len(pair.p) <= most:
+            p, q = np.multiply.outer(held.p, pair.p).ravel(), np.multiply.outer(held.q, pair.q).ravel()
+            held = DiscretePair.of(p, q)
+        else:
+            result += [] if held is None else [(held, 1)]
+            held = pair
+    return result if held is None else [*result, (held, 1)]

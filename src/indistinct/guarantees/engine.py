@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.discrete_pair import DiscretePair, merged
 from indistinct.guarantees.pair import Pair, Resolution
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.atoms import compose_atoms
@@ -51,9 +51,9 @@ _LOG_ACCURACY = math.log(ACCURACY)
 
 @dataclass(frozen=True)
 class Engine:
-    """Tails of the composed loss of `terms`."""
+    """Tails of the composed loss of `factors`."""
 
-    terms: tuple[Term, ...]
+    factors: tuple[Term, ...]
     infinite_mass: float
     top: float
     sizes: list[int] = field(default_factory=lambda: list(_CELLS), compare=False)
@@ -171,10 +171,15 @@ class Engine:
         return total
 
     @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """What is composed, with as few terms as may be."""
+        return tuple(merged(self.factors))
+
+    @cached_property
     def enumerated(self) -> LatticeTail | None:
         """The whole law, where all pairs are finite and there are few distinct sums."""
         terms = []
-        for pair, count in self.terms:
+        for pair, count in self.factors:
             if not isinstance(pair, DiscretePair) or not pair.finite_atoms.loss.size:
                 return None
             terms.append((pair.finite_atoms, count))

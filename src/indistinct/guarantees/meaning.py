@@ -73,7 +73,7 @@ class Meaning(ABC):
         """
         p = check_array("probability", probability, 0.0, 1.0, _PROBABILITY)
         flat = p.ravel()
-        low = flat * np.exp(-self._log_factor(flat)) * (1 - _ROUNDING)
+        low = flat * np.exp(-self._log_factor(flat))
         return Interval(shaped(np.minimum(low, flat), p), shaped(self._highest(flat), p))
 
     def tpr(self, fpr: Any) -> Any:
@@ -208,7 +208,8 @@ class Meaning(ABC):
             least = self._tradeoff(np.minimum(1 - p[usual] + _ROUNDING, 1.0)) * (1 - _ROUNDING)
             with np.errstate(divide="ignore"):
                 result[usual] = np.minimum(result[usual], np.log(p[usual]) - np.log(least))
-        return np.maximum(result, 0.0)
+        # what the rounding of a logarithm takes, its exponential would lack
+        return np.where(result > 0, result * (1 + 4 * EPS) + _ROUNDING, 0.0)
 
     def _log_factor_of_rare(self, p: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """The smallest ε - log(1 - δ(ε)/p), as f(1-p) is the largest e^-ε (p - δ(ε)), which has one peak;
@@ -254,7 +255,7 @@ class BayesFactor:
     def _moment(self, power: float) -> float:
         if power == 0:
             return 1.0
-        log_moment = power * self.guarantee._renyi(1 + power)
+        log_moment = power * self.guarantee._renyi(1 + power) * (1 + 4 * EPS)
         return math.exp(log_moment) if log_moment < 709 else math.inf
 
     def tail(self, factor: Any) -> Any:
@@ -304,4 +305,4 @@ class BayesFactor:
         tails = check_array("beyond", beyond, 0.0, 1.0, _PROBABILITY)
         with np.errstate(over="ignore"):
             factors = np.exp(self.guarantee._log_factor(tails.ravel()))
-        return shaped(factors * (1 + _ROUNDING * (factors > 1)), tails)
+        return shaped(factors, tails)

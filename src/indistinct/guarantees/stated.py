@@ -192,7 +192,8 @@ class RenyiCurve(RenyiGuarantee):
         if not known or orders.min() < known[0][0] or orders.max() > known[-1][0]:
             return super()._renyi_at(orders)
         stated, values = np.array(known).T
-        return np.interp(orders, stated, (stated - 1) * values) / (orders - 1) * (1 + 2 * EPS)
+        bound: Array = np.interp(orders, stated, (stated - 1) * values) / (orders - 1) * (1 + 2 * EPS)
+        return bound
 
     def orders(self) -> Array:
         stated = np.array([order for order in self.stated_orders if order > 1])

@@ -178,7 +178,8 @@ def convolve(
         if log_missed <= log_level or cells >= MAX_CELLS:
             break
         cells *= 2
-    log_moment, total, log_finite = 0.0, np.zeros(cells // 2 + 1, dtype=complex), 0.0
+    log_moment, log_finite = 0.0, 0.0
+    total, once = np.zeros(cells // 2 + 1, dtype=complex), np.ones(cells // 2 + 1, dtype=complex)
     rounding, shift = 2 * EPS * math.log2(cells), 0
     for law, count in laws:
         index = law.first + np.arange(law.mass.size)
@@ -194,18 +195,21 @@ def convolve(
         heaviest = int(np.argmax(tilted))
         others = np.arange(index.size) != heaviest
         away, weight = index[others] - index[heaviest], tilted[others]
-        if away.size <= _FEW:
+        if away.size <= min(_FEW, count):
             spectrum = _direct_transform(away, weight, cells)
             rounding += count * 4 * EPS * float(weight.sum())
         else:
             spectrum = np.fft.rfft(np.bincount(away % cells, weights=weight, minlength=cells))
             spread = math.log2(cells) * math.sqrt(float(np.square(weight).sum()))
             rounding += count * 2 * EPS * (spread + float(weight.sum()))
-        total += count * log1p(spectrum - weight.sum())
+        if count == 1:
+            once *= 1 + (spectrum - weight.sum())
+        else:
+            total += count * log1p(spectrum - weight.sum())
         shift += count * int(index[heaviest])
         log_finite += count * math.log1p(-min(law.infinite, 1 - EPS))
     infinite = math.exp(max(log_missed, -745.0)) - math.expm1(log_finite)
-    spectrum = np.exp(total)
+    spectrum = once * np.exp(total)
     window = np.fft.irfft(spectrum, cells)
     points: Array = step * (bottom + np.arange(cells, dtype=np.float64))
     window = np.roll(window, (shift - bottom) % cells)
