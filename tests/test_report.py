@@ -99,7 +99,8 @@ def test_a_sentence_that_anyone_can_repeat() -> None:
     assert "no guess does better than always saying that nobody was" in rare
     assert belief == (
         "Someone who thought it 1 % likely that the record was there will think it at most 14.3 % likely"
-        " after seeing the release; someone who thought 50 %, at most 94.3 %, except with a probability of 1e-5."
+        " after seeing the release; someone who thought 50 %, at most 94.3 %, except with a probability of"
+        " 1e-5."
     )
     assert "1 in 10 " in content and "at most 24 %" in content and "at most 0.606 %" in content
     assert "at least 3.1 % and at most 24 %" in consequence
