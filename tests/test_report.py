@@ -114,7 +114,7 @@ def test_beliefs_and_guesses_as_data() -> None:
     assert [entry["risk"] for entry in data["bayes_risk"]] == pytest.approx([0.01, 0.25])
     assert [entry["success"] for entry in data["reconstruction"]] == pytest.approx([0.003, 0.3])
     assert data["event"][1] == {"probability": 0.1, "low": pytest.approx(1 / 30), "high": pytest.approx(0.3)}
-    assert "guess is wrong at least 0.279 %" in " ".join(str(explain(Gaussian(scale=0.3))).split())
+    assert "guess is wrong at least 0.501 %" in " ".join(str(explain(Gaussian(scale=0.3))).split())
     assert "become certain" in str(explain(ApproxDP(1.0, 1e-3)))
     assert "whatever the outcome" in " ".join(str(explain(Laplace(scale=2), delta=0)).split())
     fixed = " ".join(str(explain(Gaussian(scale=1).subsample(5, of=100))).split())
