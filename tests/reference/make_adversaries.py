@@ -93,8 +93,8 @@ def shifted_moments(noise, shift, degree):
     ]
 
 
-def polynomial_terms(noise, a, power):
-    """V, E|h|^(A-1) sign h x^k and (A-1) E|h|^(A-2) x^k, by quadrature split at the zeros."""
+def polynomial_terms(noise, a, power, *, only_value=False):
+    """V, E|h|^(A-1) sign h x^k and E|h|^(A-2) x^k, by quadrature split at the zeros."""
     degree = len(a) - 1
     roots = mp.polyroots(list(reversed(a)), maxsteps=500, extraprec=200) if degree else []
     real = [mp.re(r) for r in roots if abs(mp.im(r)) < 2]
@@ -109,6 +109,8 @@ def polynomial_terms(noise, a, power):
         return mp.quad(f, points)
 
     v = integrate(lambda x: abs(h(x)) ** power * density(noise, x))
+    if only_value:
+        return v
     first = [
         integrate(lambda x, k=k: mp.sign(h(x)) * abs(h(x)) ** (power - 1) * x**k * density(noise, x))
         for k in range(degree + 1)
@@ -147,14 +149,14 @@ def polynomial(noise, shift, order, degree):
             length = mp.mpf(1)
             while length > mp.mpf("1e-4"):
                 tried = [a[i] + length * step[i] for i in range(degree + 1)]
-                if polynomial_terms(noise, tried, power)[0] <= v:
+                if polynomial_terms(noise, tried, power, only_value=True) <= v:
                     break
                 length /= 2
             a = tried
             gain = -sum(first[i] * step[i] for i in range(degree + 1)) / v
             if gain < (mp.mpf("1e-18") if stage == stages else mp.mpf("1e-6")):
                 break
-    return -mp.log(polynomial_terms(noise, a, power)[0])
+    return -mp.log(polynomial_terms(noise, a, power, only_value=True))
 
 
 # ---------------------------------------------------------------------- several dimensions
@@ -270,7 +272,7 @@ def main():
             continue
         found.append({**case, "value": mp.nstr(number, 15)})
         print(f"{time.time() - start:6.1f} s", found[-1], flush=True)
-    FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

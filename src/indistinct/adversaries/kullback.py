@@ -116,7 +116,10 @@ class KullbackProgramme:
             assert at is not None
             log_z, mean, spread = at
             slope = target - mean
-            step = np.linalg.solve(spread + 1e-15 * np.trace(spread) * np.eye(a.size), slope)
+            try:
+                step = np.linalg.solve(spread + 1e-15 * np.trace(spread) * np.eye(a.size), slope)
+            except np.linalg.LinAlgError:
+                break
             decrement = float(slope @ step)
             near = decrement < 1e-10
             if not decrement > 1e-28 or (near and decrement >= before):
@@ -165,6 +168,12 @@ class KullbackProgramme:
         reach = self._reach(a)
         if reach is None:
             return Bracket(0.0, math.inf)
+        try:
+            return self._repaired(a, reach)
+        except np.linalg.LinAlgError:  # a density on so few places that no correction can be made of it
+            return Bracket(0.0, math.inf)
+
+    def _repaired(self, a: Array, reach: tuple[float, float]) -> Bracket:
         coarse = self._density(a, reach, dense=False)
         basis, h, log_z, density = self._density(a, reach, dense=True)
         with_one = np.vstack((np.ones(h.size), basis))

@@ -32,6 +32,12 @@ class Measure(Protocol):
     def named(self) -> Any:
         """The features, as an error message names them."""
 
+    @property
+    def all_moments(self) -> bool: ...
+
+    @property
+    def local(self) -> bool: ...
+
     def features(self, x: Array) -> Array:
         """One a row."""
 
@@ -51,15 +57,17 @@ class Measure(Protocol):
 
 
 class Moments(NamedTuple):
-    """The features made orthonormal under Q, and their means under P with an error bound."""
+    """A basis of the span, its means under P with an error bound, and the coefficients that solve order 2."""
 
     basis: Array
     target: Array
     error: Array
+    second: Array
 
 
-def feature_moments(p: Measure, q: Measure) -> Moments:
-    """Refuses features that are linearly dependent or have no second moment."""
+def feature_moments(p: Measure, q: Measure, *, orthonormal: bool = True) -> Moments:
+    """The features made orthonormal under Q, or only of unit size. Refuses features that are linearly
+    dependent or have no second moment."""
     gram, _, _ = _expect(q)
     scale = np.sqrt(np.diag(gram))
     if not np.isfinite(gram).all() or (scale <= 0).any():
@@ -67,9 +75,15 @@ def feature_moments(p: Measure, q: Measure) -> Moments:
         raise ArgumentError("features", q.named, allowed)
     if np.linalg.eigvalsh(gram / np.outer(scale, scale))[0] < _DEPENDENT:
         raise ArgumentError("features", q.named, "linearly independent, of each other and of the constant")
-    basis = np.linalg.inv(np.linalg.cholesky(gram))
     _, mean, error = _expect(p)
-    return Moments(basis, basis @ mean, np.abs(basis) @ error)
+    if orthonormal:
+        basis = np.linalg.inv(np.linalg.cholesky(gram))
+        second = basis @ mean
+    else:
+        basis = np.diag(1 / scale)
+        second = np.linalg.solve(gram / np.outer(scale, scale), basis @ mean)
+    target = basis @ mean
+    return Moments(basis, target, np.abs(basis) @ error, second / float(second @ target))
 
 
 def feature_means(measure: Measure) -> tuple[Array, Array]:
@@ -95,6 +109,14 @@ def held(basis: Array) -> Array:
         size = np.linalg.norm(basis, axis=0)
     kept: Array = basis * np.minimum(1.0, 8 * math.sqrt(basis.shape[0]) / size)
     return kept
+
+
+def eliminated(target: Array) -> Array:
+    """A basis of the vectors orthogonal to a target that leaves all coordinates as they are but one."""
+    pivot = int(np.abs(target).argmax())
+    plane = np.delete(np.eye(target.size), pivot, axis=1)
+    plane[pivot] = -np.delete(target, pivot) / target[pivot]
+    return plane
 
 
 def null_space(target: Array) -> Array:

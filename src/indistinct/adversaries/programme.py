@@ -18,12 +18,21 @@ from typing import NamedTuple
 import numpy as np
 
 from indistinct.adversaries.bracket import Bracket
-from indistinct.adversaries.moments import ROUNDING, Measure, feature_moments, held, log_sum, null_space
+from indistinct.adversaries.moments import (
+    ROUNDING,
+    Measure,
+    eliminated,
+    feature_moments,
+    held,
+    log_sum,
+    null_space,
+)
 from indistinct.adversaries.quadrature import NEAREST
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, TINY, Array
 
-_MOST_STEPS = 100
+_MOST_STEPS, _FEW_STEPS = 60, 12
+_RIDGE = 1e-14
 _ENOUGH, _ROUGH = 2e-5, 1e-3
 """Slopes of log ||h|| at which one more step is the last."""
 _FURTHEST = 0.4
@@ -38,20 +47,29 @@ class _Norm(NamedTuple):
     bend: Array
 
 
+class _LostError(ArithmeticError):
+    """A search that has left what can be integrated."""
+
+
 class Programme:
     """P and Q with the same features. It keeps its solutions: the next order starts from the nearest."""
 
     def __init__(self, p: Measure, q: Measure) -> None:
         self.measure = q
-        self.moments = feature_moments(p, q)
-        self._plane = null_space(self.moments.target)
-        start = self.moments.target / (self.moments.target @ self.moments.target)  # solves order 2
-        self._solved: list[tuple[float, Array]] = [(0.0, start)]  # by log(A - 1)
+        self.moments = feature_moments(p, q, orthonormal=not q.local)
+        self._plane = (eliminated if q.local else null_space)(self.moments.target)
+        self._known: dict[float, Bracket] = {}
+        self._solved: list[tuple[float, Array]] = [(0.0, self.moments.second)]  # by log(A - 1)
 
     def renyi(self, order: float) -> Bracket:
         """The restricted divergence of a finite order above 1."""
-        power = order / (order - 1)
-        return self._certify(power, self._search(power))
+        if order not in self._known:
+            power = order / (order - 1)
+            try:
+                self._known[order] = self._certify(power, self._search(power))
+            except _LostError:
+                self._known[order] = Bracket(0.0, math.inf)
+        return self._known[order]
 
     def solution(self, order: float) -> tuple[Array, float]:
         """The coefficients of the best function in the given features, and the divergence."""
@@ -92,14 +110,19 @@ class Programme:
         # what the certificate loses grows with the larger of the two powers
         largest = max(power, power / (power - 1))
         enough = _ROUGH if rough else _ENOUGH * min(1.0, (5 / largest) ** 2)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_FEW_STEPS if rough else _MOST_STEPS):
             slope = plane.T @ norm.slope
             bend = plane.T @ norm.bend @ plane
-            bend += 1e-15 * np.trace(bend) * np.eye(bend.shape[0])
+            if not (np.diag(bend) > 0).all() or not np.isfinite(bend).all():
+                break
+            unit = np.sqrt(np.diag(bend))
             try:
-                step = np.linalg.solve(bend, -slope)
+                step = np.linalg.solve(
+                    bend / np.outer(unit, unit) + _RIDGE * np.eye(unit.size), -slope / unit
+                )
             except np.linalg.LinAlgError:
                 break
+            step /= unit
             decrement = -float(slope @ step)
             if not decrement > 0:
                 break
@@ -166,6 +189,8 @@ class Programme:
     def _rule(self, a: Array, power: float, *, dense: bool = False) -> tuple[Array, Array, Array]:
         raw = a @ self.moments.basis
         reach = self.measure.extent(lambda features: power * np.log(np.abs(raw @ features)))
+        if reach is None and self.measure.all_moments:
+            raise _LostError
         if reach is None:
             raise ArgumentError(
                 "features", self.measure.named, f"of finite moment of order {power:g} under the noise"

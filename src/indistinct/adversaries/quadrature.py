@@ -76,6 +76,14 @@ class Line:
     def named(self) -> Span:
         return self.span
 
+    @property
+    def all_moments(self) -> bool:
+        return self.span.all_moments
+
+    @property
+    def local(self) -> bool:
+        return self.span.local
+
     def features(self, x: Array) -> Array:
         return self.span(x)
 

@@ -21,6 +21,12 @@ class Span(ABC):
     breaks: tuple[float, ...] = ()
     """Where the features are not smooth."""
 
+    all_moments: bool = True
+    """Whether every power of the features has a mean under noise with exponential tails."""
+
+    local: bool = False
+    """Whether each feature matters at its own place; mixing them would lose digits of the small ones."""
+
     @abstractmethod
     def __call__(self, x: Array) -> Array:
         """The features, one a row."""
@@ -75,6 +81,7 @@ class PiecewiseLinearSpan(Span):
     """Continuous functions, linear between knots and beyond them: hats, and a ramp at either end."""
 
     knots: tuple[float, ...]
+    local = True
 
     @property
     def breaks(self) -> tuple[float, ...]:  # type: ignore[override]
@@ -117,6 +124,7 @@ class FunctionSpan(Span):
     breaks: tuple[float, ...] = ()
     name: str = "features"
     furthest = 2e4
+    all_moments = False
 
     def __repr__(self) -> str:
         return self.name

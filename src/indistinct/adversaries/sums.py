@@ -48,6 +48,7 @@ class SumProgramme:
         self.target = np.array([count * place.p.mean for place, count in self.coordinates])
         self.offset = np.array([-count * place.shift for place, count in self.coordinates])
         self.variance = np.array([count * place.q.variance for place, count in self.coordinates])
+        self._known: dict[float, Bracket] = {}
         tilt = self.offset / self.variance
         self._last = (2.0, -tilt / (1 + float(self.offset @ tilt)))  # solves order 2
 
@@ -55,6 +56,8 @@ class SumProgramme:
         """The restricted divergence of a finite order above 1."""
         if not self.coordinates:
             return Bracket(0.0, 0.0)
+        if order in self._known:
+            return self._known[order]
         power = order / (order - 1)
         last, a = self._last
         while max(power / last, last / power) > _FURTHEST:
@@ -62,7 +65,8 @@ class SumProgramme:
             a = self._newton(a, last, 1e-6)
         a = self._newton(a, power, 1e-24)
         self._last = (power, a)
-        return self._certify(power, a)
+        self._known[order] = self._certify(power, a)
+        return self._known[order]
 
     def _newton(self, a: Array, power: float, enough: float) -> Array:
         at, before = self._moment(a, power), math.inf

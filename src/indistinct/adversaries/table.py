@@ -18,6 +18,8 @@ from indistinct.numerics.arrays import EPS, Array
 class Table:
     """Probabilities of outcomes, and features of these, one a row."""
 
+    all_moments, local = True, False
+
     def __init__(self, probability: Array, features: Array) -> None:
         seen = probability > 0
         self._features = features[:, seen]

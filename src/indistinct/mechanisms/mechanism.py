@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
+from indistinct.guarantees.alternatives import parallel as parallel_guarantees
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known, Outputs, PairGuarantee, compose
-from indistinct.guarantees.guarantee import parallel as parallel_guarantees
 from indistinct.guarantees.mixture_pair import MixturePair, mixture
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
@@ -275,7 +275,11 @@ def _sampled_output(base: Guarantee, rate: float) -> Outputs | None:
     coin and are no longer independent."""
     if base.outputs is None or len(base.outputs) > 1 or base.outputs[0][1] != 1:
         return None
-    return ((mixture(base.outputs[0][0], rate), 1),)
+    pair = base.outputs[0][0]
+    if isinstance(pair, DiscretePair):  # outcomes keep their places, which features refer to
+        mixed = ((1 - rate) * b + rate * a for a, b in zip(pair.p, pair.q, strict=True))
+        return ((DiscretePair(tuple(mixed), pair.q), 1),)
+    return ((mixture(pair, rate), 1),)
 
 
 def _pair(guarantee: Guarantee) -> Pair:
