@@ -12,10 +12,13 @@ from indistinct import (
     Guarantee,
     Laplace,
     Mechanism,
+    PrivacyProfile,
     PureDP,
     RandomizedResponse,
     RenyiCurve,
+    TradeoffCurve,
     ZeroConcentratedDP,
+    mixture,
     parallel,
 )
 from indistinct.mechanisms.mechanism import ParallelParts
@@ -148,6 +151,13 @@ STATED = [
     Case("zero-concentrated + pure", ZeroConcentratedDP(0.05) + 2 * PureDP(0.2)),
     Case("renyi curve + mechanism", RenyiCurve([2, 8, 32], [0.1, 0.4, 1.6]) + Gaussian(3).guarantee()),
     Case("parallel claims", parallel(PureDP(0.5), GaussianDP(0.5), ZeroConcentratedDP(0.1))),
+    Case("pure or gaussian, by chance", mixture([PureDP(0.5), GaussianDP(1)], [0.3, 0.7])),
+    Case("two kinds of claim, by chance", mixture([PureDP(0.5), ZeroConcentratedDP(0.1)], [0.5, 0.5])),
+    Case("approximate + zero-concentrated", ApproxDP(0.3, 1e-6) + ZeroConcentratedDP(0.02)),
+    Case("points of a trade-off curve", TradeoffCurve([0, 0.01, 0.1, 0.3, 1], [1, 0.95, 0.7, 0.4, 0])),
+    Case("trade-off function", TradeoffCurve(lambda fpr: (1 - fpr) ** 2)),
+    Case("several points of a profile", PrivacyProfile([0.1, 1, 3], [0.1, 1e-3, 1e-8])),
+    Case("3 profiles", 3 * PrivacyProfile([0.1, 1, 3], [0.1, 1e-3, 1e-8])),
     Case("group of zero-concentrated", ZeroConcentratedDP(0.01).group(3)),
     Case("group of approximate", ApproxDP(0.2, 1e-6).group(2)),
 ]

@@ -147,8 +147,11 @@ def test_bad_discrete(p: Any, q: Any, argument: str) -> None:
 @pytest.mark.parametrize(
     ("orders", "values", "argument"),
     [
-        ([2, 1.5], [0.1, 0.2], "orders"),
-        ([2, 2], [0.1, 0.2], "orders"),
+        ([2, 1.5], [0.1, 0.2], "orders[1]"),
+        ([2, 4, 4], [0.1, 0.2, 0.3], "values[2]"),
+        ([2, 4], [0.2, 0.1], "values[1]"),
+        ([2, 4, 8], [0.1, 0.39, 0.4], "values[1]"),
+        ([2, 4, math.inf], [0.1, 0.39, 0.2], "values[2]"),
         ([0.3, 2], [0.1, 0.2], "orders"),
         ([NAN], [0.1], "orders"),
         ([], [], "orders"),

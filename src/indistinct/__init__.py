@@ -33,6 +33,7 @@ from indistinct.guarantees import (
     RenyiCurve,
     TradeoffCurve,
     ZeroConcentratedDP,
+    mixture,
     parallel,
 )
 from indistinct.mechanisms import (
@@ -78,6 +79,7 @@ __all__ = [
     "calibrate",
     "generalization_gap",
     "mechanism_from_json",
+    "mixture",
     "parallel",
     "parse",
     "parse_guarantee",

@@ -19,8 +19,9 @@ from indistinct.adversaries.divergences import (
 from indistinct.adversaries.noise import GaussianNoise
 from indistinct.adversaries.reading import WHY_NOT_ADAPTIVE, Reading
 from indistinct.errors import ArgumentError
+from indistinct.guarantees.alternatives import Parallel
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Guarantee, Outputs, Parallel
+from indistinct.guarantees.guarantee import Guarantee, Outputs
 from indistinct.numerics.arrays import Array
 
 if TYPE_CHECKING:

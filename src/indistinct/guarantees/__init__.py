@@ -3,9 +3,10 @@
 Nothing here knows that mechanisms exist.
 """
 
+from indistinct.guarantees.alternatives import mixture, parallel
 from indistinct.guarantees.curves import PrivacyProfile, TradeoffCurve
 from indistinct.guarantees.gaussian_report import GaussianReport
-from indistinct.guarantees.guarantee import Guarantee, Known, parallel
+from indistinct.guarantees.guarantee import Guarantee, Known
 from indistinct.guarantees.readings import Interval
 from indistinct.guarantees.stated import (
     ApproxDP,
@@ -27,5 +28,6 @@ __all__ = [
     "RenyiCurve",
     "TradeoffCurve",
     "ZeroConcentratedDP",
+    "mixture",
     "parallel",
 ]

@@ -24,8 +24,8 @@ from indistinct.numerics.arrays import EPS, TINY, Array
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _NEAR_ONE = 1e-7
 _LARGEST = 700.0
-_HALVINGS = 46
-"""Golden sections: some nine digits of a place where the bound is flat."""
+_HALVINGS = 36
+"""Golden sections: some six digits of a place where the bound is flat, and twelve of the bound."""
 
 
 def renyi_delta(orders: Array, values: Array, epsilon: Array) -> tuple[Array, Array]:

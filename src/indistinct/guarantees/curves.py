@@ -93,7 +93,7 @@ class TradeoffCurve(PairGuarantee):
     def _renyi(self, order: float) -> float:
         """*Three Variants*, Proposition 1, without its term 1 - beta(0), which belongs to no divergence: the
         sum over edges of p^order q^(1-order)."""
-        if self.points is not None or math.isinf(order) or order < 1:
+        if self.points is not None or math.isinf(order):
             return super()._renyi(order)
         x, power = (np.array(side) for side in self.half)
         pair = symmetric_pair(x, power)
@@ -103,7 +103,7 @@ class TradeoffCurve(PairGuarantee):
         end = order * math.log(p) + (1 - order) * math.log(q)
         divergence = Product.of([(pair, 1)]).renyi(order)
         # the moments fall off towards the end faster than geometrically, or the end is not negligible
-        settled = end < (order - 1) * divergence + math.log(max(divergence, 1e-9)) - _NEGLIGIBLE
+        settled = order <= 1 or end < (order - 1) * divergence + math.log(max(divergence, 1e-9)) - _NEGLIGIBLE
         return divergence if settled else math.inf
 
     def _tradeoff(self, fpr: Array) -> Array:

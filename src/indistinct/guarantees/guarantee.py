@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.errors import ArgumentError, check_count, check_probability
+from indistinct.errors import check_count, check_probability
 from indistinct.guarantees.discrete_pair import finite_part
 from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -70,6 +70,15 @@ class Guarantee(Readings):
     def group(self, size: int) -> "Guarantee":
         """The guarantee for `size` records that change together."""
 
+    def preprocessed(self, stability: int) -> "Guarantee":
+        """The guarantee where the data first pass through a map that turns one changed record into at most
+        `stability` changed records (a c-stable map, Mironov 2017, Definition 5): that of a group."""
+        return self.group(check_count("stability", stability, least=1))
+
+    def postprocessed(self) -> "Guarantee":
+        """The guarantee of anything computed from what is released, without the data: the same."""
+        return self
+
     def __add__(self, other: object) -> "Guarantee":
         if not isinstance(other, Guarantee):
             return NotImplemented
@@ -99,11 +108,14 @@ class PairGuarantee(Guarantee):
     def _renyi(self, order: float) -> float:
         return max(direction.renyi(order) for direction in self.directions)
 
+    def _renyi_at(self, orders: Array) -> Array:
+        return worst(direction.renyi_at(orders) for direction in self.directions)
+
     def _delta(self, epsilon: Array) -> Array:
-        return _worst(direction.delta(epsilon) for direction in self.directions)
+        return worst(direction.delta(epsilon) for direction in self.directions)
 
     def _epsilon(self, delta: Array) -> Array:
-        return _worst(direction.epsilon(delta) for direction in self.directions)
+        return worst(direction.epsilon(delta) for direction in self.directions)
 
     def _epsilon_error(self, delta: float) -> float:
         lows = [d.epsilon(np.array([delta]))[0] - d.epsilon_error(delta) for d in self.directions]
@@ -178,6 +190,10 @@ class RenyiSum(RenyiGuarantee):
     def _renyi(self, order: float) -> float:
         return math.fsum(count * part._renyi(order) for part, count in self.parts)
 
+    def _renyi_at(self, orders: Array) -> Array:
+        total: Array = np.sum([count * part._renyi_at(orders) for part, count in self.parts], axis=0)
+        return total
+
     def orders(self) -> Array:
         stated = [part.orders() for part, _ in self.parts if part.product is None]
         merged: Array = np.unique(np.concatenate(stated))
@@ -200,7 +216,9 @@ class RenyiSum(RenyiGuarantee):
     def _tradeoff(self, fpr: Array) -> Array:
         if self._set_aside is None:
             return super()._tradeoff(fpr)
-        return Readings._tradeoff(self, fpr)  # from the profile
+        # what is given away is never missed, and is never mistaken for the other
+        rest, mass, _ = self._set_aside
+        return (1 - mass) * rest._tradeoff(np.minimum(fpr / (1 - mass), 1.0))
 
     @cached_property
     def _set_aside(self) -> "tuple[RenyiSum, float, float] | None":
@@ -229,52 +247,7 @@ class RenyiSum(RenyiGuarantee):
         return compose((part.group(size), count) for part, count in self.parts)
 
 
-@dataclass(frozen=True)
-class Parallel(Guarantee):
-    """Releases on disjoint parts of the data: a record is in one of them, so the worst part counts."""
-
-    parts: tuple[Guarantee, ...]
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.parts[0].adjacency
-
-    @cached_property
-    def product(self) -> Product | None:
-        """One pair that dominates every part, for composing further."""
-        directions = [part.directions for part in self.parts if isinstance(part, PairGuarantee)]
-        if len(directions) < len(self.parts):
-            return None
-        reach = float(self._epsilon(np.array([1e-30]))[0])
-        pair = tabulated_pair(
-            lambda epsilon: _worst(both[0].delta(epsilon) for both in directions),
-            lambda epsilon: _worst(both[-1].delta(epsilon) for both in directions),
-            reach,
-        )
-        return Product.of([(pair, 1)])
-
-    def _renyi(self, order: float) -> float:
-        return max(part._renyi(order) for part in self.parts)
-
-    def _delta(self, epsilon: Array) -> Array:
-        return _worst(part._delta(epsilon) for part in self.parts)
-
-    def _epsilon(self, delta: Array) -> Array:
-        return _worst(part._epsilon(delta) for part in self.parts)
-
-    def orders(self) -> Array:
-        merged: Array = np.unique(np.concatenate([part.orders() for part in self.parts]))
-        return merged
-
-    def group(self, size: int) -> Guarantee:
-        count = check_count("size", size, least=1)
-        if count == 1:
-            return self
-        # the group may be spread over the parts
-        return compose([(self, 1)], flat=True).group(count)
-
-
-def _worst(readings: Iterable[Array]) -> Array:
+def worst(readings: Iterable[Array]) -> Array:
     worst: Array = np.max(list(readings), axis=0)
     return worst
 
@@ -317,23 +290,3 @@ def _together(parts: Iterable[tuple[Guarantee, int]]) -> Outputs | None:
         for pair, steps in part.outputs:
             merged[pair] = merged.get(pair, 0) + steps * count
     return tuple(merged.items()) or None
-
-
-def parallel(*guarantees: Guarantee) -> Guarantee:
-    """The guarantee of releases on disjoint parts of the data.
-
-    Under add/remove a record is in one part. Under replace-one it may leave one part for another, and
-    the parts' own guarantees say nothing about a part that changes its size: that is refused.
-    """
-    if not guarantees:
-        raise ArgumentError("guarantees", guarantees, "at least one guarantee")
-    for other in guarantees:
-        check_same_adjacency(guarantees[0], other)
-    if guarantees[0].adjacency is not Adjacency.ADD_REMOVE:
-        raise ArgumentError(
-            "adjacency",
-            guarantees[0].adjacency.value,
-            "add/remove for parallel composition (a replaced record may move to another part)",
-        )
-    distinct = tuple(dict.fromkeys(guarantees))
-    return distinct[0] if len(distinct) == 1 else Parallel(distinct)

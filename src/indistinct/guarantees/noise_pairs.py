@@ -68,6 +68,9 @@ class GaussianPair(Pair):
     def log_moment(self, order: float) -> float:
         return order * (order - 1) * self.shift**2 / 2
 
+    def log_moments(self, orders: Array) -> Array:
+        return orders * (orders - 1) * (self.shift**2 / 2)
+
     @property
     def finite_mean(self) -> float:
         return self.shift**2 / 2

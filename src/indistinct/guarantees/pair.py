@@ -49,6 +49,12 @@ class Wave(NamedTuple):
     sharpness: float
 
 
+_WIDE = 300.0
+"""Orders up to this may share a rule..."""
+_CLOSE = 1e-3
+"""... if they are at least this far from 1, where all digits count."""
+
+
 class Pair(ABC):
     """A directed pair (P, Q). Immutable, hashable, comparable."""
 
@@ -137,6 +143,15 @@ class Pair(ABC):
         # larger in size is larger as a divergence, on both sides of order 1
         return value * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
 
+    def log_moments(self, orders: Array) -> Array:
+        """The same at many orders: with one rule where they are close to each other."""
+        if orders.size < 4 or orders.max() > _WIDE or np.abs(orders - 1).min() < _CLOSE:
+            return np.array([self.log_moment(order) for order in orders.tolist()])
+        rule = self.rule(Resolution((min(float(orders.min()), 1.0), float(orders.max()))))
+        values = RuleCumulant(rule).real(orders - 1.0)
+        guarded: Array = values * (1 + 1e-12 + 1e-15 / np.maximum(np.abs(orders - 1), 1e-15))
+        return guarded
+
     def mean(self) -> float:
         """E_P[L], the Kullback-Leibler divergence."""
         return math.inf if self.infinite_mass else self.finite_mean
@@ -210,3 +225,11 @@ class ReversedPair(Pair):
 
     def log_moment(self, order: float) -> float:
         return self.pair.log_moment(1 - order)
+
+    def log_moments(self, orders: Array) -> Array:
+        if orders.size < 4 or orders.max() > _WIDE or np.abs(orders - 1).min() < _CLOSE:
+            return np.array([self.log_moment(order) for order in orders.tolist()])
+        rule = self.pair.rule(Resolution((1 - float(orders.max()), max(1 - float(orders.min()), 0.0))))
+        values = RuleCumulant(rule).real(-orders)
+        guarded: Array = values * (1 + 1e-12 + 1e-15 / np.maximum(np.abs(orders - 1), 1e-15))
+        return guarded

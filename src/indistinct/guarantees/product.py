@@ -91,6 +91,19 @@ class Product:
         log_moment = self.log_moment(order)
         return max(log_moment / (order - 1), 0.0) if log_moment > -math.inf else math.inf
 
+    def renyi_at(self, orders: Array) -> Array:
+        """The same for many finite orders at once, an array of any shape."""
+        flat = np.where(np.abs(orders - 1) < _NEAR_ONE, 2.0, orders).ravel()
+        moments = np.sum([count * pair.log_moments(flat) for pair, count in self.terms], axis=0)
+        with np.errstate(divide="ignore"):
+            values = np.where(moments > -math.inf, np.maximum(moments / (flat - 1), 0.0), math.inf)
+        values = values.reshape(orders.shape)
+        if self.infinite_mass > 0:
+            values = np.where(orders > 1, math.inf, values)
+        for k in np.argwhere(np.abs(orders - 1) < _NEAR_ONE):
+            values[tuple(k)] = self.renyi(float(orders[tuple(k)]))
+        return values
+
     def delta(self, epsilon: Array) -> Array:
         """An upper bound on delta at each epsilon (a flat array, any sign)."""
         if self.infinite_mass >= 1:

@@ -32,6 +32,10 @@ class Readings(Meaning):
 
     adjacency: Adjacency
 
+    def _renyi_at(self, orders: Array) -> Array:
+        """The divergences at finite orders, an array of any shape."""
+        return np.array([self._renyi(order) for order in orders.ravel().tolist()]).reshape(orders.shape)
+
     # -- readings ------------------------------------------------------------------------------
 
     @overload

@@ -22,7 +22,7 @@ from indistinct.guarantees.conversion import (
     renyi_tradeoff,
 )
 from indistinct.guarantees.readings import Readings
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 
 _ROUNDS, _POINTS = 4, 33
 """Of closing in on the best order, each by a factor of sixteen."""
@@ -37,10 +37,6 @@ class RenyiReadings(Readings):
     @abstractmethod
     def orders(self) -> Array:
         """Finite orders, increasing, at which the curve is worth reading."""
-
-    def _renyi_at(self, orders: Array) -> Array:
-        """The divergences at finite orders, an array of any shape."""
-        return np.array([self._renyi(order) for order in orders.ravel().tolist()]).reshape(orders.shape)
 
     def _delta(self, epsilon: Array) -> Array:
         return np.minimum(self._at_best_orders(renyi_delta, epsilon), pure_delta(self._pure, epsilon))
@@ -108,6 +104,12 @@ class RenyiReadings(Readings):
         orders, values = orders[usable], values[usable]
         slope = 1 / (orders - 1)
         return orders, values + np.log1p(-1 / orders) - np.log(orders) * slope, slope
+
+
+def chord(known: Array, values: Array, orders: Array) -> Array:
+    """An upper bound between known orders above 1, because (order - 1) * value is convex."""
+    bound: Array = np.interp(orders, known, (known - 1) * values) / (orders - 1) * (1 + 2 * EPS)
+    return bound
 
 
 def _lowest(left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]) -> float:

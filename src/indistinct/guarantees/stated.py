@@ -25,7 +25,11 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.guarantees.renyi_readings import chord
+from indistinct.numerics.arrays import Array
+
+_ROUNDED = 1e-6
+"""Stated numbers may be rounded by this much before they contradict each other."""
 
 
 def _frozen(instance: object, name: str, value: object) -> None:
@@ -159,13 +163,11 @@ class RenyiCurve(RenyiGuarantee):
     def __init__(self, orders: Any, values: Any, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
         order_list = _numbers("orders", orders, 0.5, "increasing numbers, at least 1/2")
         value_list = _numbers("values", values, 0.0, "non-negative numbers, one for each order")
-        if not order_list or any(b <= a for a, b in pairwise(order_list)):
+        if not order_list:
             raise ArgumentError("orders", orders, "increasing numbers, at least 1/2")
         if len(value_list) != len(order_list):
             raise ArgumentError("values", values, "non-negative numbers, one for each order")
-        if any(b < a for a, b in pairwise(value_list)):
-            # a smaller claim at a larger order is a claim for the smaller order too
-            value_list = np.minimum.accumulate(value_list[::-1])[::-1].tolist()
+        order_list, value_list = _checked_curve(order_list, value_list)
         _frozen(self, "stated_orders", tuple(order_list))
         _frozen(self, "values", tuple(value_list))
         _frozen(self, "adjacency", check_adjacency(adjacency))
@@ -192,8 +194,7 @@ class RenyiCurve(RenyiGuarantee):
         if not known or orders.min() < known[0][0] or orders.max() > known[-1][0]:
             return super()._renyi_at(orders)
         stated, values = np.array(known).T
-        bound: Array = np.interp(orders, stated, (stated - 1) * values) / (orders - 1) * (1 + 2 * EPS)
-        return bound
+        return chord(stated, values, orders)
 
     def orders(self) -> Array:
         stated = np.array([order for order in self.stated_orders if order > 1])
@@ -217,6 +218,32 @@ class RenyiCurve(RenyiGuarantee):
             )
         orders = [order / 2**doublings for order, _ in kept]
         return RenyiCurve(orders, [3**doublings * value for _, value in kept], adjacency=self.adjacency)
+
+
+def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float], list[float]]:
+    """The curve without repetitions, if it can be one: (order - 1) * value is convex for every pair, and zero
+    at order 1, so that the value does not fall; else the error names the point."""
+    for k in range(1, len(orders)):
+        if orders[k] < orders[k - 1]:
+            raise ArgumentError(f"orders[{k}]", orders[k], f"more than {orders[k - 1]:g}, the one before it")
+        if orders[k] == orders[k - 1] and values[k] != values[k - 1]:
+            allowed = f"{values[k - 1]:g}, as order {orders[k]:g} was stated before"
+            raise ArgumentError(f"values[{k}]", values[k], allowed)
+        if values[k] < values[k - 1] * (1 - _ROUNDED):
+            allowed = f"at least {values[k - 1]:g}, the value of the smaller order {orders[k - 1]:g}"
+            raise ArgumentError(f"values[{k}]", values[k], allowed)
+    for k in range(1, len(orders) - 1):
+        (a, b, c), (u, v, w) = orders[k - 1 : k + 2], values[k - 1 : k + 2]
+        if a < 1 or math.isinf(c) or math.isinf(w) or a == b or b == c:
+            continue
+        share = (b - a) / (c - a)
+        chord = ((1 - share) * (a - 1) * u + share * (c - 1) * w) / (b - 1)
+        if v > chord * (1 + _ROUNDED):
+            allowed = f"at most {chord:g}, the chord at order {b:g} between its neighbours"
+            raise ArgumentError(f"values[{k}]", v, allowed)
+    kept = [k for k in range(len(orders)) if k == 0 or orders[k] > orders[k - 1]]
+    highest = np.maximum.accumulate([values[k] for k in kept]).tolist()  # rounding apart they do not fall
+    return [orders[k] for k in kept], highest
 
 
 def _numbers(argument: str, values: Any, least: float, allowed: str) -> list[float]:

@@ -1,0 +1,163 @@
+"""One release out of several: on the part of the data a record is in, or as chance has it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError, check_count, check_probability
+from indistinct.guarantees.engine import bisect
+from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose, worst
+from indistinct.guarantees.product import Product
+from indistinct.guarantees.readings import check_same_adjacency
+from indistinct.guarantees.tabulated import tabulated_pair
+from indistinct.numerics.arrays import Array
+
+
+@dataclass(frozen=True)
+class Parallel(Guarantee):
+    """Releases on disjoint parts of the data: a record is in one of them, so the worst part counts."""
+
+    parts: tuple[Guarantee, ...]
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.parts[0].adjacency
+
+    @cached_property
+    def product(self) -> Product | None:
+        """One pair that dominates every part, for composing further."""
+        directions = [part.directions for part in self.parts if isinstance(part, PairGuarantee)]
+        if len(directions) < len(self.parts):
+            return None
+        reach = float(self._epsilon(np.array([1e-30]))[0])
+        pair = tabulated_pair(
+            lambda epsilon: worst(both[0].delta(epsilon) for both in directions),
+            lambda epsilon: worst(both[-1].delta(epsilon) for both in directions),
+            reach,
+        )
+        return Product.of([(pair, 1)])
+
+    def _renyi(self, order: float) -> float:
+        return max(part._renyi(order) for part in self.parts)
+
+    def _delta(self, epsilon: Array) -> Array:
+        return worst(part._delta(epsilon) for part in self.parts)
+
+    def _epsilon(self, delta: Array) -> Array:
+        return worst(part._epsilon(delta) for part in self.parts)
+
+    def orders(self) -> Array:
+        merged: Array = np.unique(np.concatenate([part.orders() for part in self.parts]))
+        return merged
+
+    def group(self, size: int) -> Guarantee:
+        count = check_count("size", size, least=1)
+        if count == 1:
+            return self
+        # the group may be spread over the parts
+        return compose([(self, 1)], flat=True).group(count)
+
+
+@dataclass(frozen=True)
+class Mixed(Guarantee):
+    """One of several releases, drawn with known probabilities that do not depend on the data.
+
+    Delta is jointly convex, and so is the moment e^{(order-1) divergence}: at worst it is told which one was
+    drawn, and both are averages (Balle, Barthe and Gaboardi 2018, Theorem 2). A Rényi divergence, a mu or a
+    rho is not an average of those of the parts.
+    """
+
+    parts: tuple[Guarantee, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.parts[0].adjacency
+
+    def _renyi(self, order: float) -> float:
+        values = [part._renyi(order) for part in self.parts]
+        if math.isinf(order):
+            return max(values)
+        if order == 1:
+            return math.fsum(w * value for w, value in zip(self.weights, values, strict=True))
+        exponents = [(order - 1) * value for value in values]
+        top = max(exponents)
+        if math.isinf(top):
+            return math.inf
+        total = math.fsum(w * math.expm1(e - top) for w, e in zip(self.weights, exponents, strict=True))
+        return max((top + math.log1p(total)) / (order - 1) * (1 + 1e-12), 0.0)
+
+    def _delta(self, epsilon: Array) -> Array:
+        total: Array = np.sum(
+            [w * p._delta(epsilon) for p, w in zip(self.parts, self.weights, strict=True)], axis=0
+        )
+        return np.minimum(total, 1.0)
+
+    def _epsilon(self, delta: Array) -> Array:
+        highest = worst(part._epsilon(delta) for part in self.parts)
+        result, finite = highest.copy(), np.isfinite(highest)
+        if finite.any():
+            result[finite] = bisect(self._delta, delta[finite], float(highest[finite].max()))
+        return result
+
+    @cached_property
+    def product(self) -> Product | None:
+        """One pair for composing further: all parts side by side."""
+        directions = [part.directions for part in self.parts if isinstance(part, PairGuarantee)]
+        if len(directions) < len(self.parts):
+            return None
+        weights, reach = self.weights, float(worst(p._epsilon(np.array([1e-30])) for p in self.parts)[0])
+
+        def profile(side: int, epsilon: Array) -> Array:
+            parts = zip(directions, weights, strict=True)
+            total: Array = np.sum([w * both[side].delta(epsilon) for both, w in parts], axis=0)
+            return total
+
+        return Product.of([(tabulated_pair(lambda e: profile(0, e), lambda e: profile(-1, e), reach), 1)])
+
+    def orders(self) -> Array:
+        merged: Array = np.unique(np.concatenate([part.orders() for part in self.parts]))
+        return merged
+
+    def group(self, size: int) -> Guarantee:
+        return mixture([part.group(size) for part in self.parts], self.weights)
+
+
+def parallel(*guarantees: Guarantee) -> Guarantee:
+    """The guarantee of releases on disjoint parts of the data.
+
+    Under add/remove a record is in one part. Under replace-one it may leave one part for another, and
+    the parts' own guarantees say nothing about a part that changes its size: that is refused.
+    """
+    if not guarantees:
+        raise ArgumentError("guarantees", guarantees, "at least one guarantee")
+    for other in guarantees:
+        check_same_adjacency(guarantees[0], other)
+    if guarantees[0].adjacency is not Adjacency.ADD_REMOVE:
+        raise ArgumentError(
+            "adjacency",
+            guarantees[0].adjacency.value,
+            "add/remove for parallel composition (a replaced record may move to another part)",
+        )
+    distinct = tuple(dict.fromkeys(guarantees))
+    return distinct[0] if len(distinct) == 1 else Parallel(distinct)
+
+
+def mixture(guarantees: Sequence[Guarantee], weights: Sequence[float]) -> Guarantee:
+    """The guarantee of one of several releases, drawn with probabilities that do not depend on the data."""
+    if not guarantees or len(guarantees) != len(weights):
+        raise ArgumentError("weights", weights, "one probability for each guarantee, at least one")
+    for other in guarantees:
+        check_same_adjacency(guarantees[0], other)
+    shares = [check_probability(f"weights[{k}]", weight) for k, weight in enumerate(weights)]
+    if abs(math.fsum(shares) - 1) > 1e-9:
+        raise ArgumentError("weights", weights, "probabilities that add up to 1")
+    merged: dict[Guarantee, float] = {}
+    for guarantee, share in zip(guarantees, shares, strict=True):
+        if share > 0:
+            merged[guarantee] = merged.get(guarantee, 0.0) + share
+    return next(iter(merged)) if len(merged) == 1 else Mixed(tuple(merged), tuple(merged.values()))
