@@ -11,12 +11,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from indistinct import Adjacency, ArgumentError, Mechanism, __version__, calibrate, parse
+from indistinct import (
+    Adjacency,
+    Adversary,
+    ArgumentError,
+    Linear,
+    Mechanism,
+    Polynomial,
+    Unrestricted,
+    __version__,
+    calibrate,
+    parse,
+)
 from indistinct.mechanisms import Statement, natural_adjacency, parse_statement
 from indistinct.report import Subject, explain
 from indistinct.reproduce import claims, listing, reproduce
 
 _ADJACENCIES = {"add-remove": Adjacency.ADD_REMOVE, "replace-one": Adjacency.REPLACE_ONE}
+_ADVERSARIES: dict[str, Adversary] = {
+    "linear": Linear(),
+    "quadratic": Polynomial(2),
+    "cubic": Polynomial(3),
+    "everyone": Unrestricted(),
+}
+_POLYNOMIAL = re.compile(r"polynomial\((\d{1,3})\)")
 _PLACEHOLDER = re.compile(r"\bSCALE\b")
 _TARGETS = {
     "epsilon": "target: epsilon at most this, at --delta",
@@ -80,6 +98,12 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--delta", type=float, default=_DELTA, help="read epsilon at this delta (1e-5)")
     command.add_argument("--epsilon", type=float, help="read delta at this epsilon too")
+    _add_adversary(command)
+    command.add_argument(
+        "--non-adaptive",
+        action="store_true",
+        help="with --against: all releases were chosen before the first was seen",
+    )
     _add_common(command)
     command.set_defaults(run=_explain)
 
@@ -97,6 +121,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("expression", help="the mechanism, with SCALE for the noise to be found")
     for name, words in _TARGETS.items():
         command.add_argument(f"--{name}", type=float, help=words)
+    _add_adversary(command)
     _add_common(command)
     command.set_defaults(run=_calibrate)
 
@@ -118,6 +143,26 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _add_adversary(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--against",
+        type=_adversary,
+        metavar="CLASS",
+        help=f"an adversary of limited capacity: {', '.join(_ADVERSARIES)} or polynomial(K)",
+    )
+
+
+def _adversary(word: str) -> Adversary:
+    if match := _POLYNOMIAL.fullmatch(word):
+        try:
+            return Polynomial(int(match[1]))
+        except ArgumentError as error:  # argparse would replace the message
+            raise argparse.ArgumentTypeError(str(error)) from None
+    if word not in _ADVERSARIES:
+        raise argparse.ArgumentTypeError(f"must be {', '.join(_ADVERSARIES)} or polynomial(K), got {word!r}")
+    return _ADVERSARIES[word]
+
+
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--adjacency",
@@ -132,7 +177,14 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 def _explain(options: argparse.Namespace) -> None:
     stated = parse_statement(options.expression)
     adjacency = _adjacency(options, stated)
-    report = explain(stated, delta=options.delta, epsilon=options.epsilon, adjacency=adjacency)
+    report = explain(
+        stated,
+        delta=options.delta,
+        epsilon=options.epsilon,
+        adjacency=adjacency,
+        against=options.against,
+        adaptive=not options.non_adaptive,
+    )
     _show(report, options)
 
 
@@ -148,16 +200,16 @@ def _calibrate(options: argparse.Namespace) -> None:
     first = family(1.0)
     adjacency = _adjacency(options, first)
     if _PLACEHOLDER.search(options.expression):
-        found = calibrate(family, **target, adjacency=adjacency)
+        found = calibrate(family, **target, against=options.against, adjacency=adjacency)
         answer: dict[str, Any] = {"scale": scales[found]}
         words = f"The least noise that meets the target: a scale of {scales[found]!r}."
     else:
-        found = calibrate(first, **target, adjacency=adjacency)
+        found = calibrate(first, **target, against=options.against, adjacency=adjacency)
         # of what was asked for, which may itself be a repeated mechanism
         steps = getattr(found, "steps", 1) // getattr(first, "steps", 1)
         answer = {"steps": steps}
         words = f"The target allows this many runs, and not one more: {steps}."
-    report = explain(found, delta=target.get("delta") or _DELTA, adjacency=adjacency)
+    report = explain(found, delta=target.get("delta") or _DELTA, adjacency=adjacency, against=options.against)
     _show(report, options, words, {"target": target, "found": answer})
 
 

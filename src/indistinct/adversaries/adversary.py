@@ -28,6 +28,8 @@ class Adversary(ABC):
     """A class of functions of the released value."""
 
     rules: Rules
+    words: str
+    """The class in plain words."""
     linear: bool = False
     """Whether it is linear in all released numbers together."""
     rotates: bool = False
@@ -56,6 +58,7 @@ class Unrestricted(Adversary):
     """All functions: the adversary of ordinary differential privacy."""
 
     rules = Rules(adaptive=True, closed_under="every map")
+    words = "all functions"
 
     def span(self) -> None:
         return None
@@ -74,6 +77,7 @@ class Linear(Adversary):
     """
 
     rules = Rules(closed_under="affine maps")
+    words = "linear functions"
     linear = True
     rotates = True
 
@@ -101,6 +105,10 @@ class Polynomial(Adversary):
         degree = check_count("degree", self.degree, least=1)
         if degree > _HIGHEST_DEGREE:
             raise ArgumentError("degree", degree, f"at most {_HIGHEST_DEGREE}")
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"polynomials of degree {self.degree}"
 
     def span(self) -> PolynomialSpan:
         return PolynomialSpan(self.degree)
@@ -132,6 +140,10 @@ class PiecewiseLinear(Adversary):
         if len(set(places)) < len(places):
             raise ArgumentError("knots", knots, "different from each other (equal knots are dependent)")
         object.__setattr__(self, "knots", tuple(sorted(places)))
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"piecewise linear functions with {len(self.knots)} knots"
 
     def span(self) -> PiecewiseLinearSpan:
         return PiecewiseLinearSpan(self.knots)
@@ -181,6 +193,10 @@ class Features(Adversary):
     @property
     def rules(self) -> Rules:  # type: ignore[override]
         return Rules(translation_invariant=self.constant, closed_under="no map but the identity")
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"the span of {self.name}"
 
     @property
     def matrix(self) -> Array | None:  # type: ignore[override]

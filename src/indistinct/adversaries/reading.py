@@ -138,7 +138,8 @@ def either(*readings: Reading) -> Reading:
 
 WHY_NOT_ADAPTIVE = (
     "a later release may be chosen so that it computes any function of an earlier one, and then no class is "
-    "limited; if all were fixed beforehand say adaptive=False, else read against Unrestricted()"
+    "limited; if all were fixed beforehand say adaptive=False (--non-adaptive in the shell), else read "
+    "against Unrestricted()"
 )
 
 

@@ -3,6 +3,8 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from indistinct.adversaries import Reading
+
 if TYPE_CHECKING:
     from indistinct.report.subject import Subject
 
@@ -57,11 +59,27 @@ def to_data(subject: "Subject") -> dict[str, Any]:
             for chance, success in zip(CHANCES, event.high, strict=True)  # type: ignore[arg-type]
         ],
         "pure": number(guarantee.pure()),
+        "against": None if subject.reading is None else _against(subject.reading),
         "gaussian": {
             "mu": number(gaussian.mu),
             "regret": number(gaussian.regret),
             "slack": gaussian.slack,
         },
+    }
+
+
+def _against(reading: Reading) -> dict[str, Any]:
+    """What an adversary of limited capacity can learn: upper bounds, and how far below the truth may be."""
+    renyi = reading.renyi_interval(ORDERS)
+    return {
+        "adversary": reading.adversary.words,
+        "note": reading.note,
+        "every_neighbour": reading.every_neighbour,
+        "kl": number(reading.kl()),
+        "renyi": [
+            {"order": order, "divergence": number(high), "at_least": number(low)}
+            for order, low, high in zip(ORDERS, renyi.low, renyi.high, strict=True)  # type: ignore[arg-type]
+        ],
     }
 
 

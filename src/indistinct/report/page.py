@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from indistinct.report.svg import belief_chart, profile_chart, tradeoff_chart
-from indistinct.report.text import FOOT, LEAD, sentences, subject_lines, table
+from indistinct.report.text import LEAD, foot, sentences, subject_lines, table
 
 if TYPE_CHECKING:
     from indistinct.report.subject import Subject
@@ -78,6 +78,6 @@ def to_html(subject: "Subject") -> str:
         f'<h2>In pictures</h2>\n<div class="charts">{charts}</div>\n'
         f"<h2>In numbers</h2>\n<table><caption>Rounded towards caution.</caption>"
         f"<tbody>{rows}</tbody></table>\n"
-        f"</main><footer><p>{escape(FOOT)}</p></footer></body></html>\n"
+        f"</main><footer><p>{escape(foot(data))}</p></footer></body></html>\n"
     )
     return page.replace(" %", "\N{NO-BREAK SPACE}%")  # no line begins with a percent sign

@@ -1,12 +1,13 @@
 """What a report is about: a guarantee, the expression it belongs to, and what it assumes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from indistinct.adjacency import Adjacency
+from indistinct.adversaries import Adversary, Reading
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Mechanism, Statement, natural_adjacency
@@ -35,6 +36,8 @@ class Subject:
     records: tuple[int, ...]
     """How many records change together: (1,) unless the mechanism says `group`."""
     mechanism: Mechanism | None
+    reading: Reading | None = None
+    """What an adversary of limited capacity can learn, if one was named."""
 
     def __str__(self) -> str:
         return to_text(self.data())
@@ -70,17 +73,32 @@ def explain(
     delta: float = 1e-5,
     epsilon: float | None = None,
     adjacency: Adjacency | None = None,
+    against: Adversary | None = None,
+    adaptive: bool = True,
 ) -> Subject:
     """A report on a mechanism, or on any guarantee: print it, draw it, write its page, or take its data.
 
     Without an adjacency, a mechanism is read for the one that its sampling is analysed for; so is a statement
-    (an expression with claims among its parts, see `parse_statement`).
+    (an expression with claims among its parts, see `parse_statement`). With an adversary of limited capacity
+    (`against=Linear()`) its divergences are reported too; several releases then need `adaptive=False`, the
+    statement that all were chosen beforehand.
 
     >>> from indistinct import Gaussian
     >>> report = explain(100 * Gaussian(scale=20))
     >>> report.data()["epsilon"]
     {'delta': 1e-05, 'epsilon': 1.9931}
     """
+    subject = _subject(what, delta, epsilon, adjacency)
+    if against is None:
+        return subject
+    if not isinstance(against, Adversary):
+        raise ArgumentError("against", against, "an adversary such as Linear()")
+    return replace(subject, reading=subject.guarantee.against(against, adaptive=adaptive))
+
+
+def _subject(
+    what: Mechanism | Guarantee | Statement, delta: float, epsilon: float | None, adjacency: Adjacency | None
+) -> Subject:
     delta = check_probability("delta", delta)
     epsilon = None if epsilon is None else check_nonnegative("epsilon", epsilon)
     if isinstance(what, Mechanism):

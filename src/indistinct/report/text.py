@@ -31,7 +31,14 @@ def to_text(data: dict[str, Any]) -> str:
     rows = table(data)
     width = max(len(name) for name, _ in rows)
     lines += ["", *(f"{name:<{width}}  {value}" for name, value in rows), ""]
-    return "\n".join([*lines, *_hanging("", FOOT)])
+    return "\n".join([*lines, *_hanging("", foot(data))])
+
+
+def foot(data: dict[str, Any]) -> str:
+    """For whom the numbers hold."""
+    if data["against"] is None:
+        return FOOT
+    return f"Rows that say against hold for someone who applies only those functions. All others: {FOOT}"
 
 
 def subject_lines(data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -52,6 +59,8 @@ def sentences(data: dict[str, Any]) -> list[str]:
         return ["Nothing: what is released does not depend on the record."]
     told = [_test(data), _guess(data), _rare_guess(data), _belief(data)]
     told += [_reconstruction(data), _consequence(data), _epsilon(data)]
+    if data["against"] is not None:
+        told.append(_limited(data))
     if math.isfinite(pure):
         told.append(
             f"No outcome at all is more than {_times(pure)} times likelier on one of the two data sets"
@@ -81,6 +90,20 @@ def table(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("pure epsilon (delta = 0)", _up(data["pure"])),
         (f"Gaussian DP: mu{but}", _up(gaussian["mu"])),
         ("  its regret: how far its error rates are from the true ones", _up(gaussian["regret"])),
+        *against_rows(data),
+    ]
+
+
+def against_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Divergences against an adversary of limited capacity, where one was named."""
+    against = data["against"]
+    if against is None:
+        return []
+    who = f"against {against['adversary']}"
+    rows = [(f"Kullback-Leibler divergence {who}", _up(against["kl"]))]
+    return rows + [
+        (f"Rényi divergence of order {entry['order']:g} {who}", _up(entry["divergence"]))
+        for entry in against["renyi"]
     ]
 
 
@@ -214,6 +237,20 @@ def _epsilon(data: dict[str, Any]) -> str:
         f"In the usual notation: epsilon = {rounded_up(epsilon)} at delta = {short(delta)}. The chance of"
         f" any outcome on one of the two data sets is at most {_times(epsilon)} times its chance on the"
         f" other{f', plus {short(delta)}' if delta else ''}."
+    )
+
+
+def _limited(data: dict[str, Any]) -> str:
+    """What is left for someone who can only apply some functions to the release."""
+    against, whole = data["against"], data["renyi"]
+    (few,) = [entry["divergence"] for entry in against["renyi"] if entry["order"] == 4.0]
+    (all_,) = [entry["divergence"] for entry in whole if entry["order"] == 4.0]
+    note = f" ({against['note']})" if against["note"] else ""
+    scope = "" if against["every_neighbour"] else ", between the two outputs furthest apart"
+    return (
+        f"Someone who applies nothing but {against['adversary']} to the release learns a Rényi divergence of"
+        f" at most {_up(few)} at order 4{scope}; everybody, at most {_up(all_)}{note}. The other statements"
+        " here are for everybody."
     )
 
 
