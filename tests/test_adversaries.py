@@ -23,6 +23,7 @@ from indistinct import (
     Unrestricted,
     calibrate,
     generalization_gap,
+    mixture,
     parallel,
 )
 from indistinct.adversaries import (
@@ -301,6 +302,23 @@ def test_post_processing() -> None:
     assert reading.after(AffineMap()).renyi(3) == reading.renyi(3)
     squared = reading.after(PolynomialMap(2))
     assert squared.adversary == Polynomial(2) and squared.renyi(3) == reading.renyi(3)
+
+
+def test_unknown_post_processing_leaves_only_the_loss() -> None:
+    guarantee = Laplace(1).guarantee()
+    for known in (guarantee, parallel(guarantee, Gaussian(1).guarantee())):
+        after = known.postprocessed()
+        assert after == known and after.renyi(3) == known.renyi(3)
+        assert after.against(Linear()).renyi(3) == known.renyi(3) > known.against(Linear()).renyi(3)
+
+
+def test_equal_losses_with_unequal_outputs_are_kept_apart() -> None:
+    claim, noise = 2 * GaussianDP(1), (2 * Gaussian(1)).guarantee()
+    for first, second in ((claim, noise), (noise, claim)):
+        assert parallel(first, second).against(Linear(), adaptive=False).renyi(3) == claim.renyi(3)
+        assert mixture([first, second], [0.5, 0.5]).against(Linear(), adaptive=False).renyi(3) >= claim.renyi(
+            3
+        )
 
 
 def test_a_coin_between_mechanisms() -> None:

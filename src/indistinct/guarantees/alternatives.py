@@ -54,6 +54,9 @@ class Parallel(Guarantee):
         merged: Array = np.unique(np.concatenate([part.orders() for part in self.parts]))
         return merged
 
+    def postprocessed(self) -> Guarantee:
+        return Parallel(tuple(part.postprocessed() for part in self.parts))
+
     def group(self, size: int) -> Guarantee:
         count = check_count("size", size, least=1)
         if count == 1:
@@ -143,7 +146,7 @@ def parallel(*guarantees: Guarantee) -> Guarantee:
             guarantees[0].adjacency.value,
             "add/remove for parallel composition (a replaced record may move to another part)",
         )
-    distinct = tuple(dict.fromkeys(guarantees))
+    distinct = tuple({(part, _outputs(part)): part for part in guarantees}.values())
     return distinct[0] if len(distinct) == 1 else Parallel(distinct)
 
 
@@ -156,8 +159,17 @@ def mixture(guarantees: Sequence[Guarantee], weights: Sequence[float]) -> Guaran
     shares = [check_probability(f"weights[{k}]", weight) for k, weight in enumerate(weights)]
     if abs(math.fsum(shares) - 1) > 1e-9:
         raise ArgumentError("weights", weights, "probabilities that add up to 1")
-    merged: dict[Guarantee, float] = {}
+    merged: dict[tuple[Guarantee, object], float] = {}
     for guarantee, share in zip(guarantees, shares, strict=True):
         if share > 0:
-            merged[guarantee] = merged.get(guarantee, 0.0) + share
-    return next(iter(merged)) if len(merged) == 1 else Mixed(tuple(merged), tuple(merged.values()))
+            key = guarantee, _outputs(guarantee)
+            merged[key] = merged.get(key, 0.0) + share
+    parts = tuple(guarantee for guarantee, _ in merged)
+    return parts[0] if len(parts) == 1 else Mixed(parts, tuple(merged.values()))
+
+
+def _outputs(guarantee: Guarantee) -> object:
+    """What is known of the released values, which equality of guarantees leaves aside."""
+    if isinstance(guarantee, Parallel):
+        return tuple(_outputs(part) for part in guarantee.parts)
+    return guarantee.outputs

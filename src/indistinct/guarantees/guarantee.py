@@ -76,7 +76,8 @@ class Guarantee(Readings):
         return self.group(check_count("stability", stability, least=1))
 
     def postprocessed(self) -> "Guarantee":
-        """The guarantee of anything computed from what is released, without the data: the same."""
+        """The guarantee of anything computed from what is released, without the data: the same, but of the
+        released values nothing is known any more (`Reading.after` names maps that keep some of it)."""
         return self
 
     def __add__(self, other: object) -> "Guarantee":
@@ -171,6 +172,9 @@ class Known(PairGuarantee):
     @property
     def outputs(self) -> Outputs | None:
         return self.released
+
+    def postprocessed(self) -> Guarantee:
+        return Known(self.composition, self.adjacency)
 
 
 class RenyiGuarantee(RenyiReadings, Guarantee):
