@@ -229,6 +229,8 @@ def test_bad_orders(order) -> None:
         lambda: estimate(np.arange(1000.0), np.arange(1000.0), Linear(), order=0.5),
         lambda: estimate(np.arange(1000.0), np.arange(1000.0), Linear(), confidence=1),
         lambda: sequential(adaptive=False),
+        lambda: LAPLACE.against("linear"),  # type: ignore[arg-type]
+        lambda: LAPLACE.against(Linear),
     ],
 )
 def test_refused_with_a_reason(make) -> None:

@@ -46,11 +46,11 @@ def read(adversary: "Adversary", guarantee: Guarantee, *, adaptive: bool) -> Rea
     outputs = guarantee.outputs
     if outputs is None:
         return Reading(adversary, everything, guarantee.adjacency, ONLY_LOSS)
-    if adaptive and sum(count for _, count in outputs) > 1:
-        raise ArgumentError("adaptive", True, f"False for a composition: {WHY_NOT_ADAPTIVE}")
     inner = _divergences(adversary, outputs)
     if inner is None:
         return Reading(adversary, everything, guarantee.adjacency, ONLY_LOSS)
+    if adaptive and sum(count for _, count in outputs) > 1:
+        raise ArgumentError("adaptive", True, f"False for a composition: {WHY_NOT_ADAPTIVE}")
     several = len(outputs) > 1 or outputs[0][1] > 1
     note = "all releases were chosen beforehand" if several else ""
     capped = Capped(inner, everything)

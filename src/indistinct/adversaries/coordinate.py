@@ -61,11 +61,6 @@ class Law:
         second = sum(place**2 * part for part, (_, place) in zip(parts, self.centres, strict=True)) / total
         return value + top + np.log(total), slope + first, bend + second - first * first
 
-    def norm(self, power: float) -> float:
-        """A bound on (E|X|^power)^(1/power)."""
-        furthest = max(abs(place) for _, place in self.centres)
-        return math.exp(self.noise.log_moment(power) / power) + furthest
-
     def scaled(self, factor: float) -> "Law":
         """The centres moved: nearer to 0, or to the other side."""
         return Law(self.noise, tuple((weight, factor * place) for weight, place in self.centres))

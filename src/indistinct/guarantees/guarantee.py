@@ -10,12 +10,12 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.errors import check_count, check_probability
+from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import finite_part
 from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -33,6 +33,7 @@ Outputs = tuple[tuple[Pair, int], ...]
 with how often each occurs."""
 
 
+@runtime_checkable
 class Reader(Protocol[Answer]):
     """Someone who reads a guarantee in their own way: an adversary (`indistinct.adversaries`)."""
 
@@ -60,6 +61,8 @@ class Guarantee(Readings):
         Say `adaptive=False` where several releases were all chosen before the first was seen; limited
         adversaries are only known to stay limited then.
         """
+        if isinstance(adversary, type) or not isinstance(adversary, Reader):
+            raise ArgumentError("adversary", adversary, "an adversary such as Linear()")
         return adversary.reading(self, adaptive=adaptive)
 
     @abstractmethod
