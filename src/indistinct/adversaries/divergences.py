@@ -11,6 +11,7 @@ from indistinct.adversaries.bracket import Bracket
 from indistinct.adversaries.coordinate import Coordinate
 from indistinct.adversaries.kullback import KullbackProgramme, linear_kl
 from indistinct.adversaries.moments import ROUNDING, feature_means
+from indistinct.adversaries.noise import GaussianNoise
 from indistinct.adversaries.programme import Programme
 from indistinct.adversaries.quadrature import Line
 from indistinct.adversaries.span import FunctionSpan, PiecewiseLinearSpan, PolynomialSpan, Span
@@ -19,8 +20,6 @@ from indistinct.adversaries.table import Table, TableProgramme
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.numerics.arrays import Array
-
-_APPROACH = np.linspace(0.0, 1.0, 13)[1:]
 
 
 class Divergences(ABC):
@@ -85,22 +84,27 @@ class OneNumber(Divergences):
             raise ArgumentError("constant", False, "in the class, for the Kullback-Leibler divergence")
         span = self._span
         if not isinstance(span, PolynomialSpan):
-            return self._kullback(span)
-        # E_Q[e^h] is infinite for h of odd degree above 1, so the degree below is all that counts; a lower
-        # degree's value is reached in any case
-        degree = 1 if span.degree == 1 else span.degree - span.degree % 2
+            return self._kullback(span).divergence()
+        # E_Q[e^h] is infinite for h of odd degree above 1, so the degree below is all that counts; what a
+        # lower degree reaches is reached in any case
         found = linear_kl(self._place)
-        if degree > 1:
-            lower = [self._kullback(PolynomialSpan(k)) for k in range(2, degree, 2)]
-            top = self._kullback(PolynomialSpan(degree))
-            found = Bracket(max(found.low, top.low, *(b.low for b in lower)), top.high)
+        if span.degree > 1:
+            line = self._kullback(PolynomialSpan(1))
+            line.divergence()
+            smaller, low = line.best, found.low
+            for degree in range(2, span.degree + 1, 2):
+                programme = self._kullback(PolynomialSpan(degree))
+                found = programme.divergence(smaller)
+                smaller, low = programme.best, max(low, found.low)
+            found = Bracket(min(low, found.high), found.high)
         return found
 
-    def _kullback(self, span: Span) -> Bracket:
+    def _kullback(self, span: Span) -> KullbackProgramme:
         p, q = self._place.p, self._place.q
-        nearer = [Line(p.scaled(share), span) for share in _APPROACH] if len(q.centres) == 1 else []
-        steep = isinstance(span, PolynomialSpan) and span.degree > 1
-        return KullbackProgramme(Line(p, span), Line(q, span), nearer, steep=steep).divergence()
+        # a square may grow a little against Gaussian tails; anything else must fall
+        growing = 2 if isinstance(q.noise, GaussianNoise) else 1
+        steep = isinstance(span, PolynomialSpan) and span.degree > growing
+        return KullbackProgramme(Line(p, span), Line(q, span), steep=steep)
 
     def _difference(self) -> tuple[Array, Array]:
         (p, p_error), (q, q_error) = (

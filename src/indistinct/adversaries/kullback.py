@@ -6,7 +6,6 @@ small bounded function so that all means are met, and reports that g's own diver
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from indistinct.adversaries.coordinate import Coordinate
 from indistinct.adversaries.moments import (
     ROUNDING,
     Measure,
-    feature_means,
     feature_moments,
     held,
     null_space,
@@ -23,6 +21,8 @@ from indistinct.adversaries.moments import (
 from indistinct.numerics.arrays import EPS, Array
 
 _CLOSED = 1e-9
+_INSIDE = 0.05
+_BARRIERS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 0.0)
 
 
 def _better(one: Bracket, other: Bracket) -> Bracket:
@@ -63,13 +63,11 @@ def linear_kl(place: Coordinate) -> Bracket:
 class KullbackProgramme:
     """P and Q with the same features, the constant among them.
 
-    `nearer` are laws on the way from Q to P, for searches that do not find their way at once; `steep` says
-    that the last feature grows fastest, upwards on both sides, so that its coefficient must not be positive.
+    `steep` says that the last feature grows fastest, upwards on both sides, so that its coefficient must not
+    be positive.
     """
 
-    def __init__(
-        self, p: Measure, q: Measure, nearer: Sequence[Measure] = (), *, steep: bool = False
-    ) -> None:
+    def __init__(self, p: Measure, q: Measure, *, steep: bool = False) -> None:
         self.measure = q
         moments = feature_moments(p, q)
         # the constant is the sum of E_Q[φ_j] φ_j over orthonormal φ; it does not matter, so leave it out
@@ -78,44 +76,55 @@ class KullbackProgramme:
         plane = null_space(ones).T
         self.basis, self.target = plane @ moments.basis, plane @ moments.target
         self.error = np.abs(plane) @ moments.error
-        self._nearer = nearer
         # the orthonormal basis has the fastest feature last
         self._upward = float(np.sign(self.basis[-1, -1])) if steep else 0.0
+        self.best = np.zeros(self.target.size)
+        """The coefficients found, of the orthonormal features."""
 
-    def divergence(self) -> Bracket:
-        """The best certificate of a few searches: from h = 0; from inside the cone of an even degree, whose
-        leading coefficient must not be positive; and from where P is nearer to Q, moved back by steps."""
-        found = Bracket(0.0, math.inf)
-        for start in (0.0, 1e-3, 1e-2, 1e-1):
-            a = np.zeros(self.target.size)
-            a[-1] = -start * self._upward
-            if (at := self._at(a)) is not None:
-                a = self._newton(a, at, self.target)
-                found = _better(found, self._certify(a))
-            if found.gap < _CLOSED * (1 + found.high) or not self._upward:
-                return found
+    def divergence(self, smaller: Array | None = None) -> Bracket:
+        """Newton's method; from inside the cone, with a barrier that is taken away, where the leading
+        coefficient must not be positive. `smaller` solves a class with fewer features: on the cone's
+        boundary nothing more is to be had."""
         a = np.zeros(self.target.size)
-        a[-1] = -1e-3 * self._upward
-        for law in self._nearer:
-            near = self.basis @ feature_means(law)[0]
-            if (at := self._at(a)) is not None:
-                a = self._newton(a, at, near)
-        return _better(found, self._certify(a))
+        if not self._upward:
+            self.best = self._newton(a)
+            return self._certify(self.best)
+        found = Bracket(0.0, math.inf)
+        if smaller is not None:
+            a[: smaller.size] = smaller
+            found, self.best = self._certify(a), a.copy()
+        if found.gap < _CLOSED * (1 + found.high):
+            return found
+        a = np.zeros(self.target.size)
+        a[-1] = -_INSIDE * self._upward
+        for barrier in _BARRIERS:
+            a = self._newton(a, barrier)
+            this = self._certify(a)
+            if this.low > found.low:
+                self.best = a
+            found = _better(found, this)
+            if found.gap < _CLOSED * (1 + found.high):
+                break
+        return found
 
     def solution(self) -> tuple[Array, float]:
         """The coefficients of the best function in the given features, and the divergence, as found."""
-        start = np.zeros(self.target.size)
-        a = self._newton(start, self._at(start), self.target)
+        a = self._newton(np.zeros(self.target.size))
         reach = self._reach(a)
         log_z = self._density(a, reach, dense=False)[2] if reach else math.inf
         return a @ self.basis, float(a @ self.target) - log_z
 
-    def _newton(self, a: Array, at: tuple[float, Array, Array] | None, target: Array) -> Array:
-        before = math.inf
+    def _newton(self, a: Array, barrier: float = 0.0) -> Array:
+        """To the largest a . E_P φ - log Z + barrier log|a_last|."""
+        at, before = self._at(a), math.inf
         for _ in range(200):
-            assert at is not None
+            if at is None:
+                break
             log_z, mean, spread = at
-            slope = target - mean
+            slope = self.target - mean
+            if barrier:
+                slope[-1] += barrier / a[-1]
+                spread[-1, -1] += barrier / a[-1] ** 2
             try:
                 step = np.linalg.solve(spread + 1e-15 * np.trace(spread) * np.eye(a.size), slope)
             except np.linalg.LinAlgError:
@@ -125,12 +134,12 @@ class KullbackProgramme:
             if not decrement > 1e-28 or (near and decrement >= before):
                 break
             before = decrement if near else math.inf
-            size, value = 1.0, float(a @ target) - log_z
+            size, value = 1.0, self._value(a, log_z, barrier)
             while size > 1e-8:
                 tried = a + size * step
                 there = self._at(tried)
                 if there is not None and (
-                    near or float(tried @ target) - there[0] >= value + 0.1 * size * decrement
+                    near or self._value(tried, there[0], barrier) >= value + 0.1 * size * decrement
                 ):
                     break
                 size /= 2
@@ -138,6 +147,10 @@ class KullbackProgramme:
                 break
             a, at = tried, there
         return a
+
+    def _value(self, a: Array, log_z: float, barrier: float) -> float:
+        wall = barrier * math.log(abs(a[-1])) if barrier else 0.0
+        return float(a @ self.target) - log_z + wall
 
     def _at(self, a: Array) -> tuple[float, Array, Array] | None:
         """log Z with its first two derivatives; nothing where Z is infinite."""
@@ -149,6 +162,8 @@ class KullbackProgramme:
         return log_z, mean, (basis * density) @ basis.T - np.outer(mean, mean)
 
     def _reach(self, a: Array) -> tuple[float, float] | None:
+        if a[-1] * self._upward > 0:
+            return None  # however small: the noise's tails lose in the end
         raw = a @ self.basis
         return self.measure.extent(lambda features: raw @ features)
 
@@ -178,9 +193,11 @@ class KullbackProgramme:
         basis, h, log_z, density = self._density(a, reach, dense=True)
         with_one = np.vstack((np.ones(h.size), basis))
         kept = held(with_one)
-        change = np.linalg.solve(
-            ((kept * density) @ with_one.T).T, np.append(0.0, self.target - basis @ density)
-        )
+        missing = np.append(0.0, self.target - basis @ density)
+        if missing[-1] * self._upward > 0:
+            # its coefficient is never positive, so that its mean may fall short (weak duality)
+            missing[-1] = 0.0
+        change = np.linalg.solve(((kept * density) @ with_one.T).T, missing)
         factor = change @ kept
         size = np.abs(basis) @ density
         unseen = np.abs(basis @ density - coarse[0] @ coarse[3]) + ROUNDING * size + self.error
