@@ -154,12 +154,13 @@ def _rows(orders: Array, values: Array, at: Array) -> tuple[Array, Array]:
 
 
 def _promising(simple: Array) -> Array:
-    """The orders that do best by a simple bound and a few others, because it misjudges large deltas."""
-    count = simple.shape[1]
-    if count <= 40:
+    """All orders; if they are many, those that do best by a simple bound and a fair number of others, because
+    it misjudges large deltas."""
+    rows, count = simple.shape
+    if count <= 48 or simple.size <= 4096:
         return np.broadcast_to(np.arange(count), simple.shape)
-    near = np.argsort(simple, axis=1)[:, :8]
-    spread = np.broadcast_to(np.linspace(0, count - 1, 16).astype(int), (simple.shape[0], 16))
+    near = np.argsort(simple, axis=1)[:, :16]
+    spread = np.broadcast_to(np.linspace(0, count - 1, 32).astype(int), (rows, 32))
     return np.concatenate((near, spread), axis=1)
 
 

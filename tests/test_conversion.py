@@ -1,0 +1,372 @@
+"""Optimal conversions of stated guarantees, against brute force and against what made the statement."""
+
+import math
+from functools import reduce
+from operator import add
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from indistinct import (
+    ApproxDP,
+    ArgumentError,
+    Gaussian,
+    GaussianDP,
+    Guarantee,
+    Laplace,
+    PrivacyProfile,
+    PureDP,
+    RandomizedResponse,
+    RenyiCurve,
+    TradeoffCurve,
+    ZeroConcentratedDP,
+    mixture,
+)
+from indistinct.guarantees.conversion import quick_epsilon, renyi_delta, renyi_epsilon
+
+RESTRICTED = [1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 16, 32, 64, math.inf]
+"""Mironov 2017, section VIII: the orders that are enough for most purposes."""
+
+
+def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(math.log(low), math.log(high)).map(math.exp)
+
+
+def coin_divergence(order: float, p: float, q: float, rest_p: float, rest_q: float) -> float:
+    first, second = (order * math.log(a) + (1 - order) * math.log(b) for a, b in ((p, q), (rest_p, rest_q)))
+    return float(np.logaddexp(first, second)) / (order - 1)
+
+
+def worst_coin(order: float, value: float, epsilon: float) -> float:
+    """The largest p - e^epsilon q of a coin pair within the claim: the boundary is followed in q, by
+    bisection for p, which is as brute as it gets without a grid's error."""
+
+    def gain(logit: float) -> float:
+        q, rest_q = 1 / (1 + math.exp(-logit)), 1 / (1 + math.exp(logit))
+        low, high = logit, 60.0  # of the logit of p
+        for _ in range(80):
+            middle = (low + high) / 2
+            p, rest_p = 1 / (1 + math.exp(-middle)), 1 / (1 + math.exp(middle))
+            inside = coin_divergence(order, p, q, rest_p, rest_q) <= value
+            low, high = (middle, high) if inside else (low, middle)
+        return 1 / (1 + math.exp(-low)) - math.exp(epsilon) * q
+
+    grid = np.linspace(-45, 5, 501)
+    best = int(np.argmax([gain(x) for x in grid]))
+    around = (grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)])
+    found = minimize_scalar(lambda x: -gain(x), bounds=around, method="bounded", options={"xatol": 1e-9})
+    return max(-float(found.fun), 0.0)
+
+
+# -- one order ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [0.6, 0.9, 1.05, 1.5, 2.0, 4.0, 20.0])
+@pytest.mark.parametrize("value", [0.01, 0.3, 2.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 2.0])
+def test_theorem_3_is_the_worst_coin_pair(order: float, value: float, epsilon: float) -> None:
+    truth = worst_coin(order, value, epsilon)
+    told = float(renyi_delta(np.array([order]), np.array([value]), np.array([epsilon]))[0][0])
+    assert truth * (1 - 1e-6) - 1e-12 <= told <= truth * (1 + 1e-6) + 1e-12
+
+
+@settings(max_examples=200)
+@given(log_uniform(1e-3, 300), log_uniform(1e-6, 30), log_uniform(1e-60, 0.9))
+def test_epsilon_and_delta_of_one_order_are_inverse(above_one: float, value: float, delta: float) -> None:
+    order, claim = np.array([1 + above_one]), np.array([value])
+    epsilon = renyi_epsilon(order, claim, np.array([delta]))[0]
+    back = float(renyi_delta(order, claim, epsilon)[0][0])
+    assert back <= delta * (1 + 1e-6)
+    if epsilon[0] > 1e-6:
+        less = float(renyi_delta(order, claim, epsilon * (1 - 1e-4))[0][0])
+        assert less >= delta * (1 - 1e-9)
+    quick = quick_epsilon(1 + above_one, value, delta)
+    assert quick is None or quick == pytest.approx(float(epsilon[0]), rel=1e-8, abs=1e-9)
+
+
+@settings(max_examples=100)
+@given(log_uniform(0.01, 100), log_uniform(1e-4, 10), st.floats(0, 5), st.floats(-25, 10), st.floats(0, 12))
+def test_no_coin_pair_within_a_claim_is_worse(
+    above_one: float, value: float, epsilon: float, logit: float, more: float
+) -> None:
+    p, rest_p = 1 / (1 + math.exp(-logit - more)), 1 / (1 + math.exp(logit + more))
+    q, rest_q = 1 / (1 + math.exp(-logit)), 1 / (1 + math.exp(logit))
+    order = 1 + above_one
+    assume(coin_divergence(order, p, q, rest_p, rest_q) <= value)
+    claim = RenyiCurve([order], [value])
+    assert claim.delta(epsilon) >= (p - math.exp(epsilon) * q) * (1 - 1e-9) - 1e-15
+    if coin_divergence(order, q, p, rest_q, rest_p) <= value:
+        assert claim.tradeoff(q) <= rest_p * (1 + 1e-9) + 1e-15
+
+
+# -- curves ---------------------------------------------------------------------------------------------
+
+
+def jointly_worst_coin(orders: list[float], values: list[float], epsilon: float) -> float:
+    """The largest p - e^epsilon q of a coin pair within all claims at once."""
+
+    def gain(log_q: float) -> float:
+        q, most = math.exp(log_q), 0.0
+        for order, value in zip(orders, values, strict=True):
+            low, high = log_q, most
+            for _ in range(60):
+                middle = (low + high) / 2
+                p = math.exp(middle)
+                inside = (
+                    p < 1 and coin_divergence(order, p, q, -math.expm1(middle), -math.expm1(log_q)) <= value
+                )
+                low, high = (middle, high) if inside else (low, middle)
+            most = min(most, high)
+        return math.exp(most) - math.exp(epsilon) * q
+
+    grid = np.linspace(-40, -0.1, 200)
+    best = int(np.argmax([gain(x) for x in grid]))
+    around = (grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)])
+    found = minimize_scalar(lambda x: -gain(x), bounds=around, method="bounded", options={"xatol": 1e-6})
+    return -float(found.fun)
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 2.5])
+def test_thirteen_orders_are_used_as_well_as_can_be(mu: float) -> None:
+    """Chords between stated orders lose nothing: some coin pair within all the claims is as bad as they are
+    told to allow. What is lost against all orders is not in the statement; at delta = 1e-5 it is little."""
+    orders = RESTRICTED[:-1]
+    values = [mu**2 / 2 * order for order in orders]
+    source, claim, everything = GaussianDP(mu), RenyiCurve(orders, values), ZeroConcentratedDP(mu**2 / 2)
+    for delta in (1e-9, 1e-5, 1e-2):
+        few, all_orders = claim.epsilon(delta), everything.epsilon(delta)
+        assert few >= all_orders * (1 - 1e-9) >= source.epsilon(delta) * (1 - 1e-9)
+        assert jointly_worst_coin(orders, values, few) == pytest.approx(delta, rel=1e-5)
+    if 0.3 <= mu <= 1:
+        assert claim.epsilon(1e-5) <= everything.epsilon(1e-5) * 1.01
+    for fpr in (1e-3, 0.05, 0.5):
+        assert claim.tradeoff(fpr) <= everything.tradeoff(fpr) + 1e-12 <= source.tradeoff(fpr) + 1e-9
+        if mu <= 1:  # beyond, orders below 1.5 would be needed
+            assert claim.tradeoff(fpr) >= everything.tradeoff(fpr) * 0.99
+
+
+MADE_OF = {
+    "gaussian": Gaussian(scale=1.3),
+    "laplace": Laplace(scale=0.8),
+    "response": RandomizedResponse(truth=0.8),
+    "sgd": 200 * Gaussian(scale=1).subsample(0.02),
+}
+
+
+@pytest.mark.parametrize("name", MADE_OF)
+def test_statements_cover_what_they_were_made_of(name: str) -> None:
+    source = MADE_OF[name].guarantee()
+    orders = [0.5, 0.8, 1, 1.2, 2, 4, 8, 16, 32]
+    epsilons, deltas = np.array([0.2, 0.7, 1.5, 3.0]), [1e-8, 1e-5, 1e-3, 0.05]
+    statements: list[Guarantee] = [
+        RenyiCurve(orders, source.renyi(orders) * (1 + 1e-12)),
+        PrivacyProfile(epsilons, source.delta(epsilons)),
+        TradeoffCurve(fpr := np.array([0, 1e-4, 0.01, 0.1, 0.4, 1]), source.tradeoff(fpr)),
+    ]
+    if name != "sgd":  # half a minute
+        statements.append(TradeoffCurve(source.tradeoff))
+    for claim in statements:
+        assert (claim.epsilon(deltas) >= source.epsilon(deltas) * (1 - 1e-6)).all()
+        assert (claim.delta(epsilons) >= source.delta(epsilons) * (1 - 1e-6)).all()
+        assert (claim.tradeoff([0.01, 0.2, 0.7]) <= source.tradeoff([0.01, 0.2, 0.7]) + 1e-7).all()
+        assert (claim.renyi([0.5, 1, 2, 8]) >= source.renyi([0.5, 1, 2, 8]) * (1 - 1e-6)).all()
+        both = claim + claim
+        assert both.epsilon(1e-3) >= (source + source).epsilon(1e-3) * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    "source", [GaussianDP(0.4), GaussianDP(1.0), PureDP(0.7), Laplace(scale=1).guarantee()], ids=str
+)
+def test_round_trip_through_the_tradeoff_curve(source: Guarantee) -> None:
+    """Pair, trade-off curve, Rényi divergence (*Three Variants*, Proposition 1): nothing is lost."""
+    curve = TradeoffCurve(source.tradeoff)
+    for order in (0.5, 0.9, 1.0, 1.5, 2.0):
+        assert curve.renyi(order) == pytest.approx(source.renyi(order), rel=1e-6)
+    assert curve.epsilon([1e-9, 1e-5, 0.01]) == pytest.approx(source.epsilon([1e-9, 1e-5, 0.01]), rel=1e-6)
+    assert curve.delta([0, 0.3]) == pytest.approx(source.delta([0, 0.3]), rel=1e-6)
+    fpr = [1e-6, 0.01, 0.3, 0.9]
+    assert curve.tradeoff(fpr) == pytest.approx(source.tradeoff(fpr), abs=1e-6)
+
+
+def test_what_a_function_does_below_rounding_is_not_guessed() -> None:
+    curve = TradeoffCurve(GaussianDP(1.0).tradeoff)
+    assert curve.renyi(16) == math.inf and curve.pure() == math.inf
+    assert curve.delta(40.0) >= 1e-15
+
+
+def test_profile_and_tradeoff_are_one() -> None:
+    source = Laplace(scale=1).guarantee()
+    epsilons = np.linspace(0, 1, 201)
+    profile = PrivacyProfile(epsilons, source.delta(epsilons))
+    for epsilon in (0.0, 0.3, 0.55, 1.0):
+        assert profile.delta(epsilon) == pytest.approx(source.delta(epsilon), rel=1e-6, abs=1e-12)
+    assert profile.tradeoff([0.05, 0.3]) == pytest.approx(source.tradeoff([0.05, 0.3]), abs=1e-5)
+    one, same = PrivacyProfile([0.5], [1e-6]), ApproxDP(0.5, 1e-6)
+    assert one.delta([0, 0.2, 0.5, 9]) == pytest.approx(same.delta([0, 0.2, 0.5, 9]), rel=1e-12)
+
+
+def test_several_points_say_more_than_each() -> None:
+    points = [(0.1, 0.05), (1.0, 1e-3), (3.0, 1e-9)]
+    together = PrivacyProfile(*zip(*points, strict=True))
+    for epsilon, delta in points:
+        alone = ApproxDP(epsilon, delta)
+        assert together.delta(epsilon) == pytest.approx(delta, rel=1e-9)
+        assert (together.delta([0, 0.5, 2, 4]) <= alone.delta([0, 0.5, 2, 4]) * (1 + 1e-9)).all()
+        assert (10 * together).epsilon(1e-3) <= (10 * alone).epsilon(1e-3) * (1 + 1e-6)
+    assert together.tradeoff(0.05) == pytest.approx(
+        max(ApproxDP(e, d).tradeoff(0.05) for e, d in points), abs=1e-9
+    )
+
+
+# -- composition of statements ------------------------------------------------------------------------
+
+
+def optimal_identical(epsilon: float, delta: float, count: int, at: float) -> float:
+    """Kairouz, Oh and Viswanath 2015, Theorem 3.3, to 50 digits."""
+    with mpmath.workdps(50):
+        e, total = mpmath.exp(mpmath.mpf(epsilon)), mpmath.mpf(0)
+        for k in range(count + 1):
+            gap = e ** (count - 2 * k) - mpmath.exp(mpmath.mpf(at))
+            total += mpmath.binomial(count, k) * e**k * gap if gap > 0 else 0
+        return float(1 - (1 - mpmath.mpf(delta)) ** count * (1 - total / (1 + e) ** count))
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "count"), [(0.1, 1e-8, 100), (0.5, 1e-6, 20), (1.0, 0.0, 7)])
+def test_identical_claims_compose_to_the_known_optimum(epsilon: float, delta: float, count: int) -> None:
+    together = count * ApproxDP(epsilon, delta)
+    for share in (0.0, 0.2, 0.5, 0.9):
+        at = share * count * epsilon
+        assert together.delta(at) == pytest.approx(
+            optimal_identical(epsilon, delta, count, at), rel=1e-9, abs=1e-15
+        )
+
+
+def test_a_hundred_different_claims() -> None:
+    random = np.random.default_rng(1)
+    claims = [
+        ApproxDP(e, d)
+        for e, d in zip(random.uniform(0.01, 0.2, 100), 10 ** random.uniform(-9, -7, 100), strict=True)
+    ]
+    together = reduce(add, claims)
+    epsilon = together.epsilon(1e-4)
+    assert together.delta(epsilon) <= 1e-4 * (1 + 1e-9)
+    # between the best of 100 identical smallest and largest claims, and below advanced composition
+    low, high = min(c.bound for c in claims), max(c.bound for c in claims)
+    assert (100 * ApproxDP(low, 1e-9)).epsilon(1e-4) < epsilon < (100 * ApproxDP(high, 1e-7)).epsilon(1e-4)
+    # nearly equal claims are nearly the known optimum
+    near = reduce(add, [ApproxDP(0.1 + 1e-9 * k, 1e-8) for k in range(60)])
+    assert near.delta(0.93) == pytest.approx(optimal_identical(0.1, 1e-8, 60, 0.93), rel=1e-5)
+
+
+def test_different_claims_by_enumeration() -> None:
+    claims = [(0.3, 1e-3), (0.45, 0.0), (0.7, 1e-2), (0.11, 1e-5)]
+    p, q = np.ones(1), np.ones(1)
+    for epsilon, delta in claims:
+        truth, lie = (1 - delta) / (1 + math.exp(-epsilon)), (1 - delta) / (1 + math.exp(epsilon))
+        p, q = np.outer(p, [delta, truth, lie, 0]).ravel(), np.outer(q, [0, lie, truth, delta]).ravel()
+    together = reduce(add, [ApproxDP(*claim) for claim in claims])
+    for epsilon in (0.0, 0.5, 1.2):
+        truth = math.fsum(np.maximum(p - math.exp(epsilon) * q, 0))
+        assert together.delta(epsilon) == pytest.approx(truth, rel=1e-9)
+
+
+def test_slack_is_set_aside_where_renyi_divergences_add() -> None:
+    claim = ApproxDP(0.4, 1e-6) + ZeroConcentratedDP(0.05)
+    without = PureDP(0.4) + ZeroConcentratedDP(0.05)
+    assert claim.epsilon(1e-5) == pytest.approx(without.epsilon(1e-5 - 1e-6), rel=1e-5)
+    assert claim.epsilon(1e-5) >= without.epsilon(1e-5)
+    assert claim.epsilon(1e-7) == math.inf
+    assert claim.tradeoff(0.05) <= without.tradeoff(0.05)
+
+
+def test_mixtures_are_averages_of_what_is_convex() -> None:
+    parts, weights = [PureDP(0.5), GaussianDP(1.0)], [0.3, 0.7]
+    mixed = mixture(parts, weights)
+    for epsilon in (0.0, 0.3, 2.0):
+        average = sum(w * g.delta(epsilon) for g, w in zip(parts, weights, strict=True))
+        assert mixed.delta(epsilon) == pytest.approx(average, rel=1e-9)
+    assert mixed.renyi(2.0) > sum(w * g.renyi(2.0) for g, w in zip(parts, weights, strict=True))
+    moment = sum(w * math.exp(g.renyi(2.0)) for g, w in zip(parts, weights, strict=True))
+    assert mixed.renyi(2.0) == pytest.approx(math.log(moment), rel=1e-9)
+    twice = mixed + mixed
+    assert twice.epsilon(1e-3) >= mixed.epsilon(1e-3)
+    with pytest.raises(ArgumentError, match="add up to 1"):
+        mixture(parts, [0.3, 0.3])
+
+
+def test_maps_before_and_after() -> None:
+    claim = GaussianDP(0.3)
+    assert claim.preprocessed(3) == claim.group(3)
+    assert claim.postprocessed() == claim
+    with pytest.raises(ArgumentError, match="stability"):
+        claim.preprocessed(0)
+
+
+# -- bad curves ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fpr", "fnr", "names"),
+    [
+        ([0, 0.3, 1], [1, 0.8, 0], "0.7 at fpr = 0.3"),  # above the diagonal
+        ([0.1, 0.2, 0.3], [0.5, 0.6, 0.2], "fpr = 0.2"),  # rises
+        ([0, 0.2, 0.4, 1], [0.9, 0.7, 0.2, 0], "0.55 at fpr = 0.2"),  # not convex
+        ([0.1, 0.1], [0.5, 0.5], r"fpr\[1\]"),
+        ([0.2, 0.1], [0.5, 0.6], r"fpr\[1\]"),
+        ([0.1, math.nan], [0.5, 0.4], r"fpr\[1\]"),
+        ([0.1, 0.2], [0.5, math.nan], r"fnr\[1\]"),
+        ([0.1, 0.2], [0.5], "fnr"),
+        ([], [], "fnr"),
+        (["a"], [0.5], "fpr"),
+        ([0.5], None, "fnr"),
+    ],
+)
+def test_bad_tradeoff_curves_are_refused_by_name(fpr: Any, fnr: Any, names: str) -> None:
+    with pytest.raises(ArgumentError, match=names):
+        TradeoffCurve(fpr, fnr)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: 1 - x**2, lambda x: x, lambda x: np.full_like(x, 1.5), lambda x: np.full_like(x, np.nan)],
+    ids=["above the diagonal", "rises", "above 1", "nan"],
+)
+def test_bad_tradeoff_functions_are_refused(function: Any) -> None:
+    with pytest.raises(ArgumentError, match="fpr = "):
+        TradeoffCurve(function)
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "deltas", "names"),
+    [
+        ([1, 0.5], [0.1, 0.2], "epsilons"),
+        ([0.5, 1], [0.1, 0.2], "at most 0.1"),
+        ([0.5, 1], [0.1, math.nan], r"deltas\[1\]"),
+        ([0.5], [1.5], r"deltas\[0\]"),
+        ([math.inf], [0.1], "epsilons"),
+        ([], [], "epsilons"),
+        ([0.5, 1], [0.1], "2 numbers"),
+    ],
+)
+def test_bad_profiles_are_refused_by_name(epsilons: Any, deltas: Any, names: str) -> None:
+    with pytest.raises(ArgumentError, match=names):
+        PrivacyProfile(epsilons, deltas)
+
+
+@pytest.mark.parametrize(
+    ("orders", "values", "names"),
+    [
+        ([2, 4, 3], [0.1, 0.2, 0.3], "more than 4"),
+        ([2, 4, 4], [0.1, 0.2, 0.3], "order 4 was stated before"),
+        ([2, 4], [0.2, 0.1], "at least 0.2"),
+        ([2, 4, 8], [0.1, 0.39, 0.4], "at most 0.333333, the chord at order 4"),
+    ],
+)
+def test_contradictory_renyi_curves_are_refused_by_name(orders: Any, values: Any, names: str) -> None:
+    with pytest.raises(ArgumentError, match=names):
+        RenyiCurve(orders, values)
