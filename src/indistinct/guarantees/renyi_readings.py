@@ -26,7 +26,8 @@ from indistinct.numerics.arrays import EPS, Array
 
 _ROUNDS, _POINTS = 4, 33
 """Of closing in on the best order, each by a factor of sixteen."""
-_SMALL_DELTA = 1e-3
+SMALL_DELTA = 1e-3
+"""Below this a simple bound finds the best order."""
 
 Conversion = Callable[[Array, Array, Array], tuple[Array, Array]]
 
@@ -80,7 +81,7 @@ class RenyiReadings(Readings):
     def _quick_epsilon(self, delta: float) -> float | None:
         """For a small delta, where a simple bound finds the best order; None where it may not."""
         orders, level, slope = self._simple_bounds
-        if not 0 < delta < _SMALL_DELTA or self._pure < math.inf or orders.size < 3:
+        if not 0 < delta < SMALL_DELTA or self._pure < math.inf or orders.size < 3:
             return None
         log_delta = math.log(delta)
         epsilon = level - log_delta * slope

@@ -5,7 +5,7 @@ attain them, Gaussian DP into its pair, Rényi claims into their curve.
 """
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -21,11 +21,12 @@ from indistinct.errors import (
     check_probability,
     check_real,
 )
+from indistinct.guarantees.conversion import quick_epsilon
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.renyi_readings import chord
+from indistinct.guarantees.renyi_readings import SMALL_DELTA, chord
 from indistinct.numerics.arrays import Array
 
 _ROUNDED = 1e-6
@@ -202,6 +203,31 @@ class RenyiCurve(RenyiGuarantee):
         finite = stated[np.isfinite(stated)]
         return np.unique(np.concatenate([*between, finite])) if np.isfinite(stated).all() else finite
 
+    def _quick_epsilon(self, delta: float) -> float | None:
+        if not 0 < delta < SMALL_DELTA or self._segments is None:
+            return None
+        low, high, level, slope = self._segments
+        target = math.log(delta)
+        # on a chord, (order - 1) * value = level + slope (order - 1), the simple bound is least at this order
+        log_order = np.minimum(np.maximum(level - target, low), high)
+        order = np.exp(log_order)
+        above = order - 1
+        bound = (level + slope * above - target - log_order) / above + np.log(above) - log_order
+        best = float(order[bound.argmin()])
+        return quick_epsilon(best, self._renyi(best), delta) if best * delta < 0.1 else None
+
+    @cached_property
+    def _segments(self) -> tuple[Array, Array, Array, Array] | None:
+        """For every two neighbouring orders above 1: their logarithms, and the chord between them."""
+        first = bisect_right(self.stated_orders, 1.0)
+        orders, values = np.array(self.stated_orders[first:]), np.array(self.values[first:])
+        if orders.size < 2 or not (orders[-1] < math.inf and 0 < values[0] and values[-1] < math.inf):
+            return None
+        logs, above = np.log(orders), orders - 1
+        moment = above * values
+        slope = np.diff(moment) / np.diff(above)
+        return logs[:-1], logs[1:], moment[:-1] - slope * above[:-1], slope
+
     def group(self, size: int) -> Guarantee:
         """Mironov 2017, Proposition 2: a group of 2^c at order alpha/2^c costs 3^c times as much."""
         doublings = (check_count("size", size, least=1) - 1).bit_length()
@@ -223,6 +249,14 @@ class RenyiCurve(RenyiGuarantee):
 def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float], list[float]]:
     """The curve without repetitions, if it can be one: (order - 1) * value is convex for every pair, and zero
     at order 1, so that the value does not fall; else the error names the point."""
+    if orders[0] > 1 and orders[-1] < math.inf:  # the usual case: nothing to complain about
+        above = np.array([1.0, *orders]) - 1
+        gaps = above[1:] - above[:-1]
+        if gaps.min() > 0:
+            moment = above * np.array([0.0, *values])
+            slope = (moment[1:] - moment[:-1]) / gaps
+            if (slope[1:] >= slope[:-1]).all():
+                return orders, values
     for k in range(1, len(orders)):
         if orders[k] < orders[k - 1]:
             raise ArgumentError(f"orders[{k}]", orders[k], f"more than {orders[k - 1]:g}, the one before it")
@@ -247,6 +281,10 @@ def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float
 
 
 def _numbers(argument: str, values: Any, least: float, allowed: str) -> list[float]:
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
+        listed: list[Any] = values.tolist()
+        if listed and min(listed) >= least and not math.isnan(sum(listed)):
+            return listed
     try:
         listed = list(values) if np.ndim(values) else [values]
         numbers = [check_real(argument, value, allowed) for value in listed]
