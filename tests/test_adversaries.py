@@ -77,8 +77,9 @@ def test_vectors_against_mpmath(case: dict) -> None:
         release = release + part
     reading = release.guarantee().against(Linear(), adaptive=False)
     found = reading.renyi_interval(float(case["order"]))
-    assert found.high == pytest.approx(float(case["value"]), rel=1e-6)
-    assert found.high - found.low < 1e-5
+    truth = float(case["value"])
+    assert found.low <= truth * (1 + 1e-12) and truth <= found.high * (1 + 1e-12)
+    assert found.high - found.low < 1e-8
 
 
 @pytest.mark.parametrize("case", [c for c in REFERENCE if c["kind"] == "kl"], ids=named)
