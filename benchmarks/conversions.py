@@ -7,8 +7,8 @@ issue B. The exit status is 1 when a line says FAIL.
 
 Method: a curve is random, convex as curves are, and stated at Mironov's twelve finite orders. Every library
 gets the same orders and values. dp-accounting and Opacus convert each order by itself. autodp takes a
-function of the order: it gets the chords between the stated orders, which are valid, and infinity beyond. All run
-in this process, one after the other on each curve, each on new objects; times are medians. "again"
+function of the order: it gets the chords between the stated orders, which are valid, and infinity beyond. All
+run in this process, one after the other on each curve, each on new objects; times are medians. "again"
 reads a curve that was made before.
 """
 

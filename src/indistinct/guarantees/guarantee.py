@@ -180,6 +180,26 @@ class Known(PairGuarantee):
         return Known(self.composition, self.adjacency)
 
 
+@dataclass(frozen=True)
+class OneWay(PairGuarantee):
+    """One direction of a guarantee: no guarantee by itself, but half the work where it is the worse one."""
+
+    both: PairGuarantee
+    way: int
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.both.adjacency
+
+    @property
+    def product(self) -> Product:
+        return self.both.directions[self.way]
+
+    @property
+    def directions(self) -> tuple[Product, ...]:
+        return (self.product,)
+
+
 class RenyiGuarantee(RenyiReadings, Guarantee):
     """Known by its Rényi divergences alone; everything else is what they imply."""
 

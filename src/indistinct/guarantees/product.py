@@ -191,7 +191,7 @@ class Product:
             return
         tail, at_target = found
         self._remember(tail)
-        if self._one_step(np.array([at_target]))[0] > target:
+        if not isinstance(tail, Line) and self._one_step(np.array([at_target]))[0] > target:
             at_target = float(bisect(self._one_step, np.array([target]), self.finite_top)[0])
         result[here] = max(at_target, 0.0)
         if (open_ := np.flatnonzero(np.isnan(result))).size:

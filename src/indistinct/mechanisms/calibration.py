@@ -14,7 +14,7 @@ from indistinct.errors import (
     check_probability,
     check_real,
 )
-from indistinct.guarantees.guarantee import Guarantee
+from indistinct.guarantees.guarantee import Guarantee, OneWay, PairGuarantee
 from indistinct.mechanisms.mechanism import Mechanism
 
 _SMALLEST, _LARGEST = 1e-9, 1e15
@@ -28,6 +28,8 @@ class Target:
     words: str
     read: Callable[[Guarantee], float]
     limit: float
+    by_direction: bool = False
+    """Whether the reading is the larger of those of the two directions."""
 
     def gap(self, guarantee: Guarantee) -> float:
         """log(reading / limit): at most zero where the target holds, nearly linear in log noise."""
@@ -91,12 +93,12 @@ def _target(epsilon: Any, delta: Any, advantage: Any, fnr: Any, fpr: Any, renyi:
         slack = check_probability("delta", 0.0 if delta is None else delta)
         if slack == 1:
             raise TargetError("delta", slack, "below 1, which anything meets")
-        return Target(f"epsilon={limit:g} at delta={slack:g}", lambda g: g.epsilon(slack), limit)
+        return Target(f"epsilon={limit:g} at delta={slack:g}", lambda g: g.epsilon(slack), limit, True)
     if advantage is not None:
         limit = check_probability("advantage", advantage)
         if limit == 1:
             raise TargetError("advantage", limit, "below 1, which anything meets")
-        return Target(f"advantage={limit:g}", lambda g: g.advantage(), limit)
+        return Target(f"advantage={limit:g}", lambda g: g.advantage(), limit, True)
     if fnr is not None:
         if fpr is None:
             raise ArgumentError("fpr", None, "given with fnr")
@@ -135,21 +137,32 @@ def _limited(target: Target, against: Adversary, renyi: Any, order: Any) -> Targ
 
 
 def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency: Adjacency) -> Mechanism:
-    def gap(log_scale: float) -> float:
+    def guarantee(log_scale: float) -> Guarantee:
         mechanism = family(math.exp(log_scale))
         if not isinstance(mechanism, Mechanism):
             raise ArgumentError("family", mechanism, "a function that returns a mechanism")
-        return target.gap(mechanism.guarantee(adjacency))
+        return mechanism.guarantee(adjacency)
 
     # interpolation of the log of the reading against the log of the scale, kept inside a bracket: `high`
     # meets the target, `low` does not
     low, high = -math.inf, math.inf
     x, seen = 0.0, list[tuple[float, float]]()
+    worse: int | None = None  # the direction that decides, once it is known
     for _ in range(200):
-        value = gap(x)
+        known = guarantee(x)
+        ways = _ways(known, target)
+        gaps = {way: target.gap(ways[way]) for way in ([worse] if worse in ways else ways)}
+        value = max(gaps.values())
+        if worse is not None and -_TOLERANCE <= value <= 0:  # as it seems: ask the other direction too
+            gaps |= {way: target.gap(one) for way, one in ways.items() if way not in gaps}
+            value, worse, high = max(gaps.values()), None, math.inf
+        elif worse is None and not seen:
+            worse = max(gaps, key=lambda way: gaps[way])
         low, high = (low, x) if value <= 0 else (x, high)
-        if -_TOLERANCE <= value <= 0 or high - low <= _TOLERANCE:
+        if -_TOLERANCE <= value <= 0 or (worse is None and high - low <= _TOLERANCE):
             break
+        if high - low <= _TOLERANCE:  # found by one direction: go on with both
+            worse, low, high = None, -math.inf, math.inf
         if high <= math.log(_SMALLEST):
             raise TargetError("target", target.words, "one that needs noise: any scale meets it")
         if low >= math.log(_LARGEST):
@@ -157,6 +170,13 @@ def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency
         seen.append((x, value))
         x = _next(seen, low, high)
     return family(math.exp(high))
+
+
+def _ways(known: Guarantee, target: Target) -> dict[int, Guarantee]:
+    """The directions to read, each by itself where the target allows."""
+    if target.by_direction and isinstance(known, PairGuarantee) and len(known.directions) == 2:
+        return {0: OneWay(known, 0), 1: OneWay(known, 1)}
+    return {0: known}
 
 
 def _next(seen: list[tuple[float, float]], low: float, high: float) -> float:
