@@ -149,6 +149,8 @@ class Product:
     @staticmethod
     def _read(tail: Tail, epsilon: Array, result: Array) -> None:
         """Fill in what this tail knows accurately."""
+        if not (isinstance(tail, Line) or tail.exact or tail.settled):
+            return  # rounded too coarsely to answer for another epsilon
         open_ = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
         good = open_[tail.accuracy(epsilon[open_]) < GOOD]
         result[good] = np.exp(np.minimum(tail.read(epsilon[good])[0], 0.0))
@@ -160,12 +162,14 @@ class Product:
         result[delta <= self.infinite_mass] = math.inf
         result[delta == self.infinite_mass] = top
         result[delta >= 1] = 0.0
-        if (large := delta >= 0.01).any():
-            # total variation adds up at most: often enough to know, and cheap
+        # epsilon is zero from the total variation on, which is about the root of half a divergence (Pinsker)
+        about = math.sqrt(max(sum(n * pair.size for pair, n in self.terms), 0.0) / 2)
+        if (large := np.isnan(result) & (delta >= min(0.01, about))).any():
+            # it adds up at most: often enough to know, and cheap
             most = sum(n * float(pair.profile(np.zeros(1))[0]) for pair, n in self.terms)
-            result[delta >= most] = 0.0
-            if np.isnan(result[large]).any():
-                result[large & (delta >= float(self.delta(np.zeros(1))[0]))] = 0.0
+            if delta[large].min() < most and delta[large].max() >= 0.01:
+                most = min(most, float(self.delta(np.zeros(1))[0]))
+            result[large & (delta >= most)] = 0.0
         open_ = np.isnan(result)
         if not open_.any():
             return result
@@ -194,7 +198,8 @@ class Product:
         if not isinstance(tail, Line) and self._one_step(np.array([at_target]))[0] > target:
             at_target = float(bisect(self._one_step, np.array([target]), self.finite_top)[0])
         result[here] = max(at_target, 0.0)
-        if (open_ := np.flatnonzero(np.isnan(result))).size:
+        open_ = np.flatnonzero(np.isnan(result))
+        if open_.size and (isinstance(tail, Line) or tail.exact or tail.settled):
             epsilon, accuracy = solve(tail, np.log(delta[open_]), self.finite_top)
             known = accuracy < GOOD
             result[open_[known]] = np.maximum(epsilon[known], 0.0)
