@@ -32,7 +32,9 @@ clean: ## remove environments, caches and output
 	rm -rf .venv .venv-bench out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.venv/.installed: EXTRA = dev
+# The tests of Spark start one where Java 17 is installed; elsewhere its 500 MB would be for nothing.
+JAVA_17 = $(shell java -version 2>&1 | grep -q 'version "17' && echo ,spark)
+.venv/.installed: EXTRA = dev$(JAVA_17)
 .venv-bench/.installed: EXTRA = bench
 .venv/.installed .venv-bench/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
