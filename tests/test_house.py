@@ -21,7 +21,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LAYERS = (
     {"numerics", "adjacency", "errors"},
     {"guarantees"},
-    {"adversaries"},
+    {"adversaries", "noise"},
     {"mechanisms", "expression", "data"},
     {"functions", "synthesis", "audit", "ledger"},
     {"report"},
@@ -94,8 +94,8 @@ def wrong_directions(module: str, imports: set[str]) -> list[str]:
             continue
         # `from indistinct import Gaussian` names no package: it asks the public namespace.
         target = package_of(name) if package_of(name) in LEVEL else "indistinct"
-        if package == "numerics":
-            allowed = target in {"numerics", "errors"}
+        if package in {"numerics", "noise"}:
+            allowed = target in {package, "numerics", "errors"}
         else:
             allowed = LEVEL[target] <= LEVEL[package]
         if not allowed:

@@ -1,0 +1,23 @@
+"""Where randomness comes from, and the only code that turns it into noise."""
+
+from indistinct.noise.samplers import (
+    bernoulli,
+    bernoulli_exp,
+    discrete_gaussian,
+    discrete_laplace,
+    geometric,
+    uniform_below,
+)
+from indistinct.noise.source import NotPrivateSource, Source, SystemSource
+
+__all__ = [
+    "NotPrivateSource",
+    "Source",
+    "SystemSource",
+    "bernoulli",
+    "bernoulli_exp",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "geometric",
+    "uniform_below",
+]
