@@ -7,6 +7,8 @@ from indistinct import (
     Adjacency,
     ApproxDP,
     Discrete,
+    DiscreteGaussian,
+    DiscreteLaplace,
     Gaussian,
     GaussianDP,
     Guarantee,
@@ -83,6 +85,20 @@ SINGLE = [
     Case("without replacement, response", RESPONSE.subsample(30, of=100), REPLACE),
 ]
 
+# Noise on the integers; from scale 1024 on the lattice is fine.
+SINGLE += [
+    Case("lattice laplace", DiscreteLaplace(scale=2)),
+    Case("lattice laplace, sensitivity 5", DiscreteLaplace(scale=3, sensitivity=5)),
+    Case("lattice laplace, fine", DiscreteLaplace(scale=1e5, sensitivity=2e5)),
+    Case("lattice gaussian", DiscreteGaussian(scale=1)),
+    Case("lattice gaussian, small scale", DiscreteGaussian(scale=0.3)),
+    Case("lattice gaussian, sensitivity 4", DiscreteGaussian(scale=3, sensitivity=4)),
+    Case("lattice gaussian, fine", DiscreteGaussian(scale=1e5, sensitivity=1e5)),
+    Case("subsampled lattice gaussian", DiscreteGaussian(scale=2).subsample(0.1)),
+    Case("subsampled lattice laplace", DiscreteLaplace(scale=2, sensitivity=3).subsample(0.1)),
+    Case("without replacement, lattice gaussian", DiscreteGaussian(scale=2).subsample(5, of=100), REPLACE),
+]
+
 # Cases that tell nothing, in several disguises.
 SILENT = [
     Case("rate 0", Gaussian(scale=1).subsample(0)),
@@ -133,6 +149,15 @@ COMPOSED = [
     Case("group of asymmetric", (2 * ASYMMETRIC).group(2)),
     Case("parallel", ParallelParts((Gaussian(scale=2), Laplace(scale=2)))),
     Case("parallel, then composed", 3 * ParallelParts((Gaussian(scale=4), RESPONSE))),
+]
+
+COMPOSED += [
+    Case("100 lattice laplace", 100 * DiscreteLaplace(scale=10)),
+    Case("2 lattice gaussians", 2 * DiscreteGaussian(scale=1)),
+    Case("100 lattice gaussians", 100 * DiscreteGaussian(scale=10)),
+    Case("lattice gaussian + gaussian", DiscreteGaussian(scale=3) + Gaussian(scale=3)),
+    Case("5 subsampled lattice gaussians", 5 * DiscreteGaussian(scale=2).subsample(0.05)),
+    Case("group of lattice gaussian", DiscreteGaussian(scale=4).group(3)),
 ]
 
 STATED = [

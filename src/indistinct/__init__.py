@@ -38,6 +38,8 @@ from indistinct.guarantees import (
 )
 from indistinct.mechanisms import (
     Discrete,
+    DiscreteGaussian,
+    DiscreteLaplace,
     Gaussian,
     Laplace,
     Mechanism,
@@ -56,6 +58,8 @@ __all__ = [
     "ApproxDP",
     "ArgumentError",
     "Discrete",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "ExpressionError",
     "Features",
     "Gaussian",

@@ -67,7 +67,7 @@ class DiscretePair(Pair):
         return tuple(losses.tolist()) if losses.size <= _MANY else ()
 
     @cached_property
-    def unit(self) -> float:
+    def unit(self) -> float:  # type: ignore[override]
         """The lattice on which all losses lie, or 0 if there is none."""
         losses = self._finite[2]
         gaps = np.append(np.diff(losses), np.abs(losses))

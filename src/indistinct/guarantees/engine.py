@@ -58,6 +58,8 @@ class Engine:
     top: float
     sizes: list[int] = field(default_factory=lambda: list(_CELLS), compare=False)
     """Lattice sizes still to be tried: once one has settled, later tails start there."""
+    last_order: list[float] = field(default_factory=list, compare=False)
+    """Where the last epsilon had its saddle: the next one is often near by."""
 
     def tail_for_delta(self, delta: float) -> tuple[Tail, float] | None:
         """A tail on which the epsilon of this delta can be read, and that epsilon; None where that is
@@ -122,7 +124,7 @@ class Engine:
 
         # what may be cut depends on delta, and the bound on delta on what was cut
         log_delta, before = -12.0, math.inf
-        start = self._order_scale(log_delta)
+        start = self.last_order[0] if self.last_order else self._order_scale(log_delta)
         cells = iter(tuple(self.sizes))
         size = next(cells)
         smooth = self.smooth
@@ -132,6 +134,7 @@ class Engine:
             log_cut = self._log_cut(log_delta)
             found = scan(self._real_up_to(log_cut), height, start, self._left_out(log_delta))
             start = found.order
+            self.last_order[:] = [start]
             bound = max(min(float(found.log_bounds(epsilon).min()), 0.0), _LOG_FLOOR)  # finite losses
             if bound < log_delta - 4.0:
                 # the bound is about the law with its tail cut off, so no smaller than what was cut; what
@@ -273,8 +276,8 @@ class Engine:
 
 
 def common_unit(pairs: Sequence[Pair]) -> float:
-    """The lattice on which all losses of finite pairs lie, or 0 if there is none."""
-    units = [pair.unit if isinstance(pair, DiscretePair) else 0.0 for pair in pairs]
+    """The lattice on which all losses lie, or 0 if there is none."""
+    units = [pair.unit for pair in pairs]
     smallest = min(units)
     ratios = [unit / smallest for unit in units] if smallest > 0 else [0.5]
     return smallest if all(abs(ratio - round(ratio)) < 1e-9 for ratio in ratios) else 0.0

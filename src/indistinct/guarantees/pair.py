@@ -64,6 +64,9 @@ class Pair(ABC):
     atoms: tuple[float, ...] = ()
     """Where the loss has atoms, if these should fall on the grid engine's lattice."""
 
+    unit: float = 0.0
+    """The lattice on which all finite losses lie, or 0 if there is none."""
+
     infinite_mass: float = 0.0
     """P-mass where Q has none."""
 

@@ -115,8 +115,11 @@ class Product:
         if (whole := self._engine.enumerated) is not None:
             open_ = np.isnan(result)
             result[open_] = np.exp(np.minimum(whole.read(epsilon[open_])[0], 0.0))
-        for tail in self._tails:
+        for tail in self._nearest(epsilon):
+            if not np.isnan(result).any():
+                break
             self._read(tail, epsilon, result)
+        rough = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
         while (open_ := np.flatnonzero(np.isnan(result))).size:
             # a line serves smaller epsilons too, a lattice's window larger ones
             upwards = not self._engine.smooth or (self._tails and not isinstance(self._tails[-1], Line))
@@ -128,10 +131,10 @@ class Product:
             self._remember(found)
             result[k] = np.exp(min(float(found.read(epsilon[k : k + 1])[0][0]), 0.0))
             self._read(found, epsilon, result)
-        known = np.flatnonzero(np.isfinite(epsilon))
-        for tail in self._tails:  # each is an upper bound everywhere, and so is the best order
-            log_delta = np.minimum(tail.read(epsilon[known])[0], tail.aim.log_bound(epsilon[known]))
-            result[known] = np.minimum(result[known], np.exp(np.minimum(log_delta, 0.0)))
+        # each tail is an upper bound everywhere, and so is the best order
+        for tail in self._tails if rough.size else ():
+            log_delta = np.minimum(tail.read(epsilon[rough])[0], tail.aim.log_bound(epsilon[rough]))
+            result[rough] = np.minimum(result[rough], np.exp(np.minimum(log_delta, 0.0)))
         rising = np.argsort(epsilon)
         result[rising] = np.minimum.accumulate(result[rising])  # so is delta at any smaller epsilon
         return self._clean(epsilon, np.maximum(result, self._one_step(epsilon)))
@@ -145,6 +148,12 @@ class Product:
         """Zero only beyond the largest loss: a delta that underflows is still more than nothing."""
         beyond = epsilon >= self.finite_top * (1 + 1e-14)
         return np.where(beyond, self.infinite_mass, np.clip(delta, TINY, 1.0))
+
+    def _nearest(self, epsilon: Array) -> list[Tail]:
+        """The tails, those aimed closest to the first."""
+        finite = epsilon[np.isfinite(epsilon)]
+        middle = float(np.median(finite)) if finite.size else 0.0
+        return sorted(self._tails, key=lambda tail: abs(tail.aim.epsilon - middle))
 
     @staticmethod
     def _read(tail: Tail, epsilon: Array, result: Array) -> None:

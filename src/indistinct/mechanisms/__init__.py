@@ -3,6 +3,7 @@
 from indistinct.mechanisms.calibration import calibrate
 from indistinct.mechanisms.expression import parse, parse_guarantee, parse_statement
 from indistinct.mechanisms.finite import Discrete, RandomizedResponse
+from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.mechanism import Mechanism, natural_adjacency
 from indistinct.mechanisms.noise import Gaussian, Laplace
 from indistinct.mechanisms.serialise import mechanism_from_json
@@ -10,6 +11,8 @@ from indistinct.mechanisms.statement import Statement
 
 __all__ = [
     "Discrete",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "Gaussian",
     "Laplace",
     "Mechanism",

@@ -16,6 +16,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, ExpressionError
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms.finite import Discrete, RandomizedResponse
+from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.mechanism import Mechanism, ParallelParts, natural_adjacency
 from indistinct.mechanisms.noise import Gaussian, Laplace
 from indistinct.mechanisms.statement import CLAIMS, Statement, parallel_statement
@@ -46,6 +47,8 @@ def _subsample(what: Stated, amount: Any, **more: Any) -> Stated:
 
 NAMES: dict[str, Callable[..., Stated]] = {
     "discrete": Discrete,
+    "discrete_gaussian": DiscreteGaussian,
+    "discrete_laplace": DiscreteLaplace,
     "gaussian": Gaussian,
     "laplace": Laplace,
     "parallel": _parallel,

@@ -11,12 +11,12 @@ from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.mechanism import Mechanism
 
-_NO_NOISE = 1e100
+NO_NOISE = 1e100
 """Beyond this ratio of sensitivity to scale the outputs are as good as disjoint."""
 
 
 @dataclass(frozen=True)
-class _AdditiveNoise(Mechanism):
+class AdditiveNoise(Mechanism):
     scale: float
     sensitivity: float = 1.0
 
@@ -30,7 +30,7 @@ class _AdditiveNoise(Mechanism):
 
 
 @dataclass(frozen=True)
-class Gaussian(_AdditiveNoise):
+class Gaussian(AdditiveNoise):
     """Gaussian noise of standard deviation `scale` on a statistic of L2 sensitivity `sensitivity`.
 
     The sensitivity is the furthest the statistic moves between neighbours *of the adjacency that the
@@ -48,7 +48,7 @@ class Gaussian(_AdditiveNoise):
 
 
 @dataclass(frozen=True)
-class Laplace(_AdditiveNoise):
+class Laplace(AdditiveNoise):
     """Laplace noise of scale `scale` on a statistic of L1 sensitivity `sensitivity`; the sensitivity is
     that of the adjacency the guarantee is asked for.
 
@@ -63,8 +63,8 @@ class Laplace(_AdditiveNoise):
         return _known(pair, self, adjacency)
 
 
-def _known(pair: Pair, mechanism: _AdditiveNoise, adjacency: Adjacency) -> Guarantee:
+def _known(pair: Pair, mechanism: AdditiveNoise, adjacency: Adjacency) -> Guarantee:
     """The guarantee of a pair; of none at all where the noise is too small to be told from nothing."""
-    if mechanism.sensitivity / mechanism.scale > _NO_NOISE:
+    if mechanism.sensitivity / mechanism.scale > NO_NOISE:
         return Known(Product.of([(DiscretePair((0.0, 1.0), (1.0, 0.0)), 1)]), adjacency)
     return Known(Product.of([(pair, 1)]), adjacency, ((pair, 1),))

@@ -5,6 +5,7 @@ from typing import Any
 
 from indistinct.errors import ArgumentError, ExpressionError
 from indistinct.mechanisms.finite import Discrete, RandomizedResponse
+from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.mechanism import (
     Composed,
     FixedSizeSampled,
@@ -21,6 +22,8 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     for mechanism in (
         Composed,
         Discrete,
+        DiscreteGaussian,
+        DiscreteLaplace,
         FixedSizeSampled,
         Gaussian,
         Grouped,

@@ -181,7 +181,7 @@ def _small_geometric(scale: Fraction, count: int, source: Source) -> Integers:
     words, width = source.words(count), float(scale)
     logs = -np.log((words + 0.5) * 2.0**-64)
     places = width * logs
-    result = np.floor(places)
+    result: Integers = np.floor(places).astype(np.int64)
     margin = _LOG_MARGIN * width * (1 + logs)
     open_ = (np.abs(places - np.rint(places)) <= margin) | (words < _FEW_BITS)
     for i in np.flatnonzero(open_).tolist():
@@ -190,7 +190,7 @@ def _small_geometric(scale: Fraction, count: int, source: Source) -> Integers:
             uniform.refine()
         guess = -float(scale) * (math.log(uniform.head + 1) - uniform.bits * math.log(2.0))
         result[i] = uniform.geometric(scale, int(guess))
-    return result.astype(np.int64)
+    return result
 
 
 def _random_bits(bits: int, count: int, source: Source) -> Integers:

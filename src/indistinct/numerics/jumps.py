@@ -78,7 +78,7 @@ def convolve_jumps(
         points[first:],
         weights[first:] / unit,
         math.log(unit),
-        math.log(noise),
+        math.log(max(noise, TINY)),
         0.0,  # this noise is not tilted: it is the same at every epsilon
         aim,
         min(infinite, 1.0),

@@ -1,0 +1,246 @@
+"""The pairs of noise on the integers, by how far a neighbour moves the centre: discrete Gaussian and Laplace.
+
+A larger move dominates a smaller one: both laws are log-concave, so the best tests are half-lines.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
+from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.cumulant import RuleCumulant
+from indistinct.numerics.rule import LossRule, TooFineError
+
+FINE = 1024.0
+"""From this scale on a discrete Gaussian is a rounded continuous one to ten digits."""
+_MANY_STEPS = 4096
+_LONG = 600.0
+_MOST_TERMS = 1 << 22
+_FAR = 1e15
+"""Numbers that never occur."""
+_DUAL = 0.5
+_REACH = 37.5
+"""Standard deviations within which tails are tabulated: e^{-37.5^2/2} is still a normal float."""
+
+
+def discrete_laplace_pair(shift: int, scale: float) -> Pair:
+    """P(k) proportional to e^{-|k - shift|/scale} against Q(k) to e^{-|k|/scale}.
+
+    The losses are (2j - shift)/scale for j = 0, ..., shift: the profile agrees with the continuous one at
+    these and is linear in e^epsilon in between. With many of them the pair is dominated by the continuous one
+    of loss shift/scale + 2 log cosh(1/(2 scale)): between two of these points, sqrt(x) exceeds its chord at
+    most by the factor cosh(1/(2 scale)).
+    """
+    if shift == 0:
+        return GaussianPair(0.0)
+    if shift > _MANY_STEPS or shift / scale > _LONG:
+        slack = 2 * _log_cosh(1 / (2 * scale)) if shift > 1 else 0.0
+        return LaplacePair((shift / scale + slack) * (1 + 4 * EPS))
+    rate = 1 / scale + 4 * EPS  # logarithms of masses near 1/2 lose this much
+    between = np.exp(-rate * np.arange(1, shift)) * -math.expm1(-rate)
+    q = np.concatenate(([1.0], between, [math.exp(-rate * shift)])) / (1 + math.exp(-rate))
+    return DiscretePair.of(q[::-1], q)
+
+
+def discrete_gaussian_pair(shift: float, scale: float) -> Pair:
+    """P(k) proportional to e^{-(k - shift)^2/(2 scale^2)} against the same around 0, k an integer.
+
+    On a fine lattice it is dominated by a continuous pair: the Gaussian of variance s^2 rounded to integers
+    has masses e^{-k^2/(2 s^2)} times the moment generating function at k/s^2 of a law on [-1/2, 1/2] with
+    variance at most 1/12, so it is the discrete Gaussian of variance s^2 + 1/12 up to a factor
+    e^{(k/s^2)^4/96}; rounding is post-processing. Over 40 standard deviations that factor, and what is left
+    out beyond, is less than what a shift larger by 3e4/scale^4 adds. So it holds for vectors too: `shift` is
+    then their Euclidean distance.
+    """
+    if shift == 0:
+        return GaussianPair(0.0)
+    if scale < FINE:
+        return DiscreteGaussianPair(math.floor(shift), scale) if shift >= 1 else GaussianPair(0.0)
+    narrow = math.sqrt(1 - 0.0834 / scale**2) * scale
+    return GaussianPair(shift / narrow * (1 + 3e4 / scale**4 + 4 * EPS))
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianPair(Pair):
+    """Integer noise of one number: L = (shift/scale^2)(k - shift/2)."""
+
+    shift: int
+    scale: float
+    decays = False
+
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        return self._spacing if self.shift % 2 == 0 else self._spacing / 2
+
+    @property
+    def _spacing(self) -> float:
+        return self.shift / self.scale**2
+
+    @property
+    def _moved(self) -> float:
+        return self.shift / self.scale
+
+    def _loss(self, k: Array) -> Array:
+        return self._spacing * (k - self.shift / 2)
+
+    def _place(self, loss: Array) -> Array:
+        """The number with this loss, an integer wherever it is one up to rounding."""
+        place = np.clip(loss / self._spacing + self.shift / 2, -_FAR, _FAR)
+        nearest = np.rint(place)
+        return np.where(np.abs(place - nearest) <= 1e-9 + 8 * EPS * np.abs(place), nearest, place)
+
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
+        first, last = np.floor(self._place(np.array([low, high])))
+        if last - first > _MOST_TERMS:
+            raise TooFineError(f"{last - first} lattice points")
+        k = np.arange(first + 1, last + 1)
+        return LossRule(self._loss(k), -0.5 * (k / self.scale) ** 2 - self._log_total)
+
+    def rule(self, resolution: Resolution) -> LossRule:
+        reaches = [self.outer_losses(order, LOG_NEGLIGIBLE) for order in (*resolution.orders, 0.0, 1.0)]
+        low, high = min(low for low, _ in reaches), max(high for _, high in reaches)
+        return self.joined([self.rule_on(low, high, Wave(0.0, 0.0, 0.0))], low, high)
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        # (dP/dQ)^tilt dQ is the same law around c = tilt shift; its mass beyond c + r is at most
+        # (1 + sqrt(pi/2) scale) e^{(1/4 - r^2)/(2 scale^2)}: a sum of such terms over the largest of all
+        room = math.log1p(1.26 * self.scale) + max(-log_tail, 0.0)
+        reach = math.sqrt(2 * self.scale**2 * room + 0.25) + 1
+        centre = (tilt - 0.5) * self.shift
+        return self._spacing * (centre - reach), self._spacing * (centre + reach)
+
+    @cached_property
+    def _log_total(self) -> float:
+        integral = math.log(self.scale * math.sqrt(2 * math.pi)) if self.scale > _DUAL else 0.0
+        return integral + float(_log_theta(np.zeros(1), self.scale)[0])
+
+    @cached_property
+    def _log_survival(self) -> Array:
+        """log P(noise >= k) for k = 1, 2, ..."""
+        k = np.arange(1.0, math.floor(_REACH * self.scale) + 1)
+        if not k.size:
+            return self._log_beyond(np.ones(1))
+        masses = np.exp(-0.5 * (k / self.scale) ** 2 - self._log_total)
+        beyond = math.exp(max(float(self._log_beyond(k[-1:] + 1)[0]), -745.0))
+        table: Array = np.log(np.cumsum(masses[::-1])[::-1] + beyond)
+        return table
+
+    def _log_beyond(self, k: Array) -> Array:
+        """An upper bound on log P(noise >= k) far out: the sum is below the first term and the integral."""
+        with np.errstate(over="ignore"):
+            result: Array = -0.5 * (k / self.scale) ** 2 + math.log1p(1.26 * self.scale) - self._log_total
+        return result
+
+    def _survival(self, k: Array) -> Array:
+        """log P(noise >= k) for integers k of either sign."""
+        size = np.where(k > 0, k, 1 - k)
+        table = self._log_survival
+        index = np.minimum(size - 1, table.size - 1).astype(np.int64)
+        tail = np.where(size <= table.size, table[index], self._log_beyond(size))
+        with np.errstate(divide="ignore"):
+            result: Array = np.where(k > 0, tail, np.log1p(-np.exp(tail)))
+        return result
+
+    def tails(self, loss: Array) -> Tails:
+        above = np.floor(self._place(loss)) + 1  # the first number with a larger loss
+        return Tails(
+            self._survival(above - self.shift),
+            self._survival(above),
+            self._survival(1 - above + self.shift),
+            self._survival(1 - above),
+        )
+
+    def profile(self, epsilon: Array) -> Array:
+        flat = np.minimum(epsilon, 1e15)
+        above = np.floor(self._place(flat)) + 1
+        log_p, log_q = self._survival(above - self.shift), self._survival(above)
+        with np.errstate(over="ignore"):
+            # delta = P(L > eps) (1 - e^{eps + log_q - log_p}), with the rounding of both on the safe side
+            guard = EPS * (32 + 8 * np.abs(np.maximum(log_q, -1e4)))
+            value = np.exp(log_p) * (-np.expm1(np.minimum(flat + log_q - log_p, 0.0)) + guard)
+        return np.clip(np.maximum(value, -np.expm1(np.minimum(flat, 0.0))), 0.0, 1.0)
+
+    reversed_profile = profile
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        return -math.inf, math.inf
+
+    def reverse(self) -> Pair:
+        return self
+
+    def scaled(self, size: int) -> Pair:
+        return DiscreteGaussianPair(size * self.shift, self.scale)
+
+    def cumulant(self, resolution: Resolution) -> "DiscreteGaussianCumulant":
+        return DiscreteGaussianCumulant(self, resolution)
+
+    def log_moment(self, order: float) -> float:
+        return float(self.log_moments(np.array([order]))[0])
+
+    def log_moments(self, orders: Array) -> Array:
+        """log E_Q[(dP/dQ)^w] = w(w-1) shift^2/(2 scale^2) + log theta(w shift) - log theta(0), theta(c) being
+        the sum of e^{-(k-c)^2/(2 scale^2)}: at most the Gaussian one (Canonne, Kamath and Steinke 2020,
+        Proposition 5)."""
+        whole = orders * (orders - 1) * self._moved**2 / 2
+        change = _log_theta(orders * self.shift, self.scale) - _log_theta(np.zeros(1), self.scale)
+        value = whole + change
+        waves = min(math.exp(-2 * (math.pi * self.scale) ** 2), 1.0)
+        guard = 8 * EPS * (np.abs(whole) + np.abs(change) + waves)
+        # between 0 and 1 the logarithm is negative, and more so means a larger divergence
+        guarded: Array = np.where(
+            (orders > 0) & (orders < 1), value - guard, np.minimum(value + guard, whole * (1 + 8 * EPS))
+        )
+        return guarded
+
+    @property
+    def finite_mean(self) -> float:
+        return self._moved**2 / 2
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteGaussianCumulant:
+    """Theta functions on the real axis, sums over the lattice elsewhere."""
+
+    pair: DiscreteGaussianPair
+    resolution: Resolution
+
+    @cached_property
+    def _sum(self) -> RuleCumulant:
+        return RuleCumulant(self.pair.rule(self.resolution))
+
+    @property
+    def size(self) -> int:
+        return self._sum.size
+
+    def real(self, z: Array) -> Array:
+        return self.pair.log_moments(1 + z)
+
+    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
+        return self._sum.line(c, step, start, stop)
+
+
+def _log_theta(centre: Array, scale: float) -> Array:
+    """log of the sum over integers k of e^{-(k - centre)^2/(2 scale^2)}; where Poisson's formula converges
+    faster, relative to the integral over k."""
+    off = centre - np.rint(centre)
+    if scale > _DUAL:
+        k = np.arange(1, 5)
+        waves = np.exp(-2 * (math.pi * scale * k) ** 2) * np.cos(2 * math.pi * np.multiply.outer(off, k))
+        result: Array = np.log1p(2 * waves.sum(axis=-1))
+        return result
+    k = np.arange(-6, 7)
+    with np.errstate(over="ignore", under="ignore"):
+        # relative to the nearest integer, whose term is the largest
+        terms = np.exp(-(k * (k - 2 * off[..., None])) / (2 * scale**2))
+        result = -0.5 * (off / scale) ** 2 + np.log(terms.sum(axis=-1))
+    return result
+
+
+def _log_cosh(x: float) -> float:
+    return x + math.log1p(math.exp(-2 * x)) - math.log(2.0) if x > 1 else 0.5 * math.log1p(math.sinh(x) ** 2)

@@ -1,0 +1,56 @@
+"""Noise on the integers: exactly what is drawn, and exactly what is accounted."""
+
+import math
+from dataclasses import dataclass
+
+from indistinct.adjacency import Adjacency
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.lattice_noise import discrete_gaussian_pair, discrete_laplace_pair
+from indistinct.guarantees.product import Product
+from indistinct.mechanisms.noise import NO_NOISE, AdditiveNoise
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(AdditiveNoise):
+    """Integers k with probability proportional to e^{-|k|/scale}, added to integers of L1 sensitivity
+    `sensitivity` (Ghosh, Roughgarden and Sundararajan 2009).
+
+    >>> DiscreteLaplace(scale=2).guarantee().pure()
+    0.5
+    """
+
+    kind = "discrete_laplace"
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        if self.sensitivity / self.scale > NO_NOISE:
+            return no_noise(adjacency)
+        # integers that move by less than k + 1 move by k at most
+        pair = discrete_laplace_pair(math.floor(self.sensitivity), self.scale)
+        return Known(Product.of([(pair, 1)]), adjacency)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(AdditiveNoise):
+    """Integers k with probability proportional to e^{-k^2/(2 scale^2)}, added to integers of which a
+    neighbour changes one, by at most `sensitivity` (Canonne, Kamath and Steinke 2020).
+
+    From scale 1024 on several may change, and `sensitivity` is their L2 sensitivity: then the shape of the
+    lattice does not matter any more. For vectors and a smaller scale use `Gaussian(...).release`.
+
+    >>> DiscreteGaussian(scale=20).guarantee().epsilon(delta=1e-5)
+    0.16004
+    """
+
+    kind = "discrete_gaussian"
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        if self.sensitivity / self.scale > NO_NOISE:
+            return no_noise(adjacency)
+        pair = discrete_gaussian_pair(self.sensitivity, self.scale)
+        return Known(Product.of([(pair, 1)]), adjacency)
+
+
+def no_noise(adjacency: Adjacency) -> Guarantee:
+    """Outputs that are as good as disjoint."""
+    return Known(Product.of([(DiscretePair((0.0, 1.0), (1.0, 0.0)), 1)]), adjacency)
