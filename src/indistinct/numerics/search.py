@@ -5,6 +5,7 @@ Every value of such a bound is valid, so a search that stops early only loses sh
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,23 +38,28 @@ def refined(objective: Objective, places: Array, values: Array) -> Array:
     smooth, and by halving where they do not settle (at a kink: losses with atoms)."""
     found: Array = values.max(axis=0)
     everywhere = slice(None)
-    for _ in range(4):
+    for _ in range(9):
         before, (probe, foretold) = found, _parabola_top(places, values)
         at_probe = objective(probe, everywhere)
         found = np.maximum(found, at_probe)
         places, values = _closest_three(places, values, probe, at_probe)
-    open_ = np.flatnonzero((found - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9))
-    if open_.size:
-        halved = _golden(lambda place: objective(place, open_), places[0, open_], places[2, open_])
-        found[open_] = np.maximum(found[open_], halved)
+        open_ = np.flatnonzero((found - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9))
+        if not open_.size:
+            return found
+    halved = _golden(partial(_swapped, objective, open_), places[0, open_], places[2, open_])
+    found[open_] = np.maximum(found[open_], halved)
     return found
+
+
+def _swapped(objective: Objective, rows: Any, place: Array) -> Array:
+    return objective(place, rows)
 
 
 def _golden(objective: Callable[[Array], Array], low: Array, high: Array) -> Array:
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = objective(left), objective(right)
     best: Array = np.maximum(at_left, at_right)
-    for _ in range(50):
+    for _ in range(40):
         up = at_left < at_right
         low, high = np.where(up, left, low), np.where(up, high, right)
         probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
