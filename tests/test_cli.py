@@ -81,7 +81,14 @@ def test_explain_reads_claims(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["pure(0.7)", "gaussian(2) + zcdp(0.1)", "3 * (pure(1) + gdp(0.5)).group(2)"]
+    "text",
+    [
+        "pure(0.7)",
+        "gaussian(2) + zcdp(0.1)",
+        "3 * (pure(1) + gdp(0.5)).group(2)",
+        "profile([0.5, 2], [0.01, 1e-06])",
+        "tradeoff([0.01, 0.1], [0.95, 0.7]) + pure(0.1)",
+    ],
 )
 def test_claims_print_as_they_are_read(text: str) -> None:
     first = parse_statement(text)

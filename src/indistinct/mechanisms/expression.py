@@ -79,7 +79,8 @@ def parse_statement(text: str) -> Mechanism | Statement:
 
 def parse_guarantee(text: str, adjacency: Adjacency | None = None) -> Guarantee:
     """The guarantee of an expression that may contain claims: `pure(epsilon)`, `approx(epsilon, delta)`,
-    `gdp(mu)`, `zcdp(rho)`, `renyi([orders], [values])`.
+    `gdp(mu)`, `zcdp(rho)`, `renyi([orders], [values])`, `profile([epsilons], [deltas])` or
+    `tradeoff([fpr], [fnr])`.
 
     Without an adjacency it is the one that the sampling of its mechanisms is analysed for.
 

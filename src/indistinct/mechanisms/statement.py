@@ -13,8 +13,10 @@ from indistinct.guarantees import (
     ApproxDP,
     GaussianDP,
     Guarantee,
+    PrivacyProfile,
     PureDP,
     RenyiCurve,
+    TradeoffCurve,
     ZeroConcentratedDP,
     parallel,
 )
@@ -132,10 +134,20 @@ def _renyi(orders: Any, values: Any) -> Statement:
     return _claim("renyi", RenyiCurve, orders, values)
 
 
+def _profile(epsilons: Any, deltas: Any) -> Statement:
+    return _claim("profile", PrivacyProfile, epsilons, deltas)
+
+
+def _tradeoff(fpr: Any, fnr: Any) -> Statement:
+    return _claim("tradeoff", TradeoffCurve, fpr, fnr)
+
+
 CLAIMS: dict[str, Callable[..., Statement]] = {
     "approx": _approx,
     "gdp": _gdp,
+    "profile": _profile,
     "pure": _pure,
     "renyi": _renyi,
+    "tradeoff": _tradeoff,
     "zcdp": _zcdp,
 }
