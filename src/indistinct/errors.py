@@ -2,9 +2,11 @@
 
 ```
 ValueError
-└── ArgumentError        an argument is outside what is allowed; names it, its value, what is allowed
-    ├── ExpressionError  a mechanism expression or JSON text that cannot be read
-    └── TargetError      no mechanism of the family meets the target
+├── ArgumentError        an argument is outside what is allowed; names it, its value, what is allowed
+│   ├── ExpressionError  a mechanism expression or JSON text that cannot be read
+│   └── TargetError      no mechanism of the family meets the target
+└── DataError            a table is not as it was declared; its message never shows a record's value
+    └── SourceChanged    a file changed while it was being read
 ```
 """
 
@@ -37,6 +39,15 @@ class ExpressionError(ArgumentError):
 
 class TargetError(ArgumentError):
     """No mechanism of the family meets the target."""
+
+
+class DataError(ValueError):
+    """A table is not as it was declared. Messages end in logs, so they name columns and never show the
+    value of a record."""
+
+
+class SourceChanged(DataError):
+    """A file changed while it was being read, so that no one data set was seen."""
 
 
 def check_real(argument: str, value: Any, allowed: str = "a real number") -> float:

@@ -1,0 +1,192 @@
+"""The bounded sum: the one thing that is ever computed from records.
+
+A sum over records of integer vectors with a proven bound. Counts, histograms, sums, means and trees of
+intervals are all bounded sums, so clipping, contribution limits and sensitivity exist once, and nothing
+else in the package reads a record (a test enforces it).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.data.batch import Batch, Column, Kind
+from indistinct.data.encoding import Encoding, Integers, clip_norms
+from indistinct.data.reach import Ball, Norm, Reach, rounded_up, sensitivity
+from indistinct.data.unit import RECORDS, Records, Unit, UserRecords, UserTotals, chosen, run_starts
+from indistinct.errors import ArgumentError, DataError
+
+_USER_COUNT_STEP = 2.0**-20
+"""Counts of a user that are scaled down become fractions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """An exact sum, before noise: `units` are integers, `values` their multiples of `step`.
+
+    It is private. Its representation does not show it; hand it to a mechanism.
+    """
+
+    units: Integers = field(repr=False)
+    step: float
+
+    @property
+    def values(self) -> npt.NDArray[np.float64]:
+        return self.units.astype(np.float64) * self.step
+
+
+@dataclass(frozen=True)
+class BoundedSum:
+    """Adds up what `encoding` makes of each record, `unit` by unit."""
+
+    encoding: Encoding
+    unit: Unit = RECORDS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.unit, Records | UserRecords | UserTotals):
+            raise ArgumentError("unit", self.unit, "Records(), UserRecords(...) or UserTotals(...)")
+        if isinstance(self.unit, UserTotals) and not 2**10 <= self.unit.bound / self.step <= 2**52:
+            low, high = 2**10 * self.step, 2**52 * self.step
+            raise ArgumentError("bound", self.unit.bound, f"between {low} and {high}, for this sum's step")
+
+    @property
+    def step(self) -> float:
+        """What one unit of the result stands for: a power of two."""
+        scaled_counts = self.encoding.counts and isinstance(self.unit, UserTotals)
+        return _USER_COUNT_STEP if scaled_counts else self.encoding.step
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        unit = (self.unit.column,) if self.unit.column is not None else ()
+        return tuple(dict.fromkeys((*self.encoding.columns, *unit)))
+
+    def sensitivity(self, norm: Norm, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+        """How far the sum moves when a unit is added or removed, or replaced: never less.
+
+        >>> from indistinct.data import Boxed, Numbers
+        >>> ages = BoundedSum(Boxed((("age", Numbers(18, 100)),)))
+        >>> ages.sensitivity(Norm.L1), ages.sensitivity(Norm.L1, Adjacency.REPLACE_ONE)
+        (100.0, 82.0)
+        """
+        check_adjacency(adjacency)
+        units = sensitivity(self._reach(), norm, adjacency, self._copies())
+        return rounded_up(Fraction(units) * Fraction(self.step))
+
+    def _reach(self) -> Reach:
+        reach = self.encoding.reach
+        if isinstance(self.unit, UserTotals):
+            return Ball(self.unit.norm, self.limit(), self.encoding.size, nonnegative=self.encoding.counts)
+        # A user may have no records and a record may be left out: both contribute nothing.
+        if isinstance(self.unit, UserRecords) or self.encoding.drops:
+            return reach.with_zero()
+        return reach
+
+    def _copies(self) -> int:
+        return self.unit.most if isinstance(self.unit, UserRecords) else 1
+
+    def limit(self) -> int:
+        """The bound on a user's total, in steps."""
+        return math.floor(self.unit.bound / self.step) if isinstance(self.unit, UserTotals) else 0
+
+
+class Fold:
+    """A bounded sum in progress: batches in, integers out. Partial folds of disjoint units add up.
+
+    Where the unit is a user, the records of one user must lie together; a user cut by the end of a batch is
+    held back until the next one has come.
+    """
+
+    def __init__(self, bounded: BoundedSum) -> None:
+        self.sum = bounded
+        self.records = 0
+        # Python's integers do not overflow; counts cannot, and there may be many of them.
+        kind = np.int64 if bounded.encoding.counts else object
+        self.totals = np.zeros(bounded.encoding.size, dtype=kind)
+        self._held: list[tuple[npt.NDArray[np.generic], Integers]] = []
+
+    def add(self, batch: Batch) -> None:
+        size = len(next(iter(batch.values())))
+        self.records += size
+        if not size:
+            return
+        unit = self.sum.unit
+        users = users_of(batch[unit.column], unit.column) if unit.column is not None else None
+        keep, rows = self.sum.encoding.encode(batch)
+        if users is None:
+            self._count(rows)
+        else:
+            self._add_users(users[keep], rows)
+
+    def add_counts(self, cells: Integers, counts: Integers, records: int) -> None:
+        """Cells that an engine has counted already."""
+        self.records += records
+        np.add.at(self.totals, cells, counts)
+
+    def finish(self) -> npt.NDArray[np.generic]:
+        """The totals, once all batches are in."""
+        if self._held:
+            self._settle(*zip(*self._held, strict=True))
+            self._held = []
+        return self.totals
+
+    def _add_users(self, users: npt.NDArray[np.generic], rows: Integers) -> None:
+        if not len(users):
+            return
+        last = int(run_starts(users)[-1])
+        goes_on = last == 0 and bool(self._held) and self._held[-1][0][-1] == users[0]
+        if not goes_on:
+            complete = [*self._held, (users[:last], rows[:last])]
+            self._settle(*zip(*complete, strict=True))
+            self._held = []
+        self._held.append((users[last:], rows[last:]))
+
+    def _settle(self, users: tuple[npt.NDArray[np.generic], ...], rows: tuple[Integers, ...]) -> None:
+        """Adds users that are complete."""
+        who, what = np.concatenate(users), np.concatenate(rows)
+        if not len(who):
+            return
+        if isinstance(self.sum.unit, UserRecords):
+            self._count(chosen(self.sum.unit, who, what))
+        elif isinstance(self.sum.unit, UserTotals):
+            self._count_users(self.sum.unit, run_starts(who), what)
+
+    def _count(self, rows: Integers) -> None:
+        if self.sum.encoding.counts:
+            counts = np.bincount(rows[:, 0])
+            self.totals[: len(counts)] += counts
+        else:
+            for part in parts(rows):
+                self.totals += part.sum(axis=0).astype(object)
+
+    def _count_users(self, unit: UserTotals, starts: npt.NDArray[np.intp], rows: Integers) -> None:
+        owner = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))
+        limit, size = self.sum.limit(), self.sum.encoding.size
+        if self.sum.encoding.counts:
+            visits, counts = np.unique(owner * size + rows[:, 0], return_counts=True)
+            scaled = counts / self.sum.step
+            clipped = clip_norms(scaled, visits // size, len(starts), unit.norm, limit)
+            np.add.at(self.totals, visits % size, clipped)
+        else:
+            sums = np.add.reduceat(rows, starts, axis=0)
+            owners = np.repeat(np.arange(len(starts)), size)
+            clipped = clip_norms(sums.ravel().astype(np.float64), owners, len(starts), unit.norm, limit)
+            for part in parts(clipped.reshape(-1, size), 2**10):
+                self.totals += part.sum(axis=0).astype(object)
+
+
+def parts(rows: Integers, size: int = 2**20) -> Iterator[Integers]:
+    """Pieces whose sums stay inside 64 bits."""
+    return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def users_of(column: Column, name: str) -> npt.NDArray[np.generic]:
+    if column.missing.any():
+        raise DataError(f"the unit column {name!r} has missing values: every record must belong to a user")
+    if column.kind not in (Kind.INTEGER, Kind.TEXT):
+        raise DataError(f"the unit column {name!r} holds {column.kind.value}; users are integers or text")
+    return column.plain()

@@ -1,0 +1,165 @@
+"""Declared domains: what the values of a column may be, said before the data are looked at.
+
+Which cells a histogram has, or how far one record can move a sum, must not depend on the data. So each
+column that is used has a domain, and the domain says what becomes of values that are not in it and of values
+that are missing (null or NaN). `ERROR` is for data that someone promises are clean: that an error occurs is
+itself seen by whoever runs the query. Where that must not leak, use `CLIP` or `DROP`.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.errors import ArgumentError, check_count, check_real
+
+MOST_CELLS = 2**31
+"""Of one histogram in memory."""
+
+
+class Outside(Enum):
+    """What becomes of a value outside the declared domain."""
+
+    ERROR = "error"
+    CLIP = "clip"
+    DROP = "drop"
+
+
+class Missing(Enum):
+    """What becomes of a record whose value is null or NaN."""
+
+    ERROR = "error"
+    DROP = "drop"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers from `low` to `high`; others are moved to the nearer end unless told otherwise.
+
+    >>> Numbers(0, 120)
+    Numbers(low=0.0, high=120.0, outside=<Outside.CLIP: 'clip'>, missing=<Missing.ERROR: 'error'>)
+    """
+
+    low: float
+    high: float
+    outside: Outside = Outside.CLIP
+    missing: Missing = Missing.ERROR
+
+    def __post_init__(self) -> None:
+        low, high = check_ends(self.low, self.high, equal=True)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        check_policies(self.outside, self.missing)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """`count` equal intervals from `low` to `high`, each without its upper end, the last with it.
+
+    >>> Bins(0, 1, count=4).edges
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+
+    low: float
+    high: float
+    count: int
+    outside: Outside = Outside.CLIP
+    missing: Missing = Missing.ERROR
+
+    def __post_init__(self) -> None:
+        low, high = check_ends(self.low, self.high, equal=False)
+        count = check_count("count", self.count, least=1)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "count", count)
+        check_policies(self.outside, self.missing)
+        # Engines guess a bin by dividing and correct by one: a bin must be wider than rounding at its ends.
+        if count > MOST_CELLS or not 8 * math.ulp(max(abs(low), abs(high))) <= self.width < math.inf:
+            raise ArgumentError("count", count, "few enough for the ends of the bins to be distinct numbers")
+
+    @property
+    def width(self) -> float:
+        return (self.high - self.low) / self.count
+
+    @property
+    def edges(self) -> npt.NDArray[np.float64]:
+        # Engines compute low + i * width for themselves, so the formula is part of the definition.
+        edges: npt.NDArray[np.float64] = self.low + np.arange(self.count + 1, dtype=np.float64) * self.width
+        edges[-1] = self.high
+        return edges
+
+    @property
+    def size(self) -> int:
+        return self.count
+
+    @property
+    def labels(self) -> list[tuple[float, float]]:
+        edges = self.edges.tolist()
+        return list(itertools.pairwise(edges))
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A list of texts, integers or truth values; others are an error or are left out.
+
+    >>> Categories(["no", "yes"]).size
+    2
+    """
+
+    values: tuple[Any, ...]
+    outside: Outside = Outside.ERROR
+    missing: Missing = Missing.ERROR
+
+    def __init__(
+        self,
+        values: Sequence[Any],
+        *,
+        outside: Outside = Outside.ERROR,
+        missing: Missing = Missing.ERROR,
+    ) -> None:
+        allowed = "distinct texts, or distinct 64-bit integers, or truth values"
+        if isinstance(values, str | bytes):
+            raise ArgumentError("values", values, allowed)
+        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+        kinds = {type(value) for value in plain}
+        if len(kinds) != 1 or not kinds <= {str, int, bool} or len(set(plain)) != len(plain):
+            raise ArgumentError("values", values, allowed)
+        if kinds == {int} and not (-(2**63) <= min(plain) and max(plain) < 2**63):
+            raise ArgumentError("values", values, allowed)
+        check_policies(outside, missing)
+        if outside is Outside.CLIP:
+            raise ArgumentError("outside", outside, "Outside.ERROR or Outside.DROP: categories have no ends")
+        object.__setattr__(self, "values", plain)
+        object.__setattr__(self, "outside", outside)
+        object.__setattr__(self, "missing", missing)
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @property
+    def labels(self) -> list[Any]:
+        return list(self.values)
+
+
+Domain = Bins | Categories
+"""What the cells of a histogram can be made of."""
+
+
+def check_ends(low: Any, high: Any, *, equal: bool) -> tuple[float, float]:
+    ends = check_real("low", low), check_real("high", high)
+    if not all(map(math.isfinite, ends)) or ends[0] > ends[1] or (ends[0] == ends[1] and not equal):
+        raise ArgumentError("high", high, f"a finite number above low={low!r}")
+    return ends
+
+
+def check_policies(outside: object, missing: object) -> None:
+    if not isinstance(outside, Outside):
+        raise ArgumentError("outside", outside, "Outside.ERROR, Outside.CLIP or Outside.DROP")
+    if not isinstance(missing, Missing):
+        raise ArgumentError("missing", missing, "Missing.ERROR or Missing.DROP")

@@ -1,0 +1,304 @@
+"""From a record to a vector of integers with a proven bound.
+
+The vector lives on a lattice: integers times `step`, a power of two. Sums of integers are exact and do not
+depend on the order of adding, so every engine arrives at the same bits; and a bound on integers, unlike one
+on rounded floating-point numbers, is a proof.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.data.batch import Batch, Column, Kind, Mask
+from indistinct.data.domain import MOST_CELLS, Bins, Categories, Domain, Missing, Numbers, Outside
+from indistinct.data.reach import Ball, Box, Norm, Reach
+from indistinct.errors import ArgumentError, DataError, check_positive
+
+Integers = npt.NDArray[np.int64]
+
+RESOLUTION = 32
+"""Bits between the largest value and the step: 2**31 records still add up in 64 bits."""
+
+
+class Encoding(ABC):
+    """How a record becomes a vector of `size` integers, in units of `step`."""
+
+    columns: tuple[str, ...]
+    size: int
+    step: float
+    counts: bool
+    """Whether a record is one cell, given by its place, rather than a vector of numbers."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> Reach:
+        """Where the vectors of records lie, in steps."""
+
+    @property
+    @abstractmethod
+    def drops(self) -> bool:
+        """Whether a record may be left out."""
+
+    @abstractmethod
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        """Refuses columns of the wrong kind."""
+
+    @abstractmethod
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        """Which records are kept; of these, one row each: a cell's place or a vector."""
+
+
+@dataclass(frozen=True)
+class Cells(Encoding):
+    """Each record counts one in the cell that its columns name; cells are ordered as in C."""
+
+    axes: tuple[tuple[str, Domain], ...]
+    counts = True
+    step = 1.0
+
+    def __post_init__(self) -> None:
+        for _, domain in self.axes:
+            if not isinstance(domain, Bins | Categories):
+                raise ArgumentError("domain", domain, "Bins(...) or Categories(...)")
+        if len(set(self.columns)) != len(self.columns):
+            raise ArgumentError("columns", self.columns, "distinct")
+        if self.size > MOST_CELLS:
+            raise ArgumentError("axes", self.shape, f"at most {MOST_CELLS} cells together")
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(name for name, _ in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(domain.size for _, domain in self.axes)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return math.prod(self.shape)
+
+    @property
+    def reach(self) -> Reach:
+        return Ball(Norm.L1, 1.0, self.size, nonnegative=True)
+
+    @property
+    def drops(self) -> bool:
+        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.axes)
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        for name, domain in self.axes:
+            if isinstance(domain, Bins):
+                require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER), "bins are for numbers")
+            else:
+                allowed = {str: Kind.TEXT, int: Kind.INTEGER, bool: Kind.TRUTH}[type(domain.values[0])]
+                require(name, kinds[name], (allowed,), f"its categories are {allowed.value}")
+
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        rows = len(next(iter(batch.values())))
+        return self.cells([places_in(batch[name], domain) for name, domain in self.axes], rows)
+
+    def cells(self, axes: list[Integers], rows: int) -> tuple[Mask, Integers]:
+        """Cells from places along each axis, by the policies of the domains."""
+        keep, cells = np.ones(rows, dtype=bool), np.zeros(rows, dtype=np.int64)
+        for (name, domain), places in zip(self.axes, axes, strict=True):
+            settle(name, places == MISSING, domain.missing, keep)
+            refuse_outside(name, (places == BELOW) | (places == ABOVE), domain.outside, keep)
+            if domain.outside is Outside.CLIP:
+                places = np.where(places == ABOVE, domain.size - 1, np.maximum(places, 0))
+            cells = cells * domain.size + places
+        return keep, cells[keep][:, None]
+
+
+@dataclass(frozen=True)
+class Boxed(Encoding):
+    """Numbers of several columns, each in its own interval."""
+
+    axes: tuple[tuple[str, Numbers], ...]
+    counts = False
+
+    def __post_init__(self) -> None:
+        if not self.axes:
+            raise ArgumentError("axes", self.axes, "at least one column")
+        for _, numbers in self.axes:
+            if not isinstance(numbers, Numbers):
+                raise ArgumentError("domain", numbers, "Numbers(...)")
+        if len(set(self.columns)) != len(self.columns):
+            raise ArgumentError("columns", self.columns, "distinct")
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(name for name, _ in self.axes)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.axes)
+
+    @property
+    def step(self) -> float:  # type: ignore[override]
+        return step_for(max(max(abs(d.low), abs(d.high)) for _, d in self.axes))
+
+    @property
+    def reach(self) -> Reach:
+        ends = [_lattice_ends(numbers, self.step) for _, numbers in self.axes]
+        return Box(tuple(low for low, _ in ends), tuple(high for _, high in ends))
+
+    @property
+    def drops(self) -> bool:
+        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.axes)
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        for name, _ in self.axes:
+            require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER, Kind.TRUTH), "a sum is of numbers")
+
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
+        parts = []
+        for name, domain in self.axes:
+            column = batch[name]
+            numbers = np.where(column.missing, domain.low, column.numbers())
+            settle(name, column.missing, domain.missing, keep)
+            refuse_outside(name, (numbers < domain.low) | (numbers > domain.high), domain.outside, keep)
+            inside = np.clip(numbers, domain.low, domain.high)
+            parts.append(np.clip(np.rint(inside / self.step), *_lattice_ends(domain, self.step)))
+        return keep, np.stack(parts, axis=1)[keep].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Clipped(Encoding):
+    """Vectors of numbers, scaled down to norm `bound` where they are longer."""
+
+    columns: tuple[str, ...]
+    norm: Norm
+    bound: float
+    missing: Missing = Missing.ERROR
+    counts = False
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise ArgumentError("columns", self.columns, "at least one column, each named once")
+        bound = check_positive("bound", self.bound)
+        if not 1e-100 <= bound <= 1e100:
+            raise ArgumentError("bound", bound, "between 1e-100 and 1e100")
+        object.__setattr__(self, "bound", bound)
+        if not isinstance(self.norm, Norm):
+            raise ArgumentError("norm", self.norm, "Norm.L1, Norm.L2 or Norm.MAX")
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.columns)
+
+    @property
+    def step(self) -> float:  # type: ignore[override]
+        return step_for(self.bound)
+
+    @property
+    def reach(self) -> Reach:
+        return Ball(self.norm, math.floor(self.bound / self.step), self.size)
+
+    @property
+    def drops(self) -> bool:
+        return self.missing is Missing.DROP
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        for name in self.columns:
+            require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER, Kind.TRUTH), "a sum is of numbers")
+
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
+        for name in self.columns:
+            # An infinite coordinate leaves no direction to scale along.
+            bad = batch[name].missing | ~np.isfinite(batch[name].numbers())
+            settle(name, bad, self.missing, keep)
+        matrix = np.stack([batch[name].numbers()[keep] for name in self.columns], axis=1)
+        largest = np.abs(matrix).max(axis=1, initial=0.0, keepdims=True)
+        far = self.bound * 2.0**100  # where only the direction matters, and squares must not overflow
+        matrix = np.where(largest > far, matrix / np.where(largest > far, largest, 1.0) * far, matrix)
+        rows = len(matrix)
+        owners = np.repeat(np.arange(rows), self.size)
+        values = np.rint(matrix / self.step).ravel()
+        limit = math.floor(self.bound / self.step)
+        return keep, clip_norms(values, owners, rows, self.norm, limit).reshape(rows, self.size)
+
+
+def clip_norms(
+    values: npt.NDArray[np.float64], owners: npt.NDArray[np.intp], count: int, norm: Norm, limit: int
+) -> Integers:
+    """Integer coordinates, each of an owner whose vector is scaled to norm at most `limit`.
+
+    The computed norm is raised above the true one by more than all rounding together, and scaled
+    coordinates are cut towards zero; so the norm of the integers returned is at most `limit`, exactly.
+    """
+    size: npt.NDArray[np.float64] = np.abs(values)
+    lengths = np.zeros(count)
+    if norm is Norm.MAX:
+        np.maximum.at(lengths, owners, size)
+    elif norm is Norm.L1:
+        np.add.at(lengths, owners, size)
+    else:
+        np.add.at(lengths, owners, size * size)
+        lengths = np.sqrt(lengths)
+    terms = np.bincount(owners, minlength=count)
+    raised = lengths * (1 + (terms + 8) * 2.0**-50)
+    exact = lengths <= limit if norm is Norm.MAX else raised <= limit
+    factors = np.where(exact, 1.0, limit / np.maximum(raised, 1.0) * (1 - 2.0**-50))
+    return np.trunc(values * factors[owners]).astype(np.int64)
+
+
+BELOW, ABOVE, MISSING = -1, -2, -3
+"""Places outside a domain; a category that is not listed is `BELOW`. SQL uses the same numbers."""
+
+
+def places_in(column: Column, domain: Domain) -> Integers:
+    if isinstance(domain, Bins):
+        numbers = np.where(column.missing, domain.low, column.numbers())
+        places = np.searchsorted(domain.edges, numbers, side="right").astype(np.int64) - 1
+        places = np.where(places == domain.size, domain.size - 1, places)
+        places = np.where(numbers > domain.high, ABOVE, places)
+    elif column.words is not None:
+        cells = {word: cell for cell, word in enumerate(domain.values)}
+        places = np.array([cells.get(word, BELOW) for word in column.words], dtype=np.int64)[column.values]
+    else:
+        values = np.array([int(value) for value in domain.values], dtype=np.int64)
+        order = np.argsort(values)
+        near = np.minimum(np.searchsorted(values[order], column.values), len(values) - 1)
+        places = np.where(values[order][near] == column.values, order[near], BELOW)
+    return np.where(column.missing, MISSING, places)
+
+
+def settle(name: str, missing: Mask, policy: Missing, keep: Mask) -> None:
+    """Leaves out records with missing values, or refuses them."""
+    if not (missing := missing & keep).any():
+        return
+    if policy is Missing.ERROR:
+        raise DataError(f"column {name!r} has missing values; declare missing=Missing.DROP to leave them out")
+    keep &= ~missing
+
+
+def refuse_outside(name: str, outside: Mask, policy: Outside, keep: Mask) -> None:
+    if policy is Outside.CLIP or not (outside := outside & keep).any():
+        return
+    if policy is Outside.ERROR:
+        raise DataError(f"column {name!r} has values outside its declared domain")
+    keep &= ~outside
+
+
+def require(name: str, kind: Kind, allowed: tuple[Kind, ...], why: str) -> None:
+    if kind not in allowed:
+        raise DataError(f"column {name!r} holds {kind.value}, but {why}")
+
+
+def step_for(largest: float) -> float:
+    """A power of two, `RESOLUTION` bits below the largest value."""
+    if largest == 0:
+        return 1.0
+    if not 1e-200 < largest < 1e200:
+        raise ArgumentError("bounds", largest, "0 or between 1e-200 and 1e200 in size")
+    return math.ldexp(1.0, math.frexp(largest)[1] - RESOLUTION)
+
+
+def _lattice_ends(domain: Numbers, step: float) -> tuple[float, float]:
+    return float(np.rint(domain.low / step)), float(np.rint(domain.high / step))

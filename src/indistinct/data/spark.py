@@ -1,0 +1,96 @@
+"""Spark: partial sums are made where the records are, one for each partition, and only those come back.
+
+The workers need this package and pyarrow installed.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from indistinct.data.batch import Batch, Kind, arrow_batch, from_arrow
+from indistinct.data.bounded_sum import BoundedSum, Fold
+from indistinct.data.domain import Bins
+from indistinct.data.duck import group_places
+from indistinct.data.encoding import Cells
+from indistinct.data.sql import back_quoted, bin_of
+from indistinct.data.table import GroupCounts, Table
+from indistinct.errors import DataError
+
+_KINDS = {
+    "tinyint": Kind.INTEGER,
+    "smallint": Kind.INTEGER,
+    "int": Kind.INTEGER,
+    "bigint": Kind.INTEGER,
+    "float": Kind.NUMBER,
+    "double": Kind.NUMBER,
+    "decimal": Kind.NUMBER,
+    "string": Kind.TEXT,
+    "boolean": Kind.TRUTH,
+}
+_AS = {Kind.INTEGER: "BIGINT", Kind.NUMBER: "DOUBLE"}
+
+
+class SparkTable(Table):
+    """A Spark DataFrame."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._kinds = {name: _KINDS.get(kind.split("(")[0], Kind.OTHER) for name, kind in frame.dtypes}
+
+    def kinds(self) -> Mapping[str, Kind]:
+        return self._kinds
+
+    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
+        raise NotImplementedError("records stay where they are: Spark folds them")
+
+    def fold(self, fold: Fold) -> Fold:
+        bounded = fold.sum
+        frame = self._frame.selectExpr(
+            *(f"{self._typed(name)} AS {back_quoted(name)}" for name in bounded.columns)
+        )
+        if bounded.unit.column is not None:
+            user = back_quoted(bounded.unit.column)
+            frame = frame.repartition(frame[user]).sortWithinPartitions(frame[user])
+        parts = frame.mapInArrow(
+            lambda batches: _partial(bounded, batches), "totals string, records bigint, error string"
+        )
+        for row in parts.collect():
+            if row["error"] is not None:
+                raise DataError(row["error"])
+            fold.records += row["records"]
+            fold.totals += np.array([int(word) for word in row["totals"].split()], dtype=fold.totals.dtype)
+        return fold
+
+    def group_counts(self, cells: Cells) -> Iterator[GroupCounts]:
+        keys = [
+            bin_of(back_quoted(name), domain) if isinstance(domain, Bins) else self._typed(name)
+            for name, domain in cells.axes
+        ]
+        chosen = self._frame.selectExpr(*(f"{key} AS k{place}" for place, key in enumerate(keys)))
+        names = [f"k{place}" for place in range(len(keys))]
+        grouped = chosen.groupBy(*names).count().toArrow().combine_chunks()
+        columns = [from_arrow(column.chunk(0)) for column in grouped.columns if column.num_chunks]
+        if columns:
+            yield group_places(cells, columns[:-1], columns[-1])
+
+    def _typed(self, name: str) -> str:
+        kind = _AS.get(self._kinds[name])
+        return f"CAST({back_quoted(name)} AS {kind})" if kind else back_quoted(name)
+
+
+def _partial(bounded: BoundedSum, batches: Iterator[Any]) -> Iterator[Any]:
+    """One partition's sum, as text: Arrow has no integers without bounds."""
+    import pyarrow as pa
+
+    fold, error, totals = Fold(bounded), None, ""
+    try:
+        for batch in batches:
+            fold.add(arrow_batch(batch))
+        totals = " ".join(str(total) for total in fold.finish())
+    except DataError as refused:
+        # Raised here it would come back as a page of Java's traces.
+        error = str(refused)
+    row = {"totals": [totals], "records": [fold.records], "error": [error]}
+    schema = pa.schema([("totals", pa.string()), ("records", pa.int64()), ("error", pa.string())])
+    yield pa.RecordBatch.from_pydict(row, schema=schema)

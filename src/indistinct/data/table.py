@@ -1,0 +1,81 @@
+"""Tables: where records come from. An engine is one class that hands out batches of columns.
+
+What an engine may do better than that, it overrides: `group_counts` pushes counting down to it, and `fold`
+runs partial sums where the records are.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+
+from indistinct.data.batch import Batch, Kind
+from indistinct.data.bounded_sum import BoundedSum, Fold, Totals
+from indistinct.data.encoding import Cells, Integers
+from indistinct.data.unit import Records
+from indistinct.errors import DataError
+
+GroupCounts = tuple[list[Integers], Integers]
+"""Places along each axis, and how many records are there."""
+
+
+class Table(ABC):
+    """Records that are read only through a bounded sum."""
+
+    @abstractmethod
+    def kinds(self) -> Mapping[str, Kind]:
+        """The columns and what they hold."""
+
+    @abstractmethod
+    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
+        """The columns in pieces; with `cluster`, records with the same value in that column together."""
+
+    def fold(self, fold: Fold) -> Fold:
+        for batch in self.batches(fold.sum.columns, fold.sum.unit.column):
+            fold.add(batch)
+        return fold
+
+    def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
+        """Counts of cells made by the engine, or None where it cannot."""
+        return None
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        """Raises `SourceChanged` at its end if the records changed meanwhile."""
+        return nullcontext()
+
+    def total(self, bounded: BoundedSum) -> Totals:
+        """The exact sum, before noise: the only way from records to numbers."""
+        self.check(bounded)
+        with self.unchanged():
+            fold = self._counted(bounded) or self.fold(Fold(bounded))
+            totals = fold.finish()
+        if fold.records == 0:
+            raise DataError("the table has no records")
+        if max(abs(int(totals.max())), abs(int(totals.min()))) >= 2**63:
+            raise DataError("the sum does not fit 64 bits: too many records for these bounds")
+        return Totals(totals.astype(np.int64), bounded.step)
+
+    def check(self, bounded: BoundedSum) -> None:
+        """Refuses unknown columns and wrong types without reading a record."""
+        kinds = self.kinds()
+        for name in bounded.columns:
+            if name not in kinds:
+                raise DataError(f"unknown column {name!r}; the table has {', '.join(map(repr, kinds))}")
+        bounded.encoding.check(kinds)
+        unit = bounded.unit.column
+        if unit is not None and kinds[unit] not in (Kind.INTEGER, Kind.TEXT):
+            raise DataError(f"the unit column {unit!r} holds {kinds[unit].value}; users are integers or text")
+
+    def _counted(self, bounded: BoundedSum) -> Fold | None:
+        cells = bounded.encoding
+        if not isinstance(cells, Cells) or not isinstance(bounded.unit, Records):
+            return None
+        groups = self.group_counts(cells)
+        if groups is None:
+            return None
+        fold = Fold(bounded)
+        for places, counts in groups:
+            keep, rows = cells.cells(places, len(counts))
+            fold.add_counts(rows[:, 0], counts[keep], int(counts.sum()))
+        return fold

@@ -1,0 +1,117 @@
+"""Whose privacy is protected, and how much one of them can contribute.
+
+`Records`: each record is someone else's. `UserRecords`: at most so many records of each user take part.
+`UserTotals`: all records of a user take part and their sum is clipped. What is done with a user depends on
+that user's own records only, so that adding or removing a user changes nobody else's contribution.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.data.encoding import Integers
+from indistinct.data.reach import Norm
+from indistinct.errors import ArgumentError, check_count, check_positive
+
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Records:
+    """The unit is a record."""
+
+    column: None = None
+
+
+@dataclass(frozen=True)
+class UserRecords:
+    """The unit is a user, named in `column`, of whom at most `most` records take part.
+
+    Which ones is decided by a hash of `key`, the user and the record's own (encoded) content: the choice is
+    the same on every engine and in any order of records, and does not depend on other users. Equal records
+    of a user are numbered, so each record has the same chance.
+    """
+
+    column: str
+    most: int
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "most", check_count("most", self.most, least=1))
+        key = check_count("key", self.key)
+        if key >= 2**64:
+            raise ArgumentError("key", key, "below 2**64")
+        object.__setattr__(self, "key", key)
+
+
+@dataclass(frozen=True)
+class UserTotals:
+    """The unit is a user, named in `column`, whose records are added up and then clipped to `bound`."""
+
+    column: str
+    norm: Norm
+    bound: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bound", check_positive("bound", self.bound))
+        if not 1e-100 <= self.bound <= 1e100:
+            raise ArgumentError("bound", self.bound, "between 1e-100 and 1e100")
+        if not isinstance(self.norm, Norm):
+            raise ArgumentError("norm", self.norm, "Norm.L1, Norm.L2 or Norm.MAX")
+
+
+Unit = Records | UserRecords | UserTotals
+
+RECORDS = Records()
+
+
+def run_starts(users: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+    """Where each user's records begin, when those of one user lie together."""
+    if not len(users):
+        return np.zeros(0, dtype=np.intp)
+    changes = np.asarray(users[1:] != users[:-1], dtype=bool)
+    return np.concatenate([[0], np.flatnonzero(changes) + 1]).astype(np.intp)
+
+
+def chosen(unit: UserRecords, users: npt.NDArray[np.generic], rows: Integers) -> Integers:
+    """At most `unit.most` rows of each user."""
+    starts = run_starts(users)
+    owner = np.repeat(np.arange(len(starts)), np.diff([*starts, len(users)]))
+    content = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        content = _mix(content, column.astype(np.uint64))
+    order = np.lexsort((content, owner))
+    owner, content, rows = owner[order], content[order], rows[order]
+    same = (owner[1:] == owner[:-1]) & (content[1:] == content[:-1])
+    rank = _mix(_mix(_user_hashes(unit.key, users[starts])[owner], content), _count_runs(same))
+    order = np.lexsort((rank, owner))
+    place = np.arange(len(rows)) - starts[owner]  # owners still lie together, in the same order
+    return rows[order][place < unit.most]
+
+
+def _count_runs(same: npt.NDArray[np.bool_]) -> Hashes:
+    """0, 1, 2, … within each run of equal neighbours."""
+    places = np.arange(len(same) + 1)
+    begins = np.concatenate([[True], ~same])
+    return (places - np.maximum.accumulate(np.where(begins, places, 0))).astype(np.uint64)
+
+
+def _user_hashes(key: int, users: npt.NDArray[np.generic]) -> Hashes:
+    if users.dtype != object:
+        # The key is mixed by itself first: else it would only exchange users with each other.
+        state = _mix(np.zeros(len(users), np.uint64), np.full(len(users), key, np.uint64))
+        return _mix(state, users.astype(np.uint64))
+    secret = key.to_bytes(8, "little")
+    digests = (hashlib.blake2b(str(user).encode(), digest_size=8, key=secret).digest() for user in users)
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _mix(state: Hashes, value: Hashes) -> Hashes:
+    """One round of SplitMix64; arithmetic wraps around."""
+    mixed = (state ^ value) + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    result: Hashes = mixed ^ (mixed >> np.uint64(31))
+    return result
