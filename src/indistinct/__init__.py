@@ -11,16 +11,10 @@ Describe a mechanism once; read its guarantee in every language of the field.
 0.8575
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from indistinct.adjacency import Adjacency
-from indistinct.adversaries import (
-    Adversary,
-    Features,
-    Linear,
-    PiecewiseLinear,
-    Polynomial,
-    Unrestricted,
-    generalization_gap,
-)
 from indistinct.errors import ArgumentError, ExpressionError, TargetError
 from indistinct.guarantees import (
     ApproxDP,
@@ -49,6 +43,17 @@ from indistinct.mechanisms import (
     parse,
     parse_guarantee,
 )
+
+if TYPE_CHECKING:
+    from indistinct.adversaries import (
+        Adversary,
+        Features,
+        Linear,
+        PiecewiseLinear,
+        Polynomial,
+        Unrestricted,
+        generalization_gap,
+    )
 
 __version__ = "0.1.0"
 
@@ -88,3 +93,10 @@ __all__ = [
     "parse",
     "parse_guarantee",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Adversaries are imported when they are asked for: most programs start a little faster."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("indistinct.adversaries"), name)

@@ -3,10 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from indistinct.adjacency import Adjacency
-from indistinct.adversaries.adversary import Adversary
 from indistinct.errors import (
     ArgumentError,
     TargetError,
@@ -16,6 +15,9 @@ from indistinct.errors import (
 )
 from indistinct.guarantees.guarantee import Guarantee, OneWay, PairGuarantee
 from indistinct.mechanisms.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from indistinct.adversaries.adversary import Adversary
 
 _SMALLEST, _LARGEST = 1e-9, 1e15
 _TOLERANCE = 2e-7
@@ -49,7 +51,7 @@ def calibrate(
     fpr: float | None = None,
     renyi: float | None = None,
     order: float | None = None,
-    against: Adversary | None = None,
+    against: "Adversary | None" = None,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
 ) -> Mechanism:
     """The mechanism of a family with the least noise, or the most steps, that meets a target.
@@ -118,9 +120,9 @@ def _target(epsilon: Any, delta: Any, advantage: Any, fnr: Any, fpr: Any, renyi:
     return Target(f"Rényi divergence {limit:g} at order {at:g}", lambda g: g.renyi(at), limit)
 
 
-def _limited(target: Target, against: Adversary, renyi: Any, order: Any) -> Target:
+def _limited(target: Target, against: "Adversary", renyi: Any, order: Any) -> Target:
     """The same target for an adversary of limited capacity."""
-    if not isinstance(against, Adversary):
+    if not hasattr(against, "every_neighbour"):  # an adversary: its package is imported by whoever has one
         raise ArgumentError("against", against, "an adversary such as Linear()")
     if renyi is None:
         raise ArgumentError(
