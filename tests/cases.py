@@ -9,15 +9,18 @@ from indistinct import (
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exponential,
     Gaussian,
     GaussianDP,
     Guarantee,
     Laplace,
     Mechanism,
+    PermuteAndFlip,
     PrivacyProfile,
     PureDP,
     RandomizedResponse,
     RenyiCurve,
+    ReportNoisyMax,
     TradeoffCurve,
     ZeroConcentratedDP,
     mixture,
@@ -98,6 +101,13 @@ SINGLE += [
     Case("subsampled lattice laplace", DiscreteLaplace(scale=2, sensitivity=3).subsample(0.1)),
     Case("without replacement, lattice gaussian", DiscreteGaussian(scale=2).subsample(5, of=100), REPLACE),
 ]
+SINGLE += [
+    Case("selection, exponential", Exponential(scale=2)),
+    Case("selection, exponential, monotonic", Exponential(scale=0.5, sensitivity=3, monotonic=True)),
+    Case("selection, exponential, subsampled", Exponential(scale=2).subsample(0.1)),
+    Case("selection, permute and flip", PermuteAndFlip(scale=3)),
+    Case("selection, noisy max", ReportNoisyMax(scale=3, monotonic=True)),
+]
 
 # Cases that tell nothing, in several disguises.
 SILENT = [
@@ -107,6 +117,7 @@ SILENT = [
     Case("zero steps of a subsampled mechanism", 0 * SGD),
     Case("sensitivity 0", Gaussian(scale=1, sensitivity=0)),
     Case("laplace, sensitivity 0", Laplace(scale=1, sensitivity=0)),
+    Case("selection, sensitivity 0", Exponential(scale=1, sensitivity=0)),
     Case("empty sample", Gaussian(scale=1).subsample(0, of=10), REPLACE),
     Case("a fair coin", RandomizedResponse(truth=0.5)),
     Case("pure 0", PureDP(0)),
@@ -158,6 +169,10 @@ COMPOSED += [
     Case("lattice gaussian + gaussian", DiscreteGaussian(scale=3) + Gaussian(scale=3)),
     Case("5 subsampled lattice gaussians", 5 * DiscreteGaussian(scale=2).subsample(0.05)),
     Case("group of lattice gaussian", DiscreteGaussian(scale=4).group(3)),
+    Case("2 selections", 2 * Exponential(scale=1)),
+    Case("100 selections", 100 * Exponential(scale=20)),
+    Case("selection + gaussian", 3 * Exponential(scale=2) + PermuteAndFlip(scale=4) + Gaussian(scale=5)),
+    Case("group of selection", Exponential(scale=4).group(3)),
 ]
 
 STATED = [
@@ -187,5 +202,5 @@ STATED = [
     Case("group of approximate", ApproxDP(0.2, 1e-6).group(2)),
 ]
 
-MECHANISMS = [*SINGLE, *SILENT[:8], *COMPOSED]
+MECHANISMS = [*SINGLE, *SILENT[:9], *COMPOSED]
 CASES = [*SINGLE, *SILENT, *COMPOSED, *STATED]

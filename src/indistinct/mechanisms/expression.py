@@ -19,6 +19,7 @@ from indistinct.mechanisms.finite import Discrete, RandomizedResponse
 from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.mechanism import Mechanism, ParallelParts, natural_adjacency
 from indistinct.mechanisms.noise import Gaussian, Laplace
+from indistinct.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
 from indistinct.mechanisms.statement import CLAIMS, Statement, parallel_statement
 
 _LONGEST, _LONGEST_NUMBER, _DEEPEST = 20_000, 40, 50
@@ -49,10 +50,13 @@ NAMES: dict[str, Callable[..., Stated]] = {
     "discrete": Discrete,
     "discrete_gaussian": DiscreteGaussian,
     "discrete_laplace": DiscreteLaplace,
+    "exponential": Exponential,
     "gaussian": Gaussian,
     "laplace": Laplace,
     "parallel": _parallel,
+    "permute_and_flip": PermuteAndFlip,
     "randomized_response": RandomizedResponse,
+    "report_noisy_max": ReportNoisyMax,
 }
 METHODS: dict[str, Callable[..., Stated]] = {
     "group": _group,

@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
@@ -12,6 +13,15 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.mechanisms.release import Release, integer_values
+from indistinct.noise import Source, SystemSource, bernoulli, uniform_below
+
+
+class Counts(NamedTuple):
+    """Estimated counts and their standard errors, category by category."""
+
+    counts: npt.NDArray[np.float64]
+    errors: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,40 @@ class RandomizedResponse(Mechanism):
         rest = lie * (self.categories - 2)
         p, q = np.array([self.truth, lie, rest]), np.array([lie, self.truth, rest])
         return Known(Product.of([(DiscretePair.of(p, q), 1)]), adjacency)
+
+    def release(self, answers: Any, *, source: Source | None = None) -> Release:
+        """What people report whose true categories, numbers from 0 to categories - 1, are `answers`."""
+        source = SystemSource() if source is None else source
+        exact = self._categories("answers", answers)
+        honest = bernoulli(self.truth, exact.shape, source)
+        other = uniform_below(self.categories - 1, exact.shape, source)
+        return Release.of(np.where(honest, exact, other + (other >= exact)), self, source)
+
+    def estimate(self, reports: Any) -> Counts:
+        """How many people are truly in each category, without bias, and the standard errors of that.
+
+        >>> reports = RandomizedResponse(truth=0.75).release([0] * 300 + [1] * 700).values
+        >>> RandomizedResponse(truth=0.75).estimate(reports).errors  # counts is somewhere around 300, 700
+        array([27.4, 27.4])
+        """
+        exact = self._categories("reports", reports)
+        lie = (1 - self.truth) / (self.categories - 1)
+        if self.truth == lie:
+            raise ArgumentError("truth", self.truth, f"not 1/{self.categories}: then reports tell nothing")
+        seen = np.bincount(exact.ravel(), minlength=self.categories).astype(np.float64)
+        counts = (seen - exact.size * lie) / (self.truth - lie)
+        # a report is a coin of probability truth for those counted, and lie for the others
+        inside = np.clip(counts, 0, exact.size)
+        variance = inside * self.truth * (1 - self.truth) + (exact.size - inside) * lie * (1 - lie)
+        errors: npt.NDArray[np.float64] = np.sqrt(variance) / abs(self.truth - lie)
+        return Counts(counts, errors)
+
+    def _categories(self, argument: str, values: Any) -> npt.NDArray[np.int64]:
+        array = integer_values(argument, values)
+        wrong = array[(array < 0) | (array >= self.categories)]
+        if wrong.size:
+            raise ArgumentError(argument, wrong.flat[0], f"integers from 0 to {self.categories - 1}")
+        return array.astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from indistinct.adjacency import Adjacency
-from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known
 from indistinct.guarantees.lattice_noise import discrete_gaussian_pair, discrete_laplace_pair
 from indistinct.guarantees.product import Product
-from indistinct.mechanisms.noise import NO_NOISE, AdditiveNoise
+from indistinct.mechanisms.additive import NO_NOISE, AdditiveNoise
+from indistinct.mechanisms.release import Release, integer_values, no_guarantee
+from indistinct.noise import Source, SystemSource, discrete_gaussian, discrete_laplace
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,16 @@ class DiscreteLaplace(AdditiveNoise):
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if self.sensitivity / self.scale > NO_NOISE:
-            return no_noise(adjacency)
+            return no_guarantee(adjacency)
         # integers that move by less than k + 1 move by k at most
         pair = discrete_laplace_pair(math.floor(self.sensitivity), self.scale)
         return Known(Product.of([(pair, 1)]), adjacency)
+
+    def release(self, values: Any, *, source: Source | None = None) -> Release:
+        """The integers with noise."""
+        source = SystemSource() if source is None else source
+        exact = integer_values("values", values)
+        return Release.of(exact + discrete_laplace(self.scale, exact.shape, source), self, source)
 
 
 @dataclass(frozen=True)
@@ -38,19 +46,20 @@ class DiscreteGaussian(AdditiveNoise):
     From scale 1024 on several may change, and `sensitivity` is their L2 sensitivity: then the shape of the
     lattice does not matter any more. For vectors and a smaller scale use `Gaussian(...).release`.
 
-    >>> DiscreteGaussian(scale=20).guarantee().epsilon(delta=1e-5)
-    0.16004
+    >>> DiscreteGaussian(scale=20).guarantee().epsilon(delta=1e-5)  # continuous noise: 0.16004
+    0.16006
     """
 
     kind = "discrete_gaussian"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if self.sensitivity / self.scale > NO_NOISE:
-            return no_noise(adjacency)
+            return no_guarantee(adjacency)
         pair = discrete_gaussian_pair(self.sensitivity, self.scale)
         return Known(Product.of([(pair, 1)]), adjacency)
 
-
-def no_noise(adjacency: Adjacency) -> Guarantee:
-    """Outputs that are as good as disjoint."""
-    return Known(Product.of([(DiscretePair((0.0, 1.0), (1.0, 0.0)), 1)]), adjacency)
+    def release(self, values: Any, *, source: Source | None = None) -> Release:
+        """The integers with noise."""
+        source = SystemSource() if source is None else source
+        exact = integer_values("values", values)
+        return Release.of(exact + discrete_gaussian(self.scale, exact.shape, source), self, source)

@@ -16,6 +16,7 @@ from indistinct.mechanisms.mechanism import (
     Repeated,
 )
 from indistinct.mechanisms.noise import Gaussian, Laplace
+from indistinct.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.kind: mechanism
@@ -24,14 +25,17 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Discrete,
         DiscreteGaussian,
         DiscreteLaplace,
+        Exponential,
         FixedSizeSampled,
         Gaussian,
         Grouped,
         Laplace,
         ParallelParts,
+        PermuteAndFlip,
         PoissonSampled,
         RandomizedResponse,
         Repeated,
+        ReportNoisyMax,
     )
 }
 

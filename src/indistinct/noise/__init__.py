@@ -5,7 +5,9 @@ from indistinct.noise.samplers import (
     bernoulli_exp,
     discrete_gaussian,
     discrete_laplace,
+    flip,
     geometric,
+    random_order,
     uniform_below,
 )
 from indistinct.noise.source import NotPrivateSource, Source, SystemSource
@@ -18,6 +20,8 @@ __all__ = [
     "bernoulli_exp",
     "discrete_gaussian",
     "discrete_laplace",
+    "flip",
     "geometric",
+    "random_order",
     "uniform_below",
 ]

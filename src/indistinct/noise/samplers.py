@@ -84,6 +84,17 @@ def uniform_below(bound: int, size: Size, source: Source | None = None) -> Integ
     return result.reshape(shape)
 
 
+def random_order(count: int, source: Source | None = None) -> Integers:
+    """0, ..., count - 1 in an order uniform among all."""
+    source, count, _ = _ready(source, count)
+    while True:
+        keys = source.words(count)
+        order: Integers = np.argsort(keys)
+        # given that no two keys are equal, every order has the same chance
+        if (np.diff(keys[order]) > 0).all():
+            return order
+
+
 def bernoulli_exp(exponent: Any, size: Size, source: Source | None = None) -> Booleans:
     """Coins that show True with probability exactly e^{-exponent}, exponent >= 0."""
     try:

@@ -1,0 +1,23 @@
+"""What all additive noise has: a scale, and how far a neighbour moves the statistic."""
+
+from dataclasses import dataclass
+
+from indistinct.errors import check_nonnegative, check_positive
+from indistinct.mechanisms.mechanism import Mechanism
+
+NO_NOISE = 1e100
+"""Beyond this ratio of sensitivity to scale the outputs are as good as disjoint."""
+
+
+@dataclass(frozen=True)
+class AdditiveNoise(Mechanism):
+    scale: float
+    sensitivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", check_positive("scale", self.scale))
+        object.__setattr__(self, "sensitivity", check_nonnegative("sensitivity", self.sensitivity))
+
+    def __str__(self) -> str:
+        sensitivity = "" if self.sensitivity == 1 else f", sensitivity={self.sensitivity!r}"
+        return f"{self.kind}({self.scale!r}{sensitivity})"

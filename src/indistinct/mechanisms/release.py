@@ -1,0 +1,126 @@
+"""What a release hands back, and the lattice on which real numbers are released.
+
+Noise drawn as a float has holes that betray the value it was added to (Mironov 2012). So a statistic is
+rounded to multiples of a power of two, which moves neighbours apart by one more unit in each entry, and the
+noise is an exact integer number of units. Turning the sum into a float afterwards is post-processing.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.errors import ArgumentError
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.product import Product
+from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.noise import Source
+from indistinct.numerics.arrays import EPS
+
+_FINENESS = 36
+"""The noise has a scale of 2^36 to 2^37 units: rounding a million numbers adds 1.5e-8 of the scale to their
+L2 sensitivity, and 64-bit integers hold statistics up to 6e7 scales."""
+_INT64 = 2.0**62
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Released values, the mechanism that was really run, and whether its randomness was private."""
+
+    values: Any
+    mechanism: Mechanism
+    private: bool
+    """False if the noise came from a seed: who knows the seed knows the statistic."""
+    unit: float = 1.0
+    """What one unit of the mechanism is worth: values lie on multiples of this."""
+
+    @classmethod
+    def of(cls, values: Any, mechanism: Mechanism, source: Source) -> "Release":
+        array = np.asarray(values)
+        return cls(array if array.ndim else array.item(), mechanism, source.private)
+
+    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+        """That of the noise that was drawn; none at all if it was drawn from a seed."""
+        return self.mechanism.guarantee(adjacency) if self.private else no_guarantee(adjacency)
+
+    def __repr__(self) -> str:
+        warning = "" if self.private else ", NOT PRIVATE: the noise came from a seed"
+        unit = "" if self.unit == 1 else f" in units of {self.unit!r}"
+        return f"Release({self.values!r}, by {self.mechanism}{unit}{warning})"
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Multiples of a power of two."""
+
+    unit: float
+
+    @classmethod
+    def of(cls, scale: float) -> "Lattice":
+        """Fine enough for noise of this scale that nobody will notice it."""
+        exponent = math.frexp(scale)[1] - 1 - _FINENESS
+        if not -1000 < exponent < 900:
+            raise ArgumentError("scale", scale, "between 1e-290 and 1e280, to be released")
+        return cls(2.0**exponent)
+
+    def moved(self, sensitivity: float, rounding: float) -> float:
+        """How far neighbours are apart after rounding, in units: each entry by up to one unit more, and
+        `rounding` is the norm of that. Rounded up."""
+        return (sensitivity / self.unit + rounding) * (1 + 4 * EPS) if sensitivity else 0.0
+
+    def nearest(self, values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """The nearest multiples, in units; dividing by a power of two is exact."""
+        with np.errstate(over="ignore"):
+            places = np.rint(values / self.unit)
+        if not np.isfinite(places).all():
+            raise ArgumentError(
+                "values", float(np.abs(values).max()), f"below {1e300 * self.unit:.0e} in size"
+            )
+        if (np.abs(places) < _INT64).all():
+            return places.astype(np.int64)
+        whole: npt.NDArray[Any] = np.vectorize(int, otypes=[object])(places)
+        return whole
+
+    def measured(self, release: Release) -> Release:
+        """A release of units as one of values."""
+        values = np.asarray(release.values).astype(np.float64) * self.unit
+        return replace(release, values=values.item() if values.ndim == 0 else values, unit=self.unit)
+
+
+def real_values(argument: str, values: Any) -> npt.NDArray[np.float64]:
+    """Finite real numbers, one or an array of any shape."""
+    allowed = "finite numbers, one or an array"
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iuf":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(argument, values, allowed) from None
+    if not np.isfinite(array).all():
+        raise ArgumentError(argument, float(array[~np.isfinite(array)].flat[0]), allowed)
+    return array
+
+
+def integer_values(argument: str, values: Any) -> npt.NDArray[Any]:
+    """Integers, one or an array of any shape; Python integers where int64 is too small."""
+    allowed = "integers, one or an array (round first, or use Gaussian or Laplace)"
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(argument, values, allowed) from None
+    if array.dtype.kind == "O" and all(type(value) is int for value in array.flat):
+        return array
+    if array.dtype.kind not in "iu":
+        raise ArgumentError(argument, values, allowed)
+    small = array.size == 0 or max(abs(int(array.max())), abs(int(array.min()))) < _INT64
+    return array.astype(np.int64 if small else object)
+
+
+def no_guarantee(adjacency: Adjacency) -> Guarantee:
+    """Outputs that tell neighbours apart for certain."""
+    return Known(Product.of([(DiscretePair((0.0, 1.0), (1.0, 0.0)), 1)]), check_adjacency(adjacency))
