@@ -4,10 +4,12 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from indistinct import (
     Adjacency,
+    Discrete,
     Gaussian,
     Guarantee,
     Laplace,
@@ -148,3 +150,17 @@ def test_scales_of_any_size_are_found() -> None:
     for sensitivity in (1e-6, 1e6):
         _, scale = calibrated(lambda s, c=sensitivity: Gaussian(scale=s, sensitivity=c), **target)
         assert scale / sensitivity == pytest.approx(unit, rel=1e-5)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_either_direction_may_decide(swap: bool) -> None:
+    """The search follows one direction; the answer must hold in both."""
+    far, near = np.array([0.70, 0.28, 0.02]), np.array([0.5, 0.2, 0.3])
+
+    def family(scale: float) -> Mechanism:
+        p = near + (far - near) / (1 + scale)
+        return 5 * (Discrete(tuple(near), tuple(p)) if swap else Discrete(tuple(p), tuple(near)))
+
+    found = calibrate(family, epsilon=0.5, delta=1e-3)
+    assert found.guarantee().epsilon(1e-3) == pytest.approx(0.5, rel=1e-5)
+    assert found.guarantee().epsilon(1e-3) <= 0.5

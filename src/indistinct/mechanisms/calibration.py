@@ -32,13 +32,24 @@ class Target:
     limit: float
     by_direction: bool = False
     """Whether the reading is the larger of those of the two directions."""
+    quantile: float = math.inf
+    """That of the normal law at 1 - delta, for an epsilon."""
 
     def gap(self, guarantee: Guarantee) -> float:
-        """log(reading / limit): at most zero where the target holds, nearly linear in log noise."""
+        """log(size of the reading / that of the limit): at most zero where the target holds, and nearly
+        linear in log noise."""
         value = self.read(guarantee)
         if value <= 0 or self.limit <= 0:
             return -math.inf if value <= self.limit else math.inf
-        return math.log(value) - math.log(self.limit) if value < math.inf else math.inf
+        return math.log(self._size(value) / self._size(self.limit)) if value < math.inf else math.inf
+
+    def _size(self, value: float) -> float:
+        """The reading; of an epsilon about the mu of Gaussian DP that has it, epsilon = mu^2/2 + mu z."""
+        return (
+            value
+            if math.isinf(self.quantile)
+            else value / (self.quantile + math.sqrt(self.quantile**2 + 2 * value))
+        )
 
 
 def calibrate(
@@ -95,7 +106,10 @@ def _target(epsilon: Any, delta: Any, advantage: Any, fnr: Any, fpr: Any, renyi:
         slack = check_probability("delta", 0.0 if delta is None else delta)
         if slack == 1:
             raise TargetError("delta", slack, "below 1, which anything meets")
-        return Target(f"epsilon={limit:g} at delta={slack:g}", lambda g: g.epsilon(slack), limit, True)
+        quantile = math.sqrt(-2 * math.log(slack)) if slack else math.inf
+        return Target(
+            f"epsilon={limit:g} at delta={slack:g}", lambda g: g.epsilon(slack), limit, True, quantile
+        )
     if advantage is not None:
         limit = check_probability("advantage", advantage)
         if limit == 1:
@@ -149,17 +163,13 @@ def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency
     # meets the target, `low` does not
     low, high = -math.inf, math.inf
     x, seen = 0.0, list[tuple[float, float]]()
-    worse: int | None = None  # the direction that decides, once it is known
+    worse: int | None = 0  # the direction that decides: removal, until the other is found to be worse
     for _ in range(200):
-        known = guarantee(x)
-        ways = _ways(known, target)
-        gaps = {way: target.gap(ways[way]) for way in ([worse] if worse in ways else ways)}
-        value = max(gaps.values())
+        ways = _ways(guarantee(x), target)
+        value = max(target.gap(ways[way]) for way in ([worse] if worse is not None else ways))
         if worse is not None and -_TOLERANCE <= value <= 0:  # as it seems: ask the other direction too
-            gaps |= {way: target.gap(one) for way, one in ways.items() if way not in gaps}
-            value, worse, high = max(gaps.values()), None, math.inf
-        elif worse is None and not seen:
-            worse = max(gaps, key=lambda way: gaps[way])
+            others = [target.gap(one) for way, one in ways.items() if way != worse]
+            value, worse, high = max(value, *others, -math.inf), None, math.inf
         low, high = (low, x) if value <= 0 else (x, high)
         if -_TOLERANCE <= value <= 0 or (worse is None and high - low <= _TOLERANCE):
             break
@@ -171,6 +181,8 @@ def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency
             raise TargetError("target", target.words, f"within reach; a scale of {_LARGEST:g} misses it")
         seen.append((x, value))
         x = _next(seen, low, high)
+    else:
+        raise ArithmeticError("the calibration did not settle; please report this as a bug")
     return family(math.exp(high))
 
 
