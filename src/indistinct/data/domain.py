@@ -61,6 +61,9 @@ class Numbers:
 class Bins:
     """`count` equal intervals from `low` to `high`, each without its upper end, the last with it.
 
+    The bin of x is floor((x - low) / width) in double precision, which is the same on every engine; `edges`
+    are where that changes, up to rounding.
+
     >>> Bins(0, 1, count=4).edges
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
@@ -78,7 +81,7 @@ class Bins:
         object.__setattr__(self, "high", high)
         object.__setattr__(self, "count", count)
         check_policies(self.outside, self.missing)
-        # Engines guess a bin by dividing and correct by one: a bin must be wider than rounding at its ends.
+        # A bin must be wider than the rounding of numbers near its ends.
         if count > MOST_CELLS or not 8 * math.ulp(max(abs(low), abs(high))) <= self.width < math.inf:
             raise ArgumentError("count", count, "few enough for the ends of the bins to be distinct numbers")
 
@@ -88,7 +91,6 @@ class Bins:
 
     @property
     def edges(self) -> npt.NDArray[np.float64]:
-        # Engines compute low + i * width for themselves, so the formula is part of the definition.
         edges: npt.NDArray[np.float64] = self.low + np.arange(self.count + 1, dtype=np.float64) * self.width
         edges[-1] = self.high
         return edges

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from indistinct.data.batch import ROWS, Batch, Column, Kind, arrow_batch
-from indistinct.data.domain import Bins
+from indistinct.data.domain import Bins, Domain, Outside
 from indistinct.data.encoding import Cells, places_in
-from indistinct.data.sql import bin_of, double_quoted, text
+from indistinct.data.sql import bin_of, bin_places, clipped_bin_of, double_quoted, text
 from indistinct.data.table import GroupCounts, Table
 from indistinct.errors import ArgumentError, DataError, SourceChanged
 
@@ -25,7 +25,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _NUMBERS = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
-_AS = {Kind.INTEGER: "BIGINT", Kind.NUMBER: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.TRUTH: "BOOLEAN"}
+_AS = {**dict.fromkeys(_NUMBERS - {"DOUBLE"}, "DOUBLE"), "ENUM": "VARCHAR"}
 
 
 class DuckTable(Table):
@@ -40,11 +40,10 @@ class DuckTable(Table):
         self._source = source
         try:
             relation = connection.sql(f"SELECT * FROM {source} LIMIT 0")
-            self._kinds = {
-                name: _kind(str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)
-            }
+            self._types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         except duckdb.Error as error:
             raise DataError(f"DuckDB cannot open the table: {str(error).splitlines()[0]}") from None
+        self._kinds = {name: _kind(kind) for name, kind in self._types.items()}
 
     def kinds(self) -> Mapping[str, Kind]:
         return self._kinds
@@ -56,16 +55,19 @@ class DuckTable(Table):
         yield from self._read(f"SELECT {chosen} FROM {self._source}{order}")
 
     def group_counts(self, cells: Cells) -> Iterator[GroupCounts]:
-        keys = [
-            bin_of(double_quoted(name), domain) if isinstance(domain, Bins) else self._typed(name)
-            for name, domain in cells.axes
-        ]
+        keys = [self._key(name, domain) for name, domain in cells.axes]
         chosen = [f"{key} AS k{place}" for place, key in enumerate(keys)]
         groups = f" GROUP BY {', '.join(f'k{place}' for place in range(len(keys)))}" if keys else ""
         for batch in self._read(
             f"SELECT {', '.join([*chosen, 'count(*) AS n'])} FROM {self._source}{groups}"
         ):
             yield group_places(cells, [batch[f"k{place}"] for place in range(len(keys))], batch["n"])
+
+    def _key(self, name: str, domain: Domain) -> str:
+        if not isinstance(domain, Bins):
+            return self._typed(name)
+        formula = clipped_bin_of if domain.outside is Outside.CLIP else bin_of
+        return formula(double_quoted(name), domain)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -81,8 +83,9 @@ class DuckTable(Table):
 
     def _typed(self, name: str) -> str:
         # One conversion, DuckDB's, of types that Arrow and SQL would convert each in its own way.
-        kind = self._kinds[name]
-        return f"CAST({double_quoted(name)} AS {_AS[kind]})" if kind in _AS else double_quoted(name)
+        # Others stay as they are: grouping by a converted column is slower.
+        kind = _AS.get(self._types[name].split("(")[0])
+        return f"CAST({double_quoted(name)} AS {kind})" if kind else double_quoted(name)
 
     def _read(self, query: str) -> Iterator[dict[str, Column]]:
         import duckdb
@@ -101,7 +104,9 @@ class DuckTable(Table):
 def group_places(cells: Cells, keys: list[Column], counts: Column) -> GroupCounts:
     """Groups of an engine as places along each axis."""
     places = [
-        key.values.astype(np.int64) if isinstance(domain, Bins) else places_in(key, domain)
+        bin_places(key.values.astype(np.int64), domain)
+        if isinstance(domain, Bins)
+        else places_in(key, domain)
         for key, (_, domain) in zip(keys, cells.axes, strict=True)
     ]
     return places, counts.values.astype(np.int64)

@@ -255,9 +255,10 @@ BELOW, ABOVE, MISSING = -1, -2, -3
 def places_in(column: Column, domain: Domain) -> Integers:
     if isinstance(domain, Bins):
         numbers = np.where(column.missing, domain.low, column.numbers())
-        places = np.searchsorted(domain.edges, numbers, side="right").astype(np.int64) - 1
-        places = np.where(places == domain.size, domain.size - 1, places)
-        places = np.where(numbers > domain.high, ABOVE, places)
+        places = np.clip(np.floor((numbers - domain.low) / domain.width), BELOW, domain.size - 1).astype(
+            np.int64
+        )
+        places = np.where(numbers > domain.high, ABOVE, np.where(numbers < domain.low, BELOW, places))
     elif column.words is not None:
         cells = {word: cell for cell, word in enumerate(domain.values)}
         places = np.array([cells.get(word, BELOW) for word in column.words], dtype=np.int64)[column.values]

@@ -3,12 +3,13 @@
 The dialects of DuckDB and Spark agree on all that is used here, except for the quotes around names.
 """
 
-from collections.abc import Callable
+import numpy as np
 
 from indistinct.data.domain import Bins
-from indistinct.data.encoding import ABOVE, BELOW, MISSING
+from indistinct.data.encoding import ABOVE, BELOW, MISSING, Integers
 
-Quote = Callable[[str], str]
+_FAR = -(2**40)
+"""Below every place, also those of values far outside."""
 
 
 def double_quoted(name: str) -> str:
@@ -28,18 +29,37 @@ def number(value: float) -> str:
 
 
 def bin_of(column: str, bins: Bins) -> str:
-    """The place of a number among the bins: guessed by a division, then corrected by the bins' own ends.
+    """The bin of a number by the formula of `Bins`, in the same arithmetic; `bin_places` reads it."""
+    x, low, high = f"CAST({column} AS DOUBLE)", number(bins.low), number(bins.high)
+    inside = f"{x} >= {low} AND {x} <= {high} AND NOT isnan({x})"
+    return f"CASE WHEN {inside} THEN CAST({_place(column, bins)} AS BIGINT) ELSE {_rest(column, bins)} END"
 
-    The ends are computed by the formula of `Bins.edges`, in the same arithmetic, so the result is
-    that of a search among them.
+
+def clipped_bin_of(column: str, bins: Bins) -> str:
+    """The same where values outside are clipped, as fast as a plain histogram (DuckDB: floor keeps NaN).
+
+    Grouping is by the formula as it is. A small integer type keeps far-off values from becoming groups of
+    their own, and only they are looked at again.
     """
-    x, low, high, width = f"CAST({column} AS DOUBLE)", number(bins.low), number(bins.high), number(bins.width)
-    last = bins.count - 1
-    guess = f"least(CAST(floor(({x} - {low}) / {width}) AS BIGINT), {last})"
-    begin = f"({low} + {guess} * {width})"
-    end = f"({low} + ({guess} + 1) * {width})"
-    corrected = f"{guess} - CAST({x} < {begin} AS INT) + CAST({x} >= {end} AS INT)"
+    kind = "SMALLINT" if bins.count < 2**14 else "INTEGER"
+    near = f"CAST(try_cast({_place(column, bins)} AS {kind}) AS BIGINT)"
+    return f"coalesce({near}, {_rest(column, bins)})"
+
+
+def _place(column: str, bins: Bins) -> str:
+    return f"floor((CAST({column} AS DOUBLE) - {number(bins.low)}) / {number(bins.width)})"
+
+
+def _rest(column: str, bins: Bins) -> str:
+    x = f"CAST({column} AS DOUBLE)"
     return (
-        f"CASE WHEN {column} IS NULL OR isnan({x}) THEN {MISSING} WHEN {x} < {low} THEN {BELOW} "
-        f"WHEN {x} > {high} THEN {ABOVE} ELSE least({corrected}, {last}) END"
+        f"CASE WHEN {column} IS NULL OR isnan({x}) THEN {_FAR + MISSING} "
+        f"WHEN {x} < {number(bins.low)} THEN {_FAR + BELOW} ELSE {_FAR + ABOVE} END"
     )
+
+
+def bin_places(keys: Integers, bins: Bins) -> Integers:
+    """Places in the domain from the values of `bin_of`."""
+    far = keys <= _FAR
+    places = np.minimum(np.maximum(keys, BELOW), bins.count - 1)
+    return np.where(far, keys - _FAR, places)
