@@ -15,16 +15,15 @@ explicit: with v fixed, delta gives u. Nothing changes for an order below 1, whe
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from indistinct.numerics.arrays import EPS, TINY, Array
+from indistinct.numerics.search import golden
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
 _NEAR_ONE = 1e-7
 _LARGEST = 700.0
-_HALVINGS = 36
+_SECTIONS = 36
 """Golden sections: some six digits of a place where the bound is flat, and twelve of the bound."""
 
 
@@ -39,7 +38,7 @@ def renyi_delta(orders: Array, values: Array, epsilon: Array) -> tuple[Array, Ar
     chosen = _promising(_simple_delta(order, value, finite))
     rows = np.arange(epsilon.size)[:, None]
     alpha, gamma = order[rows, chosen], value[rows, chosen]
-    least = _golden_section(lambda y: _log_delta_at(alpha, gamma, finite, y), *_places(alpha))
+    least = -golden(lambda y: -_log_delta_at(alpha, gamma, finite, y), *_places(alpha), _SECTIONS)
     bound[rows, chosen] = np.minimum(np.exp(np.minimum(least, 0.0)), _large_claim(alpha, gamma, finite))
     bound = np.where(value == 0, 0.0, np.maximum(bound, TINY))
     best = bound.argmin(axis=1)
@@ -54,7 +53,7 @@ def renyi_epsilon(orders: Array, values: Array, delta: Array) -> tuple[Array, Ar
     chosen = _promising(_simple_epsilon(order, value, inside))
     rows = np.arange(delta.size)[:, None]
     alpha, gamma = order[rows, chosen], value[rows, chosen]
-    least = _golden_section(lambda y: _epsilon_at(alpha, gamma, inside, y), *_places(alpha))
+    least = -golden(lambda y: -_epsilon_at(alpha, gamma, inside, y), *_places(alpha), _SECTIONS)
     # a claim this large lets P avoid some outcomes altogether: 1 - e^{epsilon - gamma} = delta
     edge = gamma + np.log1p(-inside)
     large = np.isfinite(gamma) & (alpha > 1) & (gamma - edge >= np.log(alpha / np.abs(alpha - 1)))
@@ -233,20 +232,6 @@ def _epsilon_at(alpha: Array, gamma: Array, delta: Array, y: Array) -> Array:
         epsilon = log_u - _log_stretch(alpha, log_v - log_u)
     usable = np.isfinite(gamma) & np.isfinite(epsilon) & (log_u > log_v)
     return np.where(usable, np.maximum(epsilon, 0.0), math.inf)
-
-
-def _golden_section(objective: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """The smallest values found of functions with one valley each."""
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = objective(left), objective(right)
-    for _ in range(_HALVINGS):
-        up = at_left > at_right
-        low, high = np.where(up, left, low), np.where(up, high, right)
-        probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
-        at_probe = objective(probe)
-        left, right = np.where(up, right, probe), np.where(up, probe, left)
-        at_left, at_right = np.where(up, at_right, at_probe), np.where(up, at_probe, at_left)
-    return np.minimum(at_left, at_right)
 
 
 def _coin_divergence(alpha: Array, a: Array, b: Array) -> Array:

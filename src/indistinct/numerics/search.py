@@ -46,7 +46,7 @@ def refined(objective: Objective, places: Array, values: Array) -> Array:
         open_ = np.flatnonzero((found - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9))
         if not open_.size:
             return found
-    halved = _golden(partial(_swapped, objective, open_), places[0, open_], places[2, open_])
+    halved = golden(partial(_swapped, objective, open_), places[0, open_], places[2, open_])
     found[open_] = np.maximum(found[open_], halved)
     return found
 
@@ -55,11 +55,12 @@ def _swapped(objective: Objective, rows: Any, place: Array) -> Array:
     return objective(place, rows)
 
 
-def _golden(objective: Callable[[Array], Array], low: Array, high: Array) -> Array:
+def golden(objective: Callable[[Array], Array], low: Array, high: Array, sections: int = 40) -> Array:
+    """The largest values found by golden sections."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = objective(left), objective(right)
     best: Array = np.maximum(at_left, at_right)
-    for _ in range(40):
+    for _ in range(sections):
         up = at_left < at_right
         low, high = np.where(up, left, low), np.where(up, high, right)
         probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
