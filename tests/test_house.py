@@ -22,7 +22,7 @@ LAYERS = (
     {"numerics", "adjacency", "errors"},
     {"guarantees"},
     {"adversaries", "noise"},
-    {"mechanisms", "expression", "data"},
+    {"mechanisms", "expression", "workloads", "data"},
     {"functions", "synthesis", "audit", "ledger"},
     {"report"},
     {"indistinct"},

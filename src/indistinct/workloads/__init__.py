@@ -1,0 +1,39 @@
+"""Workloads of linear queries, and the matrix mechanism that answers them with the least noise."""
+
+from indistinct.workloads.combined import Kronecker, Stacked
+from indistinct.workloads.marginals import Marginals
+from indistinct.workloads.optimal import Optimum, optimise
+from indistinct.workloads.product import KroneckerStrategy
+from indistinct.workloads.residual import ResidualStrategy
+from indistinct.workloads.strategy import (
+    Explicit,
+    Hierarchical,
+    IdentityStrategy,
+    Noise,
+    Strategy,
+    best_hierarchical,
+)
+from indistinct.workloads.workload import AllRange, Identity, Implicit, Matrix, Prefix, Total, Workload
+
+__all__ = [
+    "AllRange",
+    "Explicit",
+    "Hierarchical",
+    "Identity",
+    "IdentityStrategy",
+    "Implicit",
+    "Kronecker",
+    "KroneckerStrategy",
+    "Marginals",
+    "Matrix",
+    "Noise",
+    "Optimum",
+    "Prefix",
+    "ResidualStrategy",
+    "Stacked",
+    "Strategy",
+    "Total",
+    "Workload",
+    "best_hierarchical",
+    "optimise",
+]

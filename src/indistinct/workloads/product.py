@@ -1,0 +1,116 @@
+"""Strategies for several attributes: one for each, and all products of their measurements."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from indistinct.errors import ArgumentError
+from indistinct.numerics.arrays import Array
+from indistinct.workloads.combined import Kronecker, Stacked, along, outer
+from indistinct.workloads.marginals import Marginals
+from indistinct.workloads.strategy import Strategy
+from indistinct.workloads.workload import Workload, check_counts, check_dense
+
+
+@dataclass(frozen=True)
+class KroneckerStrategy(Strategy):
+    """The Kronecker product of strategies. With the factors' optima it is optimal for a Kronecker workload:
+    roots, diagonals and inverses of Kronecker products are those of the factors, so the fixed point of the
+    product is the product of the fixed points."""
+
+    kind = "kronecker"
+    factors: tuple[Strategy, ...]
+
+    def __init__(self, *factors: Strategy) -> None:
+        if not factors or not all(isinstance(factor, Strategy) for factor in factors):
+            raise ArgumentError("factors", factors, "one strategy or more")
+        object.__setattr__(self, "factors", factors)
+
+    @property
+    def float_error(self) -> float:  # type: ignore[override]
+        return math.fsum(max(factor.float_error, 1e-14) for factor in self.factors) * 2
+
+    @property
+    def cells(self) -> int:
+        return math.prod(factor.cells for factor in self.factors)
+
+    @property
+    def measurements(self) -> int:
+        return math.prod(factor.measurements for factor in self.factors)
+
+    def _each(self, method: str, shape: tuple[int, ...], array: Array) -> Array:
+        for axis, factor in enumerate(self.factors):
+            shape, array = along(axis, shape, array, getattr(factor, method))
+        return array
+
+    def measure(self, histogram: Any) -> Array:
+        counts = check_counts("histogram", histogram, self.cells)
+        return self._each("measure", tuple(f.cells for f in self.factors), counts)
+
+    def estimate(self, measured: Any) -> Array:
+        numbers = check_counts("measured", measured, self.measurements)
+        return self._each("estimate", tuple(f.measurements for f in self.factors), numbers)
+
+    def precision(self, counts: Any) -> Array:
+        vector = check_counts("counts", counts, self.cells)
+        return self._each("precision", tuple(f.cells for f in self.factors), vector)
+
+    def covariance(self) -> Array:
+        check_dense(self.cells)
+        return outer([factor.covariance() for factor in self.factors])
+
+    def gram_range(self) -> tuple[float, float]:
+        largest, least, most = 1.0, 1.0, 1.0
+        for factor in self.factors:
+            # entries of X lie between a factor's least one and its largest, which is on the diagonal
+            high, low = factor.gram_range()
+            corners = (least * low, least * high, most * low, most * high)
+            largest, least, most = largest * high, min(corners), max(corners)
+        return largest, least
+
+    def column_sum(self) -> float:
+        return math.prod(factor.column_sum() for factor in self.factors)
+
+    def column_profile(self) -> tuple[tuple[float, int], ...] | None:
+        profile: dict[float, int] = {1.0: 1}
+        for factor in self.factors:
+            inner = factor.column_profile()
+            if inner is None:
+                return None
+            merged: dict[float, int] = {}
+            for value, count in profile.items():
+                for other, times in inner:
+                    merged[value * other] = merged.get(value * other, 0) + count * times
+            profile = merged
+        return tuple(sorted(profile.items()))
+
+    def _parts(self, workload: Workload) -> tuple[tuple[float, tuple[Workload, ...]], ...] | None:
+        """The workload's parts, where they are products over the same attributes."""
+        parts, shape = workload.products(), tuple(factor.cells for factor in self.factors)
+        return parts if all(tuple(f.cells for f in inner) == shape for _, inner in parts) else None
+
+    def error(self, workload: Workload) -> float:
+        self._check(workload)
+        parts = self._parts(workload)
+        if parts is None:
+            return super().error(workload)
+        return math.fsum(
+            weight * math.prod(s.error(w) for s, w in zip(self.factors, inner, strict=True))
+            for weight, inner in parts
+        )
+
+    def variances(self, workload: Workload) -> Array:
+        self._check(workload)
+        if isinstance(workload, Stacked):
+            return np.concatenate([self.variances(part) for part in workload.parts])
+        if isinstance(workload, Marginals) and self._parts(workload) is not None:
+            return np.concatenate([self.variances(Kronecker(*inner)) for _, inner in workload.products()])
+        if isinstance(workload, Kronecker) and workload.shape == tuple(f.cells for f in self.factors):
+            pairs = zip(self.factors, workload.factors, strict=True)
+            return outer([strategy.variances(factor) for strategy, factor in pairs])
+        return super().variances(workload)
+
+    def __str__(self) -> str:
+        return f"kronecker({', '.join(map(str, self.factors))})"
