@@ -92,7 +92,7 @@ class DiscreteGaussianPair(Pair):
         """The number with this loss, an integer wherever it is one up to rounding."""
         place = np.clip(loss / self._spacing + self.shift / 2, -_FAR, _FAR)
         nearest = np.rint(place)
-        return np.where(np.abs(place - nearest) <= 1e-9 + 8 * EPS * np.abs(place), nearest, place)
+        return np.where(np.abs(place - nearest) <= 64 * EPS * (1 + np.abs(place)), nearest, place)
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         first, last = np.floor(self._place(np.array([low, high])))
@@ -158,14 +158,19 @@ class DiscreteGaussianPair(Pair):
     def profile(self, epsilon: Array) -> Array:
         flat = np.minimum(epsilon, 1e15)
         above = np.floor(self._place(flat)) + 1
-        log_p, log_q = self._survival(above - self.shift), self._survival(above)
-        with np.errstate(over="ignore"):
-            # delta = P(L > eps) (1 - e^{eps + log_q - log_p}), with the rounding of both on the safe side
-            guard = EPS * (32 + 8 * np.abs(np.maximum(log_q, -1e4)))
-            value = np.exp(log_p) * (-np.expm1(np.minimum(flat + log_q - log_p, 0.0)) + guard)
+        # within rounding of an atom it is not known whether that counts: then the larger delta of the two
+        earlier = np.ceil(self._place(flat))
+        value = np.maximum(self._excess(above, flat), self._excess(earlier, flat))
         return np.clip(np.maximum(value, -np.expm1(np.minimum(flat, 0.0))), 0.0, 1.0)
 
     reversed_profile = profile
+
+    def _excess(self, first: Array, epsilon: Array) -> Array:
+        """P(noise >= first) - e^epsilon Q(noise >= first), rounded up."""
+        log_p, log_q = self._survival(first - self.shift), self._survival(first)
+        guard = EPS * (32 + 8 * np.abs(np.maximum(log_q, -1e4)))
+        result: Array = np.exp(log_p) * (-np.expm1(np.minimum(epsilon + log_q - log_p, 0.0)) + guard)
+        return result
 
     @property
     def loss_range(self) -> tuple[float, float]:
