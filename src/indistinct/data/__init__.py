@@ -4,8 +4,12 @@ from indistinct.data.bounded_sum import BoundedSum, Totals
 from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.duck import read_csv, read_parquet, read_sql
 from indistinct.data.encoding import Boxed, Cells, Clipped
+from indistinct.data.heavy_hitters import HeavyHitters
+from indistinct.data.quantiles import Quantile, Quantiles
+from indistinct.data.query import NoisyQuery, Query
 from indistinct.data.reach import Norm
 from indistinct.data.source import table
+from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
 from indistinct.data.table import Table
 from indistinct.data.unit import Records, UserRecords, UserTotals
 
@@ -16,15 +20,26 @@ __all__ = [
     "Categories",
     "Cells",
     "Clipped",
+    "Count",
+    "HeavyHitters",
+    "Histogram",
+    "Mean",
     "Missing",
+    "NoisyQuery",
     "Norm",
     "Numbers",
     "Outside",
+    "PublicMean",
+    "Quantile",
+    "Quantiles",
+    "Query",
     "Records",
+    "Sum",
     "Table",
     "Totals",
     "UserRecords",
     "UserTotals",
+    "VectorSum",
     "read_csv",
     "read_parquet",
     "read_sql",

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,10 @@ class Categories:
     @property
     def labels(self) -> list[Any]:
         return list(self.values)
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        return {value: place for place, value in enumerate(self.values)}
 
 
 Domain = Bins | Categories

@@ -63,6 +63,11 @@ class DuckTable(Table):
         ):
             yield group_places(cells, [batch[f"k{place}"] for place in range(len(keys))], batch["n"])
 
+    def _distinct(self, column: str) -> set[Any]:
+        name = double_quoted(column)
+        query = f"SELECT DISTINCT {self._typed(column)} AS v FROM {self._source} WHERE {name} IS NOT NULL"
+        return {value for batch in self._read(query) for value in batch["v"].plain().tolist()}
+
     def _key(self, name: str, domain: Domain) -> str:
         if not isinstance(domain, Bins):
             return self._typed(name)

@@ -260,8 +260,9 @@ def places_in(column: Column, domain: Domain) -> Integers:
         )
         places = np.where(numbers > domain.high, ABOVE, np.where(numbers < domain.low, BELOW, places))
     elif column.words is not None:
-        cells = {word: cell for cell, word in enumerate(domain.values)}
-        places = np.array([cells.get(word, BELOW) for word in column.words], dtype=np.int64)[column.values]
+        places = np.array([domain.places.get(word, BELOW) for word in column.words], dtype=np.int64)[
+            column.values
+        ]
     else:
         values = np.array([int(value) for value in domain.values], dtype=np.int64)
         order = np.argsort(values)

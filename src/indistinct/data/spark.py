@@ -74,6 +74,12 @@ class SparkTable(Table):
         if columns:
             yield group_places(cells, columns[:-1], columns[-1])
 
+    def _distinct(self, column: str) -> set[Any]:
+        rows = (
+            self._frame.selectExpr(f"{self._typed(column)} AS v").where("v IS NOT NULL").distinct().collect()
+        )
+        return {row["v"] for row in rows}
+
     def _typed(self, name: str) -> str:
         kind = _AS.get(self._kinds[name])
         return f"CAST({back_quoted(name)} AS {kind})" if kind else back_quoted(name)

@@ -7,6 +7,7 @@ runs partial sums where the records are.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,24 @@ class Table(ABC):
     def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
         """Counts of cells made by the engine, or None where it cannot."""
         return None
+
+    def distinct(self, column: str) -> list[Any]:
+        """The texts or integers that occur in a column. They are private: only heavy hitters ask."""
+        kinds = self.kinds()
+        if column not in kinds:
+            raise DataError(f"unknown column {column!r}; the table has {', '.join(map(repr, kinds))}")
+        if kinds[column] not in (Kind.INTEGER, Kind.TEXT):
+            raise DataError(f"column {column!r} holds {kinds[column].value}, but values are counted")
+        with self.unchanged():
+            return sorted(self._distinct(column))
+
+    def _distinct(self, column: str) -> set[Any]:
+        found: set[Any] = set()
+        for batch in self.batches((column,), None):
+            part = batch[column]
+            places = np.unique(part.values[~part.missing])
+            found.update((places if part.words is None else part.words[places]).tolist())
+        return found
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Raises `SourceChanged` at its end if the records changed meanwhile."""

@@ -1,0 +1,163 @@
+"""Frequent values of a column whose domain nobody has listed.
+
+Only values that occur get noise, and only noisy counts from a threshold on are shown. That a value occurs
+at all may be one unit's secret: it comes to light if the noise lifts that unit's count over the threshold,
+with a small probability delta.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency
+from indistinct.data.bounded_sum import BoundedSum
+from indistinct.data.domain import Categories, Missing
+from indistinct.data.encoding import Cells
+from indistinct.data.source import table
+from indistinct.data.unit import RECORDS, Records, Unit, UserRecords
+from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
+from indistinct.guarantees import parallel
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.product import Product
+from indistinct.mechanisms import DiscreteLaplace, Mechanism, Release
+from indistinct.noise import Source
+
+_MOST_RECORDS = 30
+"""Of a user: the ways to spread them over values are all looked at."""
+_ROUNDING = 1 + 2.0**-40
+
+
+@dataclass(frozen=True)
+class HeavyHitters(Mechanism):
+    """Values of a column whose count, with discrete Laplace noise of `scale`, is at least `threshold`.
+
+    Of a user's records some may have values that others have too, which the noise protects, and the others
+    values of their own, which only the threshold protects. Noise of different values is independent, so for
+    each split the loss is that of the noise for the first part and one coin for the second, exactly; the
+    guarantee is the worst split. It is for add/remove.
+
+    >>> hitters = HeavyHitters("word", scale=2, threshold=40)
+    >>> hitters.delta
+    2.11e-09
+    >>> hitters.guarantee().epsilon(delta=1e-8)
+    0.5
+    """
+
+    kind = "heavy_hitters"
+    column: str
+    scale: float
+    threshold: int
+    unit: Unit = RECORDS
+    missing: Missing = Missing.ERROR
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", check_positive("scale", self.scale))
+        object.__setattr__(self, "threshold", check_count("threshold", self.threshold, least=1))
+        if not isinstance(self.unit, Records | UserRecords) or self._most > _MOST_RECORDS:
+            allowed = f"Records() or UserRecords(..., most) with at most {_MOST_RECORDS} records"
+            raise ArgumentError("unit", self.unit, allowed)
+
+    @classmethod
+    def for_delta(
+        cls,
+        column: str,
+        scale: float,
+        delta: float,
+        unit: Unit = RECORDS,
+        missing: Missing = Missing.ERROR,
+    ) -> "HeavyHitters":
+        """With the lowest threshold that shows values of one unit with probability `delta` at most.
+
+        >>> HeavyHitters.for_delta("word", scale=2, delta=1e-8).threshold
+        37
+        """
+        if check_probability("delta", delta) == 0:
+            raise ArgumentError("delta", delta, "positive: no threshold hides a value for certain")
+        low, high = 0, 1
+        while cls(column, scale, high, unit, missing).delta > delta:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            if cls(column, scale, middle, unit, missing).delta > delta:
+                low = middle
+            else:
+                high = middle
+        return cls(column, scale, high, unit, missing)
+
+    @property
+    def _most(self) -> int:
+        return self.unit.most if isinstance(self.unit, UserRecords) else 1
+
+    @property
+    def delta(self) -> float:
+        """The probability that any value that only one unit has comes to light, at worst."""
+        return max(self._disclosure(own) for own in range(self._most + 1))
+
+    def _disclosure(self, own: int) -> float:
+        """The same where `own` of the unit's records have values of its own, rounded up."""
+        chances = [self._shown(count) for count in range(own + 1)]
+        worst = 0.0
+        for spread in _partitions(own, own):
+            if any(chances[count] == 1 for count in spread):
+                return 1.0
+            worst = max(worst, -math.expm1(math.fsum(math.log1p(-chances[count]) for count in spread)))
+        return min(1.0, worst * _ROUNDING)
+
+    def _shown(self, count: int) -> float:
+        """P(count + noise >= threshold)."""
+        lift, decay = self.threshold - count, math.exp(-1 / self.scale)
+        if lift >= 1:
+            return math.exp(-lift / self.scale) / (1 + decay)
+        return 1 - math.exp(-(1 - lift) / self.scale) / (1 + decay)
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        if adjacency is not Adjacency.ADD_REMOVE:
+            raise ArgumentError("adjacency", adjacency.value, "add/remove for heavy hitters")
+        parts = []
+        for own in range(self._most + 1):
+            noise = DiscreteLaplace(self.scale, self._most - own).guarantee(adjacency)
+            shown = self._disclosure(own)
+            coin = DiscretePair.of(np.array([shown, 1 - shown]), np.array([0.0, 1.0]))
+            parts.append(noise + Known(Product.of([(coin, 1)]), adjacency) if own else noise)
+        return parallel(*parts)
+
+    def release(self, data: Any, *, source: Source | None = None) -> Release:
+        """A mapping from values to noisy counts, largest first."""
+        records = table(data)
+        values = records.distinct(self.column)
+        if not values:  # only missing values, if any
+            records.total(BoundedSum(Cells(())))
+        counts = np.zeros(0, np.int64)
+        if values:
+            cells = Cells(((self.column, Categories(values, missing=self.missing)),))
+            counts = records.total(BoundedSum(cells, self.unit)).units
+        # A value whose records were all left out does not occur: it gets no noise.
+        found = np.flatnonzero(counts)
+        noisy = DiscreteLaplace(self.scale, self._most).release(counts[found], source=source)
+        shown = [
+            (int(count), values[place])
+            for place, count in zip(found, noisy.values, strict=True)
+            if count >= self.threshold
+        ]
+        # In an order that says nothing of the order of records.
+        answer = {value: count for count, value in sorted(shown, key=lambda pair: (-pair[0], pair[1]))}
+        return Release(answer, self, noisy.private)
+
+    def to_json(self) -> dict[str, Any]:
+        raise ArgumentError("mechanism", str(self), "saved by its fields")
+
+    def __str__(self) -> str:
+        return f"heavy_hitters({self.column}, threshold={self.threshold}) with laplace({self.scale!r})"
+
+
+def _partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
+    """Ways to write a number as a sum of parts, none above `largest`."""
+    if total == 0:
+        yield ()
+    for part in range(min(total, largest), 0, -1):
+        for rest in _partitions(total - part, part):
+            yield (part, *rest)

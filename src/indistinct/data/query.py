@@ -1,0 +1,144 @@
+"""Queries: what is asked of a table, and how it is answered with noise.
+
+A query is a bounded sum and a way to read its noisy value. `gaussian(scale)` and `laplace(scale)` make it a
+mechanism: one value that accounts, for either adjacency with its own sensitivity, and that releases.
+Because bounded sums lie on a lattice the noise is drawn on that lattice, and what is accounted is exactly
+what is drawn.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.adjacency import Adjacency
+from indistinct.data.bounded_sum import BoundedSum, Totals
+from indistinct.data.reach import Norm
+from indistinct.data.source import table
+from indistinct.errors import ArgumentError, check_positive
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
+from indistinct.mechanisms.release import Lattice
+from indistinct.noise import Source
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Query(ABC):
+    """Something to ask of a table."""
+
+    @property
+    @abstractmethod
+    def bounded(self) -> BoundedSum:
+        """The sum over records that it needs."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers the noise is added to."""
+        return self.bounded.encoding.size
+
+    @property
+    def step(self) -> float:
+        """Exact statistics are multiples of this power of two."""
+        return self.bounded.step
+
+    def sensitivity(self, norm: Norm, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+        """How far a neighbour moves the statistic, at most."""
+        return self.bounded.sensitivity(norm, adjacency)
+
+    def statistic(self, data: Any) -> Totals:
+        """The exact numbers before noise. They are private."""
+        return table(data).total(self.bounded)
+
+    def read(self, values: Values) -> Any:
+        """The answer from noisy numbers: post-processing."""
+        return values
+
+    def check(self, data: Any) -> None:
+        """Refuses unknown columns and wrong types, without reading a record."""
+        table(data).check(self.bounded)
+
+    def gaussian(self, scale: float) -> "WithGaussian":
+        """The query answered with Gaussian noise of this standard deviation."""
+        return WithGaussian(self, scale)
+
+    def laplace(self, scale: float) -> "WithLaplace":
+        """The query answered with Laplace noise of this scale."""
+        return WithLaplace(self, scale)
+
+
+@dataclass(frozen=True)
+class NoisyQuery(Mechanism):
+    """A query with noise of `scale` on each of its numbers."""
+
+    query: Query
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, Query):
+            raise ArgumentError("query", self.query, "a query, for instance Histogram(...)")
+        object.__setattr__(self, "scale", check_positive("scale", self.scale))
+
+    @property
+    @abstractmethod
+    def unit(self) -> float:
+        """The lattice on which noise is drawn: multiples of this power of two."""
+
+    @abstractmethod
+    def drawn(self, adjacency: Adjacency) -> DiscreteGaussian | DiscreteLaplace:
+        """The noise in units of the lattice, with the sensitivity of this adjacency."""
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        return self.drawn(adjacency).guarantee(adjacency)
+
+    def release(self, data: Any, *, source: Source | None = None) -> Release:
+        """The answer, with noise; its guarantee is this mechanism's."""
+        totals = self.query.statistic(data)
+        # Powers of two, the step never the finer one: an integer.
+        finer = int(totals.step / self.unit)
+        largest = max(int(totals.units.max()), -int(totals.units.min()))
+        places = (totals.units if largest * finer < 2**62 else totals.units.astype(object)) * finer
+        noisy = self.drawn(Adjacency.ADD_REMOVE).release(places, source=source)
+        values = np.asarray(noisy.values).astype(np.float64) * self.unit
+        return Release(self.query.read(values), self, noisy.private, self.unit)
+
+    def to_json(self) -> dict[str, Any]:
+        allowed = "saved as its noise, .drawn(adjacency).to_json(), and its query apart"
+        raise ArgumentError("mechanism", str(self), allowed)
+
+    def __str__(self) -> str:
+        query = f"{type(self.query).__name__.lower()}({', '.join(self.query.bounded.columns)})"
+        return f"{query} with {self.kind}({self.scale!r})"
+
+
+@dataclass(frozen=True)
+class WithGaussian(NoisyQuery):
+    """Gaussian noise on a lattice far finer than itself."""
+
+    kind = "gaussian"
+
+    @property
+    def unit(self) -> float:
+        return min(self.query.step, Lattice.of(self.scale).unit)
+
+    def drawn(self, adjacency: Adjacency) -> DiscreteGaussian:
+        sensitivity = self.query.sensitivity(Norm.L2, adjacency)
+        return DiscreteGaussian(self.scale / self.unit, sensitivity / self.unit)
+
+
+@dataclass(frozen=True)
+class WithLaplace(NoisyQuery):
+    """Laplace noise on the lattice of the query itself: integers, for counts."""
+
+    kind = "laplace"
+
+    @property
+    def unit(self) -> float:
+        return self.query.step
+
+    def drawn(self, adjacency: Adjacency) -> DiscreteLaplace:
+        sensitivity = self.query.sensitivity(Norm.L1, adjacency)
+        return DiscreteLaplace(self.scale / self.unit, sensitivity / self.unit)

@@ -1,0 +1,204 @@
+"""Counts, histograms, sums and means: bounded sums by their everyday names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from indistinct.data.batch import Batch, Kind, Mask
+from indistinct.data.bounded_sum import BoundedSum
+from indistinct.data.domain import Domain, Missing, Numbers
+from indistinct.data.encoding import Boxed, Cells, Clipped, Encoding, Integers
+from indistinct.data.query import Query, Values
+from indistinct.data.reach import Box, Norm, Reach
+from indistinct.data.unit import RECORDS, Unit
+from indistinct.errors import ArgumentError, check_count
+
+
+@dataclass(frozen=True)
+class Count(Query):
+    """How many records there are.
+
+    >>> Count().laplace(scale=2).guarantee().pure()
+    0.5
+    """
+
+    unit: Unit = RECORDS
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(Cells(()), self.unit)
+
+    def read(self, values: Values) -> Any:
+        return float(values[0])
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """How many records are in each cell of declared domains; the answer has one axis for each column.
+
+    >>> from indistinct.data import Bins, Categories
+    >>> query = Histogram({"age": Bins(0, 100, 5), "smokes": Categories(["no", "yes"])})
+    >>> query.size, query.gaussian(scale=4).guarantee().epsilon(delta=1e-6)
+    (10, 1.0607)
+    """
+
+    axes: tuple[tuple[str, Domain], ...]
+    unit: Unit
+
+    def __init__(self, axes: Mapping[str, Domain], unit: Unit = RECORDS) -> None:
+        object.__setattr__(self, "axes", tuple(dict(axes).items()))
+        object.__setattr__(self, "unit", unit)
+        _ = self.bounded  # refuses at once what cannot be counted
+
+    @property
+    def cells(self) -> Cells:
+        return Cells(self.axes)
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(self.cells, self.unit)
+
+    def read(self, values: Values) -> Any:
+        return values.reshape(self.cells.shape)
+
+
+@dataclass(frozen=True)
+class Sum(Query):
+    """The sum of a column whose values are clipped to an interval.
+
+    >>> Sum("income", Numbers(0, 200_000)).laplace(scale=1e6).guarantee().pure()
+    0.2
+    """
+
+    column: str
+    domain: Numbers
+    unit: Unit = RECORDS
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(Boxed(((self.column, self.domain),)), self.unit)
+
+    def read(self, values: Values) -> Any:
+        return float(values[0])
+
+
+@dataclass(frozen=True)
+class VectorSum(Query):
+    """The sum of vectors, each scaled down to norm `bound` where it is longer."""
+
+    columns: tuple[str, ...]
+    norm: Norm
+    bound: float
+    unit: Unit = RECORDS
+    missing: Missing = Missing.ERROR
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(Clipped(tuple(self.columns), self.norm, self.bound, self.missing), self.unit)
+
+
+@dataclass(frozen=True)
+class PublicMean(Query):
+    """The mean of a column over `records` records, a number that is known to everybody."""
+
+    column: str
+    domain: Numbers
+    records: int
+    unit: Unit = RECORDS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", check_count("records", self.records, least=1))
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(Boxed(((self.column, self.domain),)), self.unit)
+
+    def read(self, values: Values) -> Any:
+        return min(max(float(values[0]) / self.records, self.domain.low), self.domain.high)
+
+
+@dataclass(frozen=True)
+class Mean(Query):
+    """The mean of a column where the number of records is private too.
+
+    Two numbers get noise: the sum of distances from the middle of the interval, and the number of
+    records times half its width, so that both move by the same when a record is added.
+    """
+
+    column: str
+    domain: Numbers
+    unit: Unit = RECORDS
+
+    def __post_init__(self) -> None:
+        _ = self._encoding
+
+    @property
+    def _encoding(self) -> "Centred":
+        return Centred(self.column, self.domain)
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(self._encoding, self.unit)
+
+    def read(self, values: Values) -> Any:
+        middle, half = self._encoding.middle * self.step, self._encoding.half * self.step
+        records = max(float(values[0]) / half, 1.0)
+        return min(max(middle + float(values[1]) / records, self.domain.low), self.domain.high)
+
+
+@dataclass(frozen=True)
+class Centred(Encoding):
+    """Half the width of an interval, and a number's distance from its middle."""
+
+    column: str
+    domain: Numbers
+    counts = False
+    size = 2
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Numbers) or self.half < 1:
+            raise ArgumentError("domain", self.domain, "Numbers(low, high) with low below high")
+
+    @property
+    def _box(self) -> Boxed:
+        return Boxed(((self.column, self.domain),))
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.column,)
+
+    @property
+    def step(self) -> float:  # type: ignore[override]
+        return self._box.step
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        box = self._box.reach
+        assert isinstance(box, Box)
+        return int(box.low[0]), int(box.high[0])
+
+    @property
+    def middle(self) -> int:
+        return sum(self._ends) // 2
+
+    @property
+    def half(self) -> int:
+        return self._ends[1] - self.middle
+
+    @property
+    def reach(self) -> Reach:
+        low, high = self._ends
+        return Box((self.half, low - self.middle), (self.half, high - self.middle))
+
+    @property
+    def drops(self) -> bool:
+        return self._box.drops
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        self._box.check(kinds)
+
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        keep, rows = self._box.encode(batch)
+        return keep, np.concatenate([np.full_like(rows, self.half), rows - self.middle], axis=1)
