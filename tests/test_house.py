@@ -166,6 +166,14 @@ def test_scipy_stats_is_not_used() -> None:
     assert not users
 
 
+def test_only_one_place_draws_noise() -> None:
+    # `estimate` samples two laws that its caller wrote down: no data, no release
+    allowed = {"indistinct.noise.source", "indistinct.adversaries.estimate"}
+    draws = re.compile(r"\bnp\.random\b|\burandom\b|\bsecrets\b|^\s*(?:import|from) random\b", re.MULTILINE)
+    users = {dotted_name(p) for p in MODULES if draws.search(p.read_text(encoding="utf-8"))}
+    assert users <= allowed
+
+
 def test_import_is_lean() -> None:
     code = "import sys, indistinct; print(*{'scipy.stats', 'matplotlib'} & sys.modules.keys())"
     result = subprocess.run(

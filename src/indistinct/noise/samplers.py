@@ -164,7 +164,9 @@ def discrete_gaussian(scale: Any, size: Size, source: Source | None = None) -> I
         keep = flip(exponents, lambda i: (int(size[i]) / exact - 1) ** 2 / 2, source)
         return _signed(size, negative, keep & ~(negative & (size == 0)))
 
-    return _collect(propose, count, 0.75 if width > 1 else 0.3).reshape(shape)
+    # accepted of all: half of 1 - e^{-1/scale}, times e^{-1/2}, times the sum of e^{-k^2/(2 scale^2)}
+    rate = -0.5 * math.expm1(-1 / width) * math.exp(-0.5) * max(1.0, math.sqrt(2 * math.pi) * width)
+    return _collect(propose, count, rate).reshape(shape)
 
 
 def _geometric(scale: Fraction, count: int, source: Source) -> Integers:
