@@ -1,6 +1,7 @@
 """Queries over tables: their guarantees are those of what is drawn, and their answers are near the truth."""
 
 import itertools
+import json
 import math
 from typing import Any
 
@@ -29,11 +30,13 @@ from indistinct.data import (
     UserRecords,
     UserTotals,
     VectorSum,
+    from_json,
     read_parquet,
     table,
 )
 from indistinct.errors import ArgumentError, DataError
 from indistinct.noise import NotPrivateSource
+from indistinct.report import explain
 
 DRAW = np.random.default_rng(3)
 ROWS = 5_000
@@ -246,6 +249,8 @@ def test_heavy_hitters_on_engines(tmp_path: Any) -> None:
     assert list(by_number) == [7]
     nothing = {"word": np.array([None, None], object)}
     assert HeavyHitters("word", 1.0, 5, missing=Missing.DROP).release(nothing).values == {}
+    with pytest.raises(DataError, match="missing values"):
+        HeavyHitters("word", 1.0, 5).release(nothing)
 
 
 @pytest.mark.parametrize(
@@ -264,12 +269,43 @@ def test_heavy_hitters_on_engines(tmp_path: Any) -> None:
         lambda: HeavyHitters.for_delta("word", 1.0, 0.0),
         lambda: HeavyHitters("word", 1.0, 9).guarantee(Adjacency.REPLACE_ONE),
         lambda: Count().gaussian(-1.0),
-        lambda: Count().laplace(1.0).to_json(),
     ],
 )
 def test_mistakes_are_refused(mistake: Any) -> None:
     with pytest.raises(ArgumentError):
         mistake()
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_what_is_saved_reads_back_equal(name: str) -> None:
+    query = QUERIES[name]
+    hitters = HeavyHitters("word", 2.0, 9, UserRecords("user", 2), Missing.DROP)
+    quantile = Quantile("age", Bins(0, 1, 16), 0.5, 3.0)
+    plan = 2 * query.gaussian(3.0) + query.laplace(2.0) + hitters + quantile + Gaussian(2.0)
+    assert from_json(json.loads(json.dumps(query.to_json()))) == query
+    assert from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"is": "os.system"}',
+        '{"mechanism": "nothing"}',
+        '{"mechanism": "gaussian_query", "query": 3, "scale": 1}',
+        '{"mechanism": "gaussian_query", "query": {"is": "Count"}}',
+        '{"is": "Count", "people": 1}',
+        '{"is": "Numbers", "low": 0, "high": 1, "outside": {"is": "Outside", "value": "ignore"}}',
+        "{}",
+    ],
+)
+def test_json_that_describes_nothing_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentError):
+        from_json(json.loads(text))
+
+
+def test_noisy_queries_are_explained() -> None:
+    plan = QUERIES["histogram"].gaussian(9.0) + QUERIES["sum"].laplace(500.0)
+    assert "histogram(town, age) with gaussian(9.0)" in str(explain(plan))
 
 
 def test_a_check_reads_no_record() -> None:

@@ -8,6 +8,7 @@ from indistinct.data.heavy_hitters import HeavyHitters
 from indistinct.data.quantiles import Quantile, Quantiles
 from indistinct.data.query import NoisyQuery, Query
 from indistinct.data.reach import Norm
+from indistinct.data.saved import from_json
 from indistinct.data.source import table
 from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
 from indistinct.data.table import Table
@@ -40,6 +41,7 @@ __all__ = [
     "UserRecords",
     "UserTotals",
     "VectorSum",
+    "from_json",
     "read_csv",
     "read_parquet",
     "read_sql",

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
+from indistinct.data.batch import Kind
 from indistinct.data.bounded_sum import BoundedSum
 from indistinct.data.domain import Categories, Missing
 from indistinct.data.encoding import Cells
+from indistinct.data.plain import plain_fields
 from indistinct.data.source import table
+from indistinct.data.table import Table
 from indistinct.data.unit import RECORDS, Records, Unit, UserRecords
 from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
 from indistinct.guarantees import parallel
@@ -129,12 +132,9 @@ class HeavyHitters(Mechanism):
         """A mapping from values to noisy counts, largest first."""
         records = table(data)
         values = records.distinct(self.column)
-        if not values:  # only missing values, if any
-            records.total(BoundedSum(Cells(())))
-        counts = np.zeros(0, np.int64)
-        if values:
-            cells = Cells(((self.column, Categories(values, missing=self.missing)),))
-            counts = records.total(BoundedSum(cells, self.unit)).units
+        # Without any value the sum still says whether there are records, and only missing ones.
+        cells = Cells(((self.column, Categories(values or self._anything(records), missing=self.missing)),))
+        counts = records.total(BoundedSum(cells, self.unit)).units
         # A value whose records were all left out does not occur: it gets no noise.
         found = np.flatnonzero(counts)
         noisy = DiscreteLaplace(self.scale, self._most).release(counts[found], source=source)
@@ -147,8 +147,12 @@ class HeavyHitters(Mechanism):
         answer = {value: count for count, value in sorted(shown, key=lambda pair: (-pair[0], pair[1]))}
         return Release(answer, self, noisy.private)
 
+    def _anything(self, records: Table) -> list[Any]:
+        """A domain of the column's kind."""
+        return [0] if records.kinds()[self.column] is Kind.INTEGER else [""]
+
     def to_json(self) -> dict[str, Any]:
-        raise ArgumentError("mechanism", str(self), "saved by its fields")
+        return {"mechanism": self.kind, **plain_fields(self)}
 
     def __str__(self) -> str:
         return f"heavy_hitters({self.column}, threshold={self.threshold}) with laplace({self.scale!r})"

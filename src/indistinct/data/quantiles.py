@@ -12,6 +12,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.data.bounded_sum import BoundedSum, Totals
 from indistinct.data.domain import Bins
 from indistinct.data.encoding import Cells
+from indistinct.data.plain import plain_fields
 from indistinct.data.query import Query, Values
 from indistinct.data.reach import Norm, root_up, rounded_up
 from indistinct.data.source import table
@@ -161,7 +162,7 @@ class Quantile(Mechanism):
         return Release(float(self.bins.edges[chosen.values]), self, chosen.private)
 
     def to_json(self) -> dict[str, Any]:
-        raise ArgumentError("mechanism", str(self), "saved by its fields")
+        return {"mechanism": self.kind, **plain_fields(self)}
 
     def __str__(self) -> str:
         return f"quantile({self.column}, {self.rank!r}) with permute_and_flip({self.scale!r})"

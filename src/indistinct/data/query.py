@@ -8,13 +8,14 @@ what is drawn.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.bounded_sum import BoundedSum, Totals
+from indistinct.data.plain import plain_fields, to_plain
 from indistinct.data.reach import Norm
 from indistinct.data.source import table
 from indistinct.errors import ArgumentError, check_positive
@@ -61,6 +62,11 @@ class Query(ABC):
         """Refuses unknown columns and wrong types, without reading a record."""
         table(data).check(self.bounded)
 
+    def to_json(self) -> dict[str, Any]:
+        """The description as JSON data; `indistinct.data.from_json` reads it back."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
     def gaussian(self, scale: float) -> "WithGaussian":
         """The query answered with Gaussian noise of this standard deviation."""
         return WithGaussian(self, scale)
@@ -74,6 +80,7 @@ class Query(ABC):
 class NoisyQuery(Mechanism):
     """A query with noise of `scale` on each of its numbers."""
 
+    noise: ClassVar[str]
     query: Query
     scale: float
 
@@ -106,19 +113,19 @@ class NoisyQuery(Mechanism):
         return Release(self.query.read(values), self, noisy.private, self.unit)
 
     def to_json(self) -> dict[str, Any]:
-        allowed = "saved as its noise, .drawn(adjacency).to_json(), and its query apart"
-        raise ArgumentError("mechanism", str(self), allowed)
+        return {"mechanism": self.kind, **plain_fields(self)}
 
     def __str__(self) -> str:
         query = f"{type(self.query).__name__.lower()}({', '.join(self.query.bounded.columns)})"
-        return f"{query} with {self.kind}({self.scale!r})"
+        return f"{query} with {self.noise}({self.scale!r})"
 
 
 @dataclass(frozen=True)
 class WithGaussian(NoisyQuery):
     """Gaussian noise on a lattice far finer than itself."""
 
-    kind = "gaussian"
+    kind = "gaussian_query"
+    noise = "gaussian"
 
     @property
     def unit(self) -> float:
@@ -133,7 +140,8 @@ class WithGaussian(NoisyQuery):
 class WithLaplace(NoisyQuery):
     """Laplace noise on the lattice of the query itself: integers, for counts."""
 
-    kind = "laplace"
+    kind = "laplace_query"
+    noise = "laplace"
 
     @property
     def unit(self) -> float:

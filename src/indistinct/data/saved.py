@@ -1,0 +1,77 @@
+"""Queries and their mechanisms from JSON data, through a closed table of names: never an import path."""
+
+from dataclasses import fields
+from typing import Any
+
+from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
+from indistinct.data.heavy_hitters import HeavyHitters
+from indistinct.data.quantiles import Quantile, Quantiles
+from indistinct.data.query import WithGaussian, WithLaplace
+from indistinct.data.reach import Norm
+from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
+from indistinct.data.unit import Records, UserRecords, UserTotals
+from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.mechanisms.serialise import MECHANISMS
+
+_ENUMS = {kind.__name__: kind for kind in (Missing, Norm, Outside)}
+_VALUES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        Bins,
+        Categories,
+        Count,
+        Histogram,
+        Mean,
+        Numbers,
+        PublicMean,
+        Quantiles,
+        Records,
+        Sum,
+        UserRecords,
+        UserTotals,
+        VectorSum,
+    )
+}
+_MECHANISMS: dict[str, type[Any]] = {
+    **MECHANISMS,
+    **{kind.kind: kind for kind in (HeavyHitters, Quantile, WithGaussian, WithLaplace)},
+}
+_DEEPEST = 100
+
+
+def from_json(data: Any) -> Any:
+    """The query, the mechanism or the composition that `to_json` wrote.
+
+    >>> from indistinct.data import Count, UserRecords
+    >>> noisy = 2 * Count(UserRecords("person", 3)).laplace(scale=2)
+    >>> from_json(noisy.to_json()) == noisy
+    True
+    """
+    return _read(data, 0)
+
+
+def _read(data: Any, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
+    if isinstance(data, list):
+        return tuple(_read(item, depth + 1) for item in data)
+    if not isinstance(data, dict):
+        return data
+    if isinstance(name := data.get("is"), str) and name in _ENUMS:
+        try:
+            return _ENUMS[name](data.get("value"))
+        except ValueError:
+            raise ExpressionError(name, data.get("value"), "one of its values") from None
+    key = "mechanism" if "mechanism" in data else "is"
+    table = _MECHANISMS if key == "mechanism" else _VALUES
+    kind = table.get(data[key]) if isinstance(data.get(key), str) else None
+    if kind is None:
+        raise ExpressionError(key, data.get(key), f"one of {', '.join(sorted(table))}")
+    values = {name: _read(value, depth + 1) for name, value in data.items() if name != key}
+    known = [field.name for field in fields(kind)]
+    if unknown := sorted(set(values) - set(known)):
+        raise ExpressionError(unknown[0], values[unknown[0]], f"absent: {data[key]} has {', '.join(known)}")
+    try:
+        return kind(**values)
+    except TypeError:
+        raise ArgumentError("JSON", data, f"complete: {data[key]} has {', '.join(known)}") from None
