@@ -303,6 +303,14 @@ def test_readings_agree_with_many_digits(row: dict[str, Any]) -> None:
     assert value >= truth * (1 - 1e-11)
 
 
+def test_sensitivity_of_integers_is_an_integer_up_to_rounding() -> None:
+    for family in (DiscreteLaplace, DiscreteGaussian):
+        three = family(scale=4, sensitivity=3).guarantee().delta(0.1)
+        assert family(scale=4, sensitivity=3.7).guarantee().delta(0.1) == three
+        assert family(scale=4, sensitivity=0.1 * 3 / 0.1 - 1e-12).guarantee().delta(0.1) == three
+        assert family(scale=4, sensitivity=2.9).guarantee().delta(0.1) < three
+
+
 @pytest.mark.parametrize("scale", [1024.0, 3000.5, 1e5])
 def test_fine_gaussian_bounds_the_lattice_sum(scale: float) -> None:
     """From scale 1024 on a continuous pair stands for the lattice: above the sum, and by almost nothing."""
@@ -359,6 +367,8 @@ def test_release_of_large_and_small_values() -> None:
         (lambda: Gaussian(scale=1).release("text"), "values"),
         (lambda: Gaussian(scale=1).release([[1.0], [1.0, 2.0]]), "values"),
         (lambda: Gaussian(scale=1e-200).release(1e300), "values"),
+        (lambda: Gaussian(scale=1).release(2**53 + 1), "values"),
+        (lambda: Laplace(scale=1).release([1, 10**30]), "values"),
         (lambda: Gaussian(scale=1e-308).release(1.0), "scale"),
         (lambda: DiscreteGaussian(scale=1).release(1.5), "integers"),
         (lambda: DiscreteLaplace(scale=1).release([True]), "integers"),

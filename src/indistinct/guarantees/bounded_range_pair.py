@@ -13,10 +13,10 @@ from indistinct.numerics.rule import LossRule, panels
 @dataclass(frozen=True)
 class BoundedRangePair(Pair):
     """The worst of all mechanisms whose losses between any two neighbours lie in some interval of length
-    `width`: what the exponential mechanism is (Durfee and Rogers 2019, Corollary 4.2).
+    `width`: what the exponential mechanism is (Dong, Durfee and Rogers 2020, Section 2.1).
 
     Its worst neighbours have losses t and t - width for some t, chosen with the epsilon that one looks at
-    (Dong, Durfee and Rogers 2020, Lemma 3.2): delta(epsilon) is the largest of
+    (their Section 4, generalized randomized response): delta(epsilon) is the largest of
     (1 - e^{t-width})(1 - e^{epsilon-t})/(1 - e^{-width}), at t = (epsilon + width)/2. That profile,
     (1 - e^{(epsilon-width)/2})^2/(1 - e^{-width}), is that of a loss with density e^{l/2}/(4 sinh(width/2))
     under P on [-width, width]: one pair dominates them all, and may be composed.

@@ -6,7 +6,7 @@ from typing import Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.guarantees.guarantee import Guarantee, Known
-from indistinct.guarantees.lattice_noise import discrete_gaussian_pair, discrete_laplace_pair
+from indistinct.guarantees.lattice_noise import FINE, discrete_gaussian_pair, discrete_laplace_pair
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.additive import NO_NOISE, AdditiveNoise
 from indistinct.mechanisms.release import Release, integer_values, no_guarantee
@@ -27,8 +27,7 @@ class DiscreteLaplace(AdditiveNoise):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if self.sensitivity / self.scale > NO_NOISE:
             return no_guarantee(adjacency)
-        # integers that move by less than k + 1 move by k at most
-        pair = discrete_laplace_pair(math.floor(self.sensitivity), self.scale)
+        pair = discrete_laplace_pair(whole_steps(self.sensitivity), self.scale)
         return Known(Product.of([(pair, 1)]), adjacency)
 
     def release(self, values: Any, *, source: Source | None = None) -> Release:
@@ -55,7 +54,9 @@ class DiscreteGaussian(AdditiveNoise):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if self.sensitivity / self.scale > NO_NOISE:
             return no_guarantee(adjacency)
-        pair = discrete_gaussian_pair(self.sensitivity, self.scale)
+        fine = self.scale >= FINE  # then vectors too, whose distance need not be an integer
+        shift = self.sensitivity if fine else whole_steps(self.sensitivity)
+        pair = discrete_gaussian_pair(shift, self.scale)
         return Known(Product.of([(pair, 1)]), adjacency)
 
     def release(self, values: Any, *, source: Source | None = None) -> Release:
@@ -63,3 +64,9 @@ class DiscreteGaussian(AdditiveNoise):
         source = SystemSource() if source is None else source
         exact = integer_values("values", values)
         return Release.of(exact + discrete_gaussian(self.scale, exact.shape, source), self, source)
+
+
+def whole_steps(sensitivity: float) -> int:
+    """How far integers move that move by at most this; what is an integer but for rounding counts as one."""
+    up = math.ceil(sensitivity)
+    return up if up - sensitivity <= 1e-6 else up - 1

@@ -25,6 +25,8 @@ _FINENESS = 36
 """The noise has a scale of 2^36 to 2^37 units: rounding a million numbers adds 1.5e-8 of the scale to their
 L2 sensitivity, and 64-bit integers hold statistics up to 6e7 scales."""
 _INT64 = 2.0**62
+_EXACT = 2.0**53
+"""Integers below this are floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +94,18 @@ class Lattice:
 
 
 def real_values(argument: str, values: Any) -> npt.NDArray[np.float64]:
-    """Finite real numbers, one or an array of any shape."""
-    allowed = "finite numbers, one or an array"
+    """Finite real numbers, one or an array of any shape, that are floats already: rounding them on the way
+    would move neighbours apart without anyone counting it."""
+    allowed = "finite numbers, one or an array, exact as 64-bit floats"
     try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "iuf":
+        given = np.asarray(values)
+        if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
             raise TypeError
-        array = array.astype(np.float64)
+        array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(argument, values, allowed) from None
+    if given.dtype.kind != "f" and (large := np.abs(array) >= _EXACT).any():
+        raise ArgumentError(argument, given[large].flat[0], allowed)
     if not np.isfinite(array).all():
         raise ArgumentError(argument, float(array[~np.isfinite(array)].flat[0]), allowed)
     return array

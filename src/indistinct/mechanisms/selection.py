@@ -26,9 +26,9 @@ Qualities = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Selection(Mechanism):
-    """Releases the index of a candidate. Every quality moves by at most `sensitivity` between neighbours;
-    `monotonic` says that they then all move the same way (counts do, when a record is added), which is worth
-    half of epsilon."""
+    """Releases the index of a candidate. Every quality moves by at most `sensitivity` between neighbours of
+    the adjacency that the guarantee is asked for; `monotonic` says that they then all move the same way,
+    worth half of epsilon. Counts do when a record is added or removed, and do not when one is replaced."""
 
     scale: float
     sensitivity: float = 1.0
