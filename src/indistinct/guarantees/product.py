@@ -13,6 +13,7 @@ import numpy as np
 from indistinct.guarantees.engine import GOOD, SETTLED, SMALLEST, Engine, Tail, Term, bisect, solve
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
+from indistinct.guarantees.two_steps import TwoSteps
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.contour import GUARD, Line
 from indistinct.numerics.normal import gaussian_epsilon
@@ -110,6 +111,8 @@ class Product:
             return np.ones_like(epsilon)
         if self.single is not None:
             return self._clean(epsilon, self.single.profile(np.minimum(epsilon, 1e300)))
+        if self._two_steps is not None:
+            return self._clean(epsilon, self._two_steps.profile(np.minimum(epsilon, 1e300)))
         result = np.full(epsilon.shape, np.nan)
         result[epsilon >= self.finite_top] = max(self.infinite_mass, TINY)
         if (whole := self._engine.enumerated) is not None:
@@ -176,7 +179,8 @@ class Product:
         if (large := np.isnan(result) & (delta >= min(0.01, about))).any():
             # it adds up at most: often enough to know, and cheap
             most = sum(n * float(pair.profile(np.zeros(1))[0]) for pair, n in self.terms)
-            if delta[large].min() < most and delta[large].max() >= 0.01:
+            unsure = delta[large].min() < most and delta[large].max() >= 0.01
+            if unsure and about < 5:  # else it is nearly 1
                 most = min(most, float(self.delta(np.zeros(1))[0]))
             result[large & (delta >= most)] = 0.0
         open_ = np.isnan(result)
@@ -188,6 +192,8 @@ class Product:
             result[open_] = gaussian_epsilon(single.shift, delta[open_])
         elif single is not None:
             result[open_] = bisect(single.profile, delta[open_], top)
+        elif (two := self._two_steps) is not None:
+            result[open_] = [two.epsilon(one, top) for one in delta[open_].tolist()]
         elif (whole := self._engine.enumerated) is not None:
             result[open_] = np.maximum(solve(whole, np.log(delta[open_]), top)[0], 0.0)
         for k in np.argsort(delta):
@@ -216,6 +222,8 @@ class Product:
     def epsilon_error(self, delta: float) -> float:
         """How far above the truth `epsilon` may be at this delta, by the engine's own account."""
         epsilon = self.epsilon(np.array([delta]))
+        if self._two_steps is not None and epsilon[0] < math.inf:
+            return 1e-9 * float(epsilon[0])
         if not self._tails or not 0 < epsilon[0] < math.inf:  # a closed form, or enumerated
             return 1e-12 * float(min(epsilon[0], 1e300))
         errors = []
@@ -231,6 +239,10 @@ class Product:
         self._tails.append(tail)
         while len(self._tails) > 1 and sum(kept.size for kept in self._tails) > _MOST_KEPT:
             self._tails.pop(0)
+
+    @cached_property
+    def _two_steps(self) -> TwoSteps | None:
+        return TwoSteps.of(self.terms)
 
     @cached_property
     def _engine(self) -> Engine:
