@@ -269,5 +269,6 @@ def figure_9() -> Figure:
     )
     note = (
         "Above zero: left, (54) is the smaller region; right, it is smaller than the truth, so no guarantee."
+        " The paper's text does not give the T of its panels."
     )
     return Figure((left, right), claims, note=note)
