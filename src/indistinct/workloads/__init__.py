@@ -2,8 +2,10 @@
 
 from indistinct.workloads.combined import Kronecker, Stacked
 from indistinct.workloads.marginals import Marginals
+from indistinct.workloads.mechanism import MatrixMechanism
 from indistinct.workloads.optimal import Optimum, optimise
 from indistinct.workloads.product import KroneckerStrategy
+from indistinct.workloads.release import MatrixRelease
 from indistinct.workloads.residual import ResidualStrategy
 from indistinct.workloads.strategy import (
     Explicit,
@@ -26,6 +28,8 @@ __all__ = [
     "KroneckerStrategy",
     "Marginals",
     "Matrix",
+    "MatrixMechanism",
+    "MatrixRelease",
     "Noise",
     "Optimum",
     "Prefix",

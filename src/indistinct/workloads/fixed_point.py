@@ -23,6 +23,9 @@ _POWER = 4 / 3
 _SMALLEST = 1e-12
 _FARTHEST = 3.0
 _DEEPEST = 25.0
+_MIXED = 60
+"""Mixing that has not arrived by then is misled by constraints that are not tight; plain steps are slow, but
+arrive."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class FixedPoint:
     bound: float
 
 
-def solve(diagonal: Callable[[Array], Array], start: Array, tolerance: float, steps: int = 200) -> FixedPoint:
+def solve(diagonal: Callable[[Array], Array], start: Array, tolerance: float, steps: int = 500) -> FixedPoint:
     """The multipliers for which diag(X) = 1, `diagonal` giving diag(X) of multipliers.
 
     Anderson's mixing of the last steps, weighted by λ as the gap is; it stops when the two bounds agree to
@@ -43,7 +46,9 @@ def solve(diagonal: Callable[[Array], Array], start: Array, tolerance: float, st
     places: list[Array] = []
     moves: list[Array] = []
     best, bound, since = FixedPoint(start, np.inf, 0.0), 0.0, 0
-    for _ in range(steps):
+    for count in range(steps):
+        if count == _MIXED:
+            place = np.log(best.weights)
         weights = np.exp(place)
         diag = diagonal(weights)
         total, peak = float(weights @ diag), float(diag.max())
@@ -52,12 +57,12 @@ def solve(diagonal: Callable[[Array], Array], start: Array, tolerance: float, st
         if total * peak < best.error:
             # X is homogeneous of degree -1/2 in λ, so this multiple of λ has largest diagonal entry 1
             best, since = FixedPoint(weights * peak**2, total * peak, bound), 0
-        if best.error <= bound * (1 + tolerance) or since > 20:
+        if best.error <= bound * (1 + tolerance) or since > 100:
             break
         move = _POWER * np.log(np.maximum(diag, _SMALLEST))
         places, moves = [*places, place][-_MEMORY:], [*moves, move][-_MEMORY:]
         place = place + move
-        if len(moves) > 1 and since < 10:
+        if 1 < len(moves) and count < _MIXED:
             scale = np.sqrt(weights / weights.sum())[:, None]
             by_move, by_place = np.diff(np.array(moves).T, axis=1), np.diff(np.array(places).T, axis=1)
             mix = np.linalg.lstsq(by_move * scale, move * scale[:, 0], rcond=1e-10)[0]

@@ -18,11 +18,11 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import ellipk, ellipkm1
 
-from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.workloads.fixed_point import FixedPoint, solve
 from indistinct.workloads.strategy import Strategy
 from indistinct.workloads.table import Table
-from indistinct.workloads.workload import Line, Workload, check_counts, check_dense
+from indistinct.workloads.workload import Line, Workload, along_first, check_counts, check_dense
 
 _COARSE = 4096
 _SHORT = 2048
@@ -37,6 +37,7 @@ def square_root_rule(low: float, high: float) -> tuple[Array, Array]:
     middle, t(v) t(K' - v) = √(low high), and up to there a rapidly convergent sum, as sc(v | k') is
     -i sn(iv | k).
     """
+    low = min(low, high / 16)  # the sum below converges where the interval is not too short
     ratio = low / high
     half, period = float(ellipk(ratio)), float(ellipkm1(ratio))
     pairs = math.ceil(36 * (3 - math.log(ratio)) / (4 * math.pi**2))
@@ -147,7 +148,6 @@ class LineStrategy(Strategy):
     """
 
     kind = "line"
-    float_error = 1e-12
     left: float
     right: float
     factor: float
@@ -156,6 +156,11 @@ class LineStrategy(Strategy):
     @property
     def line(self) -> Line:
         return Line(self.left, self.right, self.factor)
+
+    @property
+    def float_error(self) -> float:
+        # sums, products and quotients of positive numbers along the line, each with a few roundings
+        return 16 * EPS * self.cells
 
     @property
     def _weights(self) -> Array:
@@ -225,7 +230,7 @@ class LineStrategy(Strategy):
         counts = check_counts("histogram", histogram, self.cells)
         rows = self.written()
         if rows is not None:
-            return np.asarray(np.tensordot(rows, counts, 1), dtype=np.float64)
+            return along_first(rows, counts)
         return self._inverse_fourth_root(self._scaled(counts, -0.5))
 
     def estimate(self, measured: Any) -> Array:
@@ -234,7 +239,7 @@ class LineStrategy(Strategy):
         if self._short:
             values, vectors = self._spectrum
             inverse = self._scaled(vectors, 0.5) * values**0.25
-            return np.asarray(np.tensordot(inverse, np.tensordot(vectors.T, numbers, 1), 1), dtype=np.float64)
+            return along_first(inverse, along_first(vectors.T, numbers))
         root = self._inverse_root(self._inverse_fourth_root(numbers))
         return self._laplacian(self._scaled(root, -0.5)) / self.factor
 

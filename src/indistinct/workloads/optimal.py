@@ -24,7 +24,7 @@ from indistinct.workloads.strategy import (
 from indistinct.workloads.table import Table
 from indistinct.workloads.workload import LARGEST_DENSE, Identity, Workload
 
-_TREES = 2048
+_TREES = 256
 """Cells up to which trees are tried as well."""
 
 

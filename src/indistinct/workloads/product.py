@@ -29,8 +29,8 @@ class KroneckerStrategy(Strategy):
         object.__setattr__(self, "factors", factors)
 
     @property
-    def float_error(self) -> float:  # type: ignore[override]
-        return math.fsum(max(factor.float_error, 1e-14) for factor in self.factors) * 2
+    def float_error(self) -> float:
+        return 2 * math.fsum(factor.float_error for factor in self.factors)
 
     @property
     def cells(self) -> int:

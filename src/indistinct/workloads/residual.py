@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.errors import ArgumentError
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.workloads.combined import outer
 from indistinct.workloads.marginals import Attributes, Marginals
 from indistinct.workloads.strategy import Strategy
@@ -71,6 +71,11 @@ class ResidualStrategy(Strategy):
     @property
     def measurements(self) -> int:
         return int(ranks(self.shape, self.groups).sum())
+
+    @property
+    def float_error(self) -> float:
+        # tables are exact, and each attribute's basis is a product with a small matrix
+        return 4 * EPS * math.fsum(size**1.5 for size in self.shape)
 
     @cached_property
     def _bases(self) -> tuple[Array, ...]:

@@ -110,6 +110,11 @@ def check_counts(argument: str, values: Any, cells: int) -> Array:
     return array
 
 
+def along_first(rows: Array, array: Array) -> Array:
+    """A matrix times an array of any number of axes, along the first."""
+    return np.asarray(np.tensordot(rows, array, 1), dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class _OverCells(Workload):
     """Queries that are known by the number of cells in order."""
@@ -284,7 +289,7 @@ class Matrix(Workload):
         return int(self.table.array.shape[0])
 
     def answers(self, histogram: Any) -> Array:
-        return self.table.array @ self._counts(histogram)
+        return along_first(self.table.array, self._counts(histogram))
 
     def gram(self) -> Array:
         check_dense(self.cells)

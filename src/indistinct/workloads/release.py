@@ -1,0 +1,121 @@
+"""Drawing the noise of a matrix mechanism, exactly.
+
+Measurements are rounded to a lattice far finer than the noise, and the noise is an exact integer number of
+its units. Where the strategy's matrix is small it is itself rounded, so that its product with counts is
+exact in integers; otherwise what float64 may be off is charged to the sensitivity.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.errors import ArgumentError
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
+from indistinct.mechanisms.release import Lattice, no_guarantee
+from indistinct.noise import Source, SystemSource
+from indistinct.numerics.arrays import Array
+from indistinct.workloads.strategy import Noise
+
+if TYPE_CHECKING:
+    from indistinct.workloads.mechanism import MatrixMechanism
+
+_INT64 = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixRelease:
+    """Noisy measurements, and everything that follows from them without the data."""
+
+    mechanism: "MatrixMechanism"
+    measured: Array = field(repr=False)
+    private: bool
+    """False if the noise came from a seed: who knows the seed knows the counts."""
+    unit: float
+    """Measurements lie on multiples of this."""
+    rounding: float = field(repr=False)
+    """How far rounding may move neighbours apart, in units, in the norm of the noise."""
+
+    def answers(self, *, nonnegative: bool = False) -> Array:
+        """The workload's answers, consistent with each other."""
+        return self.mechanism.answers(self.measured, nonnegative=nonnegative)
+
+    def standard_errors(self) -> Array:
+        """The standard deviation of each answer (of those that may be negative)."""
+        return self.mechanism.standard_errors()
+
+    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+        """That of the noise that was drawn; none at all if it was drawn from a seed."""
+        if not self.private:
+            return no_guarantee(adjacency)
+        return _fine(self.mechanism, self.unit, self.rounding, check_adjacency(adjacency)).guarantee(
+            adjacency
+        )
+
+
+def _fine(
+    mechanism: "MatrixMechanism", unit: float, rounding: float, adjacency: Adjacency
+) -> DiscreteGaussian | DiscreteLaplace:
+    """The noise in units of the lattice."""
+    kind = DiscreteGaussian if mechanism.noise is Noise.GAUSSIAN else DiscreteLaplace
+    moved = Lattice(unit).moved(mechanism.sensitivity(adjacency), rounding)
+    return kind(scale=mechanism.scale / unit, sensitivity=moved)
+
+
+def draw(mechanism: "MatrixMechanism", histogram: Any, source: Source | None) -> MatrixRelease:
+    """One release of the measurements."""
+    source = SystemSource() if source is None else source
+    strategy, lattice = mechanism.strategy, Lattice.of(mechanism.scale)
+    count = strategy.measurements
+    counts, total = _check_counts(histogram, strategy.cells)
+    if total > mechanism.records:
+        raise ArgumentError("histogram", f"more than {mechanism.records} records", "within `records`")
+    rows = strategy.written()
+    rounding = count**0.5
+    if rows is not None and not isinstance(counts, Mapping):
+        units = lattice.nearest(rows)
+        if int(np.abs(units).max()) * max(total, 1) >= _INT64:
+            units, counts = units.astype(object), counts.astype(object)
+        values = units @ counts
+    else:
+        # |error| in L2 for either neighbour, each of at most `records` columns
+        off = 2 * strategy.float_error * mechanism.records * strategy.sensitivity(Noise.GAUSSIAN)
+        rounding += off / lattice.unit
+        if isinstance(counts, Mapping):
+            values = lattice.nearest(strategy.measure(counts))
+        else:
+            values = lattice.nearest(strategy.measure(counts.astype(np.float64)))
+    if mechanism.noise is Noise.LAPLACE:
+        rounding *= count**0.5  # an L1 norm is at most √m times the L2 norm
+    fine = _fine(mechanism, lattice.unit, rounding, Adjacency.ADD_REMOVE)
+    released = lattice.measured(fine.release(values, source=source))
+    measured = np.atleast_1d(np.asarray(released.values, dtype=np.float64))
+    return MatrixRelease(mechanism, measured, source.private, lattice.unit, rounding)
+
+
+def _check_counts(histogram: Any, cells: int) -> tuple[Any, int]:
+    """The counts, and how many records they are."""
+    if isinstance(histogram, Mapping):
+        tables = {axes: np.asarray(table) for axes, table in histogram.items()}
+        totals = {int(_whole(table).sum()) for table in tables.values()}
+        if len(totals) != 1:
+            raise ArgumentError("histogram", "tables that disagree", "tables of the same records")
+        return tables, totals.pop()
+    counts = _whole(np.asarray(histogram))
+    if counts.shape != (cells,):
+        raise ArgumentError("histogram", counts.shape, f"of shape ({cells},)")
+    return counts, int(counts.sum())
+
+
+def _whole(counts: Any) -> Any:
+    allowed = "counts: integers, at least 0"
+    if counts.dtype.kind == "f" and np.isfinite(counts).all() and (counts == np.rint(counts)).all():
+        counts = counts.astype(np.int64)
+    if counts.dtype.kind not in "iu":
+        raise ArgumentError("histogram", str(counts.dtype), allowed)
+    if counts.size == 0 or (counts < 0).any() or (counts > 2**53).any():
+        raise ArgumentError("histogram", "a count below 0 or above 2^53, or none", allowed)
+    return counts.astype(np.int64)
