@@ -27,6 +27,7 @@ from indistinct.adversaries.moments import (
     log_sum,
     null_space,
 )
+from indistinct.adversaries.pieces import log_reach, pieces_of
 from indistinct.adversaries.quadrature import NEAREST
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -58,6 +59,7 @@ class Programme:
         self.measure = q
         self.moments = feature_moments(p, q, orthonormal=not q.local)
         self._plane = (eliminated if q.local else null_space)(self.moments.target)
+        self._pieces = pieces_of(q, self.moments)
         self._known: dict[float, Bracket] = {}
         self._solved: list[tuple[float, Array]] = [(0.0, self.moments.second)]  # by log(A - 1)
 
@@ -81,6 +83,8 @@ class Programme:
 
     def _search(self, power: float) -> Array:
         """Newton's method on the norm, from the nearest power solved and through powers in between."""
+        if self._pieces is not None and power < 2:
+            return self._pieces.solve(power)
         goal = math.log(power - 1)
         at, a = self._start(goal)
         while abs(goal - at) > (step := _FURTHEST if at < 0 else _FURTHEST / 4):
@@ -188,7 +192,10 @@ class Programme:
 
     def _rule(self, a: Array, power: float, *, dense: bool = False) -> tuple[Array, Array, Array]:
         raw = a @ self.moments.basis
-        reach = self.measure.extent(lambda features: power * np.log(np.abs(raw @ features)))
+        if self._pieces is not None:
+            reach = self.measure.extent(lambda features: log_reach(raw, features, power))
+        else:
+            reach = self.measure.extent(lambda features: power * np.log(np.abs(raw @ features)))
         if reach is None and self.measure.all_moments:
             raise _LostError
         if reach is None:
@@ -205,6 +212,8 @@ class Programme:
     def _certify(self, power: float, a: Array) -> Bracket:
         target, target_error = self.moments.target, self.moments.error
         order = power / (power - 1)
+        reached = float(a @ target) - float(np.abs(a) @ target_error)
+        log_reached = math.log(reached) if reached > 0 else 0.0
         found = []
         for dense in (False, True):
             x, log_weight, _ = self._rule(a, power, dense=dense)
@@ -213,13 +222,13 @@ class Programme:
             with np.errstate(divide="ignore"):
                 log_h = np.log(np.abs(h))
             log_v = log_sum(power * log_h + log_weight)
-            log_g = (power - 1) * log_h - log_v
+            log_g = (power - 1) * log_h + (log_reached - log_v)
             if not log_g.max() < 600:
                 return Bracket(0.0, math.inf)
             g = np.sign(h) * np.exp(log_g)
             found.append((log_v, basis @ (g * np.exp(log_weight))))
         (coarse_v, coarse), (log_v, met) = found
-        v_error = abs(log_v - coarse_v) + ROUNDING
+        v_error = abs(log_v - coarse_v) + ROUNDING + 8 * EPS * abs(log_reached)
         # what is seen to be missing is put in, what cannot be seen is bounded
         repaired = g + (target - met) @ self._dual(basis)
         size = np.abs(basis) @ np.abs(g * np.exp(log_weight))
@@ -230,8 +239,7 @@ class Programme:
         high = power * (
             log_norm + math.log1p(float(unseen @ self._repair_norms(order)) * math.exp(-log_norm))
         )
-        reached = float(a @ target) - float(np.abs(a) @ target_error)
-        low = power * math.log(reached) - log_v - v_error if reached > 0 else 0.0
+        low = power * log_reached - log_v - v_error if reached > 0 else 0.0
         return Bracket(max(low, 0.0), max(high, 0.0) * (1 + 4 * EPS))
 
     def _dual(self, basis: Array) -> Array:

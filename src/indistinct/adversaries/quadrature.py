@@ -9,7 +9,7 @@ the difference is charged to the answer.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,8 @@ def _double_exponential(count: int) -> _Panel:
 
 _PLAIN = _legendre(16), _legendre(24)
 _GRADED = _double_exponential(60), _double_exponential(90)
+GRADED = _GRADED[0]
+"""Graded towards both ends; node k from the left is as far from 0 as node k from the right is from 1."""
 NEAREST = float(_GRADED[0].nodes[0])
 """How near to its ends a graded panel comes, as a share of its length."""
 
@@ -113,14 +115,18 @@ class Line:
             raise ArgumentError("features", self.span, "of finite second moment under the noise")
         return reach
 
+    def ends(self, low: float, high: float, zeros: Array | None = None) -> Array:
+        """Where the line is cut from low to high."""
+        ends = self._ends[(self._ends > low) & (self._ends < high)]
+        more = () if zeros is None else zeros[(zeros > low) & (zeros < high)]
+        cuts: Array = np.unique(np.concatenate(((low,), ends, more, (high,))))
+        return cuts
+
     def rule(self, low: float, high: float, zeros: Array | None = None, *, dense: bool = False) -> Rule:
         """A rule from low to high, graded towards the zeros."""
-        ends = self._ends[(self._ends > low) & (self._ends < high)]
-        ends = np.concatenate(((low,), ends, (high,)))
-        plain = np.ones(ends.size - 1, dtype=bool)
+        ends = self.ends(low, high, zeros)
+        plain: Any = np.ones(ends.size - 1, dtype=bool)
         if zeros is not None and zeros.size:
-            ends = np.concatenate((ends, zeros[(zeros > low) & (zeros < high)]))
-            ends.sort()
             left, length = ends[:-1], ends[1:] - ends[:-1]
             # far enough from every zero
             nearest = np.maximum(left - zeros[:, None], zeros[:, None] - ends[1:])

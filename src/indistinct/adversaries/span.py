@@ -104,6 +104,8 @@ class PiecewiseLinearSpan(Span):
         return rows
 
     def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        """The zeros, and the knots where h is so much smaller than next to them that its zero, were the piece
+        prolonged, is felt there."""
         knots, values = np.array(self.knots), coefficients[:-2]
         down, up = coefficients[-2:]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -111,7 +113,9 @@ class PiecewiseLinearSpan(Span):
             inner = knots[cross] + np.diff(knots)[cross] * values[cross] / (values[cross] - values[cross + 1])
             ends = np.array([knots[0] - values[0] / down, knots[-1] - values[-1] / up])
         outside = np.isfinite(ends) & np.array([ends[0] < knots[0], ends[1] > knots[-1]])
-        touched = knots[values == 0]
+        size = np.abs(np.concatenate((values[:1] - down, values, values[-1:] + up)))
+        touched = knots[size[1:-1] < 0.5 * np.maximum(size[:-2], size[2:])]
+        touched = np.concatenate((touched, knots[values == 0]))
         zeros: Array = np.unique(np.concatenate((inner, ends[outside], touched)))
         return zeros
 
