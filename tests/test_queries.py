@@ -111,6 +111,14 @@ def test_answers_are_near_the_truth() -> None:
     assert (np.array(answers["count by user"]) <= ROWS).all()
 
 
+def test_deviations_are_those_of_the_noise() -> None:
+    query = Histogram({"age": Bins(0, 100, 20_000)})
+    empty = {"age": np.array([0.0])}
+    for noisy in (query.gaussian(0.4), query.laplace(0.4), query.laplace(7.0), query.laplace(1e-3)):
+        found = noisy.release(empty, source=NotPrivateSource(2)).values[1:].std()
+        assert found == pytest.approx(noisy.deviation, rel=0.03, abs=1e-12)
+
+
 def test_laplace_counts_are_integers() -> None:
     released = QUERIES["histogram"].laplace(2.0).release(DATA).values
     assert (released == np.rint(released)).all()
@@ -313,4 +321,11 @@ def test_a_check_reads_no_record() -> None:
         Sum("nothing", AGE).check(DATA)
     with pytest.raises(DataError, match="unknown column 'nothing'"):
         HeavyHitters("nothing", 1.0, 9).release(DATA)
+    with pytest.raises(DataError, match="'age' holds numbers"):
+        HeavyHitters("age", 1.0, 9).check(DATA)
+    with pytest.raises(DataError, match="unit column 'age' holds numbers"):
+        HeavyHitters("word", 1.0, 9, UserRecords("age", 2)).check(DATA)
+    with pytest.raises(DataError, match="'town' holds text"):
+        Quantile("town", Bins(0, 1, 2), 0.5, 1.0).check(DATA)
+    Count().gaussian(1.0).check(DATA)
     Sum("age", Numbers(0, 1)).check(DATA)

@@ -43,7 +43,7 @@ class Column:
         return len(self.values)
 
     def numbers(self) -> npt.NDArray[np.float64]:
-        return self.values.astype(np.float64)
+        return self.values.astype(np.float64, copy=False)
 
     def plain(self) -> npt.NDArray[Any]:
         """Integers, or texts as Python objects."""
@@ -109,7 +109,9 @@ def from_arrow(array: Any) -> Column:
     import pyarrow.compute as pc
 
     kind = kind_of_arrow(array.type)
-    missing = np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=bool)
+    missing = np.zeros(len(array), dtype=bool)
+    if array.null_count:
+        missing = np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=bool)
     if kind is Kind.OTHER:
         return Column(kind, np.zeros(len(array), np.int64), missing)
     if kind is Kind.TEXT:

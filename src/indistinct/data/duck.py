@@ -96,9 +96,9 @@ class DuckTable(Table):
         import duckdb
 
         try:
-            with self._connection.cursor() as cursor:
-                for batch in cursor.sql(query).to_arrow_reader(ROWS):
-                    yield arrow_batch(batch)
+            # Not a cursor: it would not see what was registered on the connection.
+            for batch in self._connection.sql(query).to_arrow_reader(ROWS):
+                yield arrow_batch(batch)
         except (duckdb.Error, OSError) as error:  # the latter through Arrow
             # Its message may quote a record.
             self._compare()

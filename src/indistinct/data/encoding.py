@@ -158,13 +158,16 @@ class Boxed(Encoding):
         keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
         parts = []
         for name, domain in self.axes:
-            column = batch[name]
-            numbers = np.where(column.missing, domain.low, column.numbers())
-            settle(name, column.missing, domain.missing, keep)
-            refuse_outside(name, (numbers < domain.low) | (numbers > domain.high), domain.outside, keep)
-            inside = np.clip(numbers, domain.low, domain.high)
-            parts.append(np.clip(np.rint(inside / self.step), *_lattice_ends(domain, self.step)))
-        return keep, np.stack(parts, axis=1)[keep].astype(np.int64)
+            column, numbers = batch[name], batch[name].numbers()
+            if column.missing.any():
+                numbers = np.where(column.missing, domain.low, numbers)
+                settle(name, column.missing, domain.missing, keep)
+            if domain.outside is not Outside.CLIP:
+                refuse_outside(name, (numbers < domain.low) | (numbers > domain.high), domain.outside, keep)
+            # Rounding keeps order, so what is inside the interval stays between its rounded ends.
+            parts.append(np.rint(np.clip(numbers, domain.low, domain.high) / self.step))
+        rows = np.stack(parts, axis=1).astype(np.int64)
+        return keep, rows if keep.all() else rows[keep]
 
 
 @dataclass(frozen=True)

@@ -128,13 +128,21 @@ class HeavyHitters(Mechanism):
             parts.append(noise + Known(Product.of([(coin, 1)]), adjacency) if own else noise)
         return parallel(*parts)
 
+    def check(self, data: Any) -> None:
+        """Refuses an unknown column or a wrong type, without reading a record."""
+        records = table(data)
+        records.check_listed(self.column)
+        records.check(self._bounded(self._anything(records)))
+
+    def _bounded(self, values: list[Any]) -> BoundedSum:
+        return BoundedSum(Cells(((self.column, Categories(values, missing=self.missing)),)), self.unit)
+
     def release(self, data: Any, *, source: Source | None = None) -> Release:
         """A mapping from values to noisy counts, largest first."""
         records = table(data)
         values = records.distinct(self.column)
         # Without any value the sum still says whether there are records, and only missing ones.
-        cells = Cells(((self.column, Categories(values or self._anything(records), missing=self.missing)),))
-        counts = records.total(BoundedSum(cells, self.unit)).units
+        counts = records.total(self._bounded(values or self._anything(records))).units
         # A value whose records were all left out does not occur: it gets no noise.
         found = np.flatnonzero(counts)
         noisy = DiscreteLaplace(self.scale, self._most).release(counts[found], source=source)

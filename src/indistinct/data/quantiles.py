@@ -153,7 +153,12 @@ class Quantile(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return self._selection(adjacency).guarantee(adjacency)
 
+    def check(self, data: Any) -> None:
+        """Refuses an unknown column or a wrong type, without reading a record."""
+        table(data).check(self.bounded)
+
     def release(self, data: Any, *, source: Source | None = None) -> Release:
+        """The edge of a bin that was chosen."""
         counts = table(data).total(self.bounded).units
         below = np.concatenate([[0], np.cumsum(counts)])
         rank = self._fraction

@@ -6,6 +6,7 @@ Because bounded sums lie on a lattice the noise is drawn on that lattice, and wh
 what is drawn.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -98,6 +99,15 @@ class NoisyQuery(Mechanism):
     def drawn(self, adjacency: Adjacency) -> DiscreteGaussian | DiscreteLaplace:
         """The noise in units of the lattice, with the sensitivity of this adjacency."""
 
+    @property
+    @abstractmethod
+    def deviation(self) -> float:
+        """The standard deviation of the noise on each number: how far off to expect it to be."""
+
+    def check(self, data: Any) -> None:
+        """Refuses unknown columns and wrong types, without reading a record."""
+        self.query.check(data)
+
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return self.drawn(adjacency).guarantee(adjacency)
 
@@ -131,6 +141,10 @@ class WithGaussian(NoisyQuery):
     def unit(self) -> float:
         return min(self.query.step, Lattice.of(self.scale).unit)
 
+    @property
+    def deviation(self) -> float:
+        return self.scale
+
     def drawn(self, adjacency: Adjacency) -> DiscreteGaussian:
         sensitivity = self.query.sensitivity(Norm.L2, adjacency)
         return DiscreteGaussian(self.scale / self.unit, sensitivity / self.unit)
@@ -146,6 +160,11 @@ class WithLaplace(NoisyQuery):
     @property
     def unit(self) -> float:
         return self.query.step
+
+    @property
+    def deviation(self) -> float:
+        rate = min(self.unit / self.scale, 1400.0)  # beyond, all noise is zero
+        return self.unit / (math.sqrt(2) * math.sinh(rate / 2))
 
     def drawn(self, adjacency: Adjacency) -> DiscreteLaplace:
         sensitivity = self.query.sensitivity(Norm.L1, adjacency)

@@ -43,13 +43,19 @@ class Table(ABC):
 
     def distinct(self, column: str) -> list[Any]:
         """The texts or integers that occur in a column. They are private: only heavy hitters ask."""
+        self.check_listed(column)
+        with self.unchanged():
+            return sorted(self._distinct(column))
+
+    def check_listed(self, column: str) -> None:
+        """Refuses a column whose values cannot be counted one by one."""
         kinds = self.kinds()
         if column not in kinds:
             raise DataError(f"unknown column {column!r}; the table has {', '.join(map(repr, kinds))}")
         if kinds[column] not in (Kind.INTEGER, Kind.TEXT):
-            raise DataError(f"column {column!r} holds {kinds[column].value}, but values are counted")
-        with self.unchanged():
-            return sorted(self._distinct(column))
+            raise DataError(
+                f"column {column!r} holds {kinds[column].value}, but text or integers are counted"
+            )
 
     def _distinct(self, column: str) -> set[Any]:
         found: set[Any] = set()
