@@ -167,7 +167,7 @@ COMPOSED += [
     Case("2 lattice gaussians", 2 * DiscreteGaussian(scale=1)),
     Case("100 lattice gaussians", 100 * DiscreteGaussian(scale=10)),
     Case("lattice gaussian + gaussian", DiscreteGaussian(scale=3) + Gaussian(scale=3)),
-    Case("5 subsampled lattice gaussians", 5 * DiscreteGaussian(scale=2).subsample(0.05)),
+    Case("2 subsampled lattice gaussians", 2 * DiscreteGaussian(scale=1).subsample(0.1)),
     Case("group of lattice gaussian", DiscreteGaussian(scale=4).group(3)),
     Case("2 selections", 2 * Exponential(scale=1)),
     Case("100 selections", 100 * Exponential(scale=20)),

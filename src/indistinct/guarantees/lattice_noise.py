@@ -136,14 +136,20 @@ class DiscreteGaussianPair(Pair):
             result: Array = -0.5 * (k / self.scale) ** 2 + math.log1p(1.26 * self.scale) - self._log_total
         return result
 
+    @cached_property
+    def _both_sides(self) -> Array:
+        """log P(noise >= k) for k = -size, ..., size."""
+        above = self._log_survival
+        with np.errstate(divide="ignore"):
+            below = np.log1p(-np.exp(above))  # P(noise >= 1 - k) is what P(noise >= k) leaves
+        return np.concatenate(([0.0], below[::-1], above))
+
     def _survival(self, k: Array) -> Array:
         """log P(noise >= k) for integers k of either sign."""
-        size = np.where(k > 0, k, 1 - k)
-        table = self._log_survival
-        index = np.minimum(size - 1, table.size - 1).astype(np.int64)
-        tail = np.where(size <= table.size, table[index], self._log_beyond(size))
-        with np.errstate(divide="ignore"):
-            result: Array = np.where(k > 0, tail, np.log1p(-np.exp(tail)))
+        size = self._log_survival.size
+        result: Array = self._both_sides[(np.clip(k, -size, size) + size).astype(np.int64)]
+        if (far := k > size).any():
+            result[far] = self._log_beyond(k[far])
         return result
 
     def tails(self, loss: Array) -> Tails:
