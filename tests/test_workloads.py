@@ -23,6 +23,7 @@ from indistinct.workloads import (
     Kronecker,
     KroneckerStrategy,
     Marginals,
+    MarginalStrategy,
     Matrix,
     MatrixMechanism,
     Noise,
@@ -65,6 +66,7 @@ STRATEGIES = [
     optimise(AllRange(6)).strategy,
     optimise(Marginals((3, 2), ways=2)).strategy,
     optimise(Prefix(6), Noise.LAPLACE).strategy,
+    MarginalStrategy((3, 2), ((), (1,), (0, 1)), (0.3, 2.0, 1.0)),
 ]
 each_workload = pytest.mark.parametrize("workload", WORKLOADS, ids=str)
 each_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
@@ -282,6 +284,22 @@ def test_sums_of_products() -> None:
     assert product.error < IdentityStrategy(24).error(workload)
 
 
+def test_marginals_with_laplace_noise() -> None:
+    workload = Marginals((6, 5, 4, 7), ways=2, weights=(1, 1, 2, 1, 1, 1))
+    best = optimise(workload, Noise.LAPLACE)
+    plain = MarginalStrategy(workload.shape, workload.sets, (1 / 6,) * 6)
+    assert isinstance(best.strategy, MarginalStrategy)
+    assert best.bound < best.error < 0.95 * 2 * plain.error(workload)
+    rows = best.strategy.measure(np.eye(workload.cells))
+    assert np.allclose(np.abs(rows).sum(axis=0), 1)
+    covariance = np.linalg.pinv(rows.T @ rows, rcond=1e-10)
+    assert best.error == pytest.approx(2 * np.vdot(workload.gram(), covariance), rel=1e-6)
+    y = RNG.normal(size=rows.shape[0])
+    found = best.strategy.answers(workload, y)
+    assert np.allclose(found, workload.answers(covariance @ rows.T @ y), atol=1e-6)
+    assert MatrixMechanism(workload, best.strategy, 2, Noise.LAPLACE).guarantee().pure() == pytest.approx(0.5)
+
+
 def test_laplace_gradient() -> None:
     gram, extra = AllRange(6).gram(), RNG.uniform(0.1, 1, (2, 6))
     error, gradient = extra_rows_error(extra, gram)
@@ -426,6 +444,21 @@ def test_release_from_tables_without_the_histogram() -> None:
     assert np.abs(one - workload.answers(x)).max() < 6 * mechanism.standard_errors().max()
 
 
+@pytest.mark.parametrize("noise", Noise)
+@each_strategy
+def test_neighbours_move_no_further_than_accounted(strategy, noise) -> None:
+    """The same seed is the same noise, so the difference of two releases is that of what was rounded."""
+    mechanism = MatrixMechanism(Identity(6), strategy, scale=1e-3, noise=noise)
+    order = 2 if noise is Noise.GAUSSIAN else 1
+    for _ in range(5):
+        x = RNG.integers(0, 1000, 6)
+        first = mechanism.release(x, source=NotPrivateSource(9))
+        for cell in range(6):
+            other = mechanism.release(x + np.eye(6, dtype=int)[cell], source=NotPrivateSource(9))
+            moved = np.linalg.norm(other.measured - first.measured, order)
+            assert moved <= (mechanism.sensitivity() + first.rounding * first.unit) * (1 + 1e-12)
+
+
 def test_seeded_release_claims_nothing() -> None:
     mechanism = MatrixMechanism(Identity(3), IdentityStrategy(3), scale=5)
     release = mechanism.release([1, 2, 3], source=NotPrivateSource(1))
@@ -465,6 +498,10 @@ def test_measurements_in_integers_match_floats() -> None:
         lambda: Marginals((2, 3), sets=[]),
         lambda: Marginals(5, ways=1),
         lambda: Hierarchical(4, 1),
+        lambda: MarginalStrategy((2, 3), ((0,),), (-1.0,)),
+        lambda: MarginalStrategy((2, 3), ((0, 2),), (1.0,)),
+        lambda: MarginalStrategy((2, 3), ((1, 0),), (1.0,)),
+        lambda: MarginalStrategy((2, 3), ((0,),), (1.0,)).error(Marginals((2, 3), ways=2)),
         lambda: Explicit([[math.inf]]),
         lambda: Prefix(3).answers([1, 2]),
         lambda: Prefix(3).answers([1, 2, math.nan]),

@@ -15,6 +15,7 @@ from indistinct.workloads.strategy import (
     Strategy,
     best_hierarchical,
 )
+from indistinct.workloads.weighted import MarginalStrategy
 from indistinct.workloads.workload import AllRange, Identity, Implicit, Matrix, Prefix, Total, Workload
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Implicit",
     "Kronecker",
     "KroneckerStrategy",
+    "MarginalStrategy",
     "Marginals",
     "Matrix",
     "MatrixMechanism",

@@ -22,6 +22,7 @@ from indistinct.workloads.strategy import (
     check_noise,
 )
 from indistinct.workloads.table import Table
+from indistinct.workloads.weighted import optimise_weights
 from indistinct.workloads.workload import LARGEST_DENSE, Identity, Workload
 
 _TREES = 256
@@ -141,14 +142,16 @@ def _for_laplace(workload: Workload, tolerance: float, steps: int) -> Optimum:
     noise = Noise.LAPLACE
     # a column's norm is at most its sum, and the noise's variance is 2
     parts = workload.products()
-    if len(parts) == 1 and len(parts[0][1]) > 1:
+    if len(parts) == 1 and len(parts[0][1]) > 1 and not isinstance(workload, Marginals):
         weight, factors = parts[0]
         each = [_for_laplace(factor, tolerance, steps) for factor in factors]
         bound = 2 * weight * math.prod(factor.bound / 2 for factor in each)
         return _optimum(KroneckerStrategy(*(f.strategy for f in each)), workload, noise, bound)
     bound = noise.variance * _for_gaussian(workload, tolerance).bound
     candidates: list[Strategy] = [IdentityStrategy(workload.cells)]
-    if not isinstance(workload, Identity):
+    if isinstance(workload, Marginals):
+        candidates.append(optimise_weights(workload, steps))
+    elif not isinstance(workload, Identity):
         candidates.append(optimise_laplace(workload.gram(), steps))
         if 2 <= workload.cells <= _TREES:
             candidates.append(best_hierarchical(workload, noise))

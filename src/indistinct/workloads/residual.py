@@ -12,6 +12,7 @@ the singular value bound (Σ_T rank_T √μ_T)² / N is attained (Li and Miklau 
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,7 @@ import numpy as np
 
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.workloads.combined import outer
+from indistinct.workloads.combined import check_weights, outer
 from indistinct.workloads.marginals import Attributes, Marginals
 from indistinct.workloads.strategy import Strategy
 from indistinct.workloads.workload import Workload, check_counts, check_dense
@@ -47,40 +48,50 @@ def spectrum(workload: Marginals) -> dict[Attributes, float]:
     return values
 
 
+def centred(table: Array, axes: Attributes) -> Array:
+    """A table minus its means along these axes, one after the other."""
+    for axis in axes:
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
 def ranks(shape: tuple[int, ...], groups: tuple[Attributes, ...]) -> Array:
     return np.array([float(math.prod(shape[axis] - 1 for axis in group)) for group in groups])
 
 
 @dataclass(frozen=True)
-class ResidualStrategy(Strategy):
-    """What each table says beyond smaller ones, measured in orthonormal coordinates.
+class OverMarginals(Strategy):
+    """Measurements of tables, with X = Σ precision_T ⊗_{i in T} Q ⊗_{i not in T} P.
 
-    X = Σ precision_T ⊗_{i in T} Q ⊗_{i not in T} P. The histogram may be given as an array, or, where it
-    would be too large, as tables of counts: a mapping from sets of attributes to arrays.
+    The histogram may be given as an array, or, where it would be too large, as tables of counts: a mapping
+    from sets of attributes to arrays.
     """
 
-    kind = "residual"
     shape: tuple[int, ...]
     groups: tuple[Attributes, ...]
-    precisions: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        checked = Marginals(self.shape, sets=self.groups)
+        if checked.sets != self.groups or not self.groups:
+            raise ArgumentError("groups", self.groups, "sets of attributes in order")
 
     @property
     def cells(self) -> int:
         return math.prod(self.shape)
 
     @property
-    def measurements(self) -> int:
-        return int(ranks(self.shape, self.groups).sum())
+    @abstractmethod
+    def known(self) -> dict[Attributes, float]:
+        """precision_T for every T that is measured."""
+
+    @abstractmethod
+    def _residuals(self, measured: Any) -> dict[Attributes, Array]:
+        """For each set, what it says beyond smaller ones: an estimated table whose sums are 0."""
 
     @property
     def float_error(self) -> float:
         # tables are exact, and each attribute's basis is a product with a small matrix
         return 4 * EPS * math.fsum(size**1.5 for size in self.shape)
-
-    @cached_property
-    def _bases(self) -> tuple[Array, ...]:
-        """For each attribute, orthonormal rows that are orthogonal to 1 (Helmert's)."""
-        return tuple(_helmert(size) for size in self.shape)
 
     def _others(self, group: Attributes) -> float:
         """Cells that are summed into one of a table."""
@@ -101,29 +112,6 @@ class ResidualStrategy(Strategy):
             table = check_counts("histogram", histogram, self.cells)
             table = table.reshape(*self.shape, *table.shape[1:])
         return np.asarray(table.sum(axis=tuple(at for at, axis in enumerate(axes) if axis not in group)))
-
-    def measure(self, histogram: Any) -> Array:
-        parts = []
-        for group, precision in zip(self.groups, self.precisions, strict=True):
-            table = self._table(histogram, group)
-            rest = table.shape[len(group) :]
-            for at, axis in enumerate(group):
-                table = np.moveaxis(np.tensordot(self._bases[axis], table, (1, at)), 0, at)
-            parts.append(math.sqrt(precision / self._others(group)) * table.reshape(-1, *rest))
-        return np.concatenate(parts)
-
-    def _residuals(self, measured: Any) -> dict[Attributes, Array]:
-        """For each set, what it says beyond smaller ones: an estimated table whose sums are 0."""
-        numbers, start, found = check_counts("measured", measured, self.measurements), 0, {}
-        for group, precision in zip(self.groups, self.precisions, strict=True):
-            sizes = tuple(self.shape[axis] - 1 for axis in group)
-            stop = start + math.prod(sizes)
-            table = numbers[start:stop].reshape((*sizes, *numbers.shape[1:]))
-            start = stop
-            for at, axis in enumerate(group):
-                table = np.moveaxis(np.tensordot(self._bases[axis].T, table, (1, at)), 0, at)
-            found[group] = table * math.sqrt(self._others(group) / precision)
-        return found
 
     def _assembled(self, residuals: dict[Attributes, Array], target: Attributes) -> Array:
         """The table by a set: every smaller set's residual, spread evenly over what it does not mention."""
@@ -150,23 +138,104 @@ class ResidualStrategy(Strategy):
         return np.concatenate(tables)
 
     def precision(self, counts: Any) -> Array:
-        vector = self.measure(counts)
-        start = 0
-        for group, precision in zip(self.groups, self.precisions, strict=True):
-            stop = start + math.prod(self.shape[axis] - 1 for axis in group)
-            vector[start:stop] *= precision
-            start = stop
-        return self.estimate(vector)
+        # the tables of x, each part beyond smaller ones by its own factor
+        vector, axes = check_counts("counts", counts, self.cells), range(len(self.shape))
+        full = vector.reshape(self.shape + vector.shape[1:])
+        total = np.zeros_like(full)
+        for group, precision in self.known.items():
+            part = full.mean(axis=tuple(a for a in axes if a not in group), keepdims=True)
+            total += precision * centred(part, group)
+        return total.reshape(vector.shape)
 
     def covariance(self) -> Array:
         total = np.zeros((check_dense(self.cells),) * 2)
-        for group, precision in zip(self.groups, self.precisions, strict=True):
+        for group, precision in self.known.items():
             factors = [
                 np.eye(n) - 1 / n if axis in group else np.full((n, n), 1 / n)
                 for axis, n in enumerate(self.shape)
             ]
             total += outer(factors) / precision
         return total
+
+    def _check(self, workload: Workload) -> None:
+        super()._check(workload)
+        if isinstance(workload, Marginals) and workload.shape == self.shape:
+            if missing := set(subsets(workload.sets)) - set(self.known):
+                raise ArgumentError("workload", str(workload), f"within what is measured: not {min(missing)}")
+        elif len(self.known) < 2 ** len(self.shape):
+            raise ArgumentError("workload", str(workload), f"marginals of {self.shape}")
+
+    def error(self, workload: Workload) -> float:
+        self._check(workload)
+        if not isinstance(workload, Marginals) or workload.shape != self.shape:
+            return super().error(workload)
+        needed = spectrum(workload)
+        known = self.known
+        size = ranks(self.shape, tuple(needed))
+        terms = zip(needed.items(), size, strict=True)
+        return math.fsum(float(rank) * value / known[group] for (group, value), rank in terms)
+
+    def variances(self, workload: Workload) -> Array:
+        self._check(workload)
+        if not isinstance(workload, Marginals) or workload.shape != self.shape:
+            return super().variances(workload)
+        known = self.known
+        each = []
+        for target in workload.sets:
+            inner = subsets((target,))
+            size = workload.size(target)
+            rank = ranks(self.shape, inner)
+            total = math.fsum(float(r) / known[group] for group, r in zip(inner, rank, strict=True))
+            each.append(np.full(size, total * self._others(target) / size))
+        return np.concatenate(each)
+
+
+@dataclass(frozen=True)
+class ResidualStrategy(OverMarginals):
+    """What each table says beyond smaller ones, measured in orthonormal coordinates."""
+
+    kind = "residual"
+    precisions: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "precisions", check_weights(self.precisions, len(self.groups)))
+
+    @cached_property
+    def known(self) -> dict[Attributes, float]:
+        return dict(zip(self.groups, self.precisions, strict=True))
+
+    @property
+    def measurements(self) -> int:
+        return int(ranks(self.shape, self.groups).sum())
+
+    @cached_property
+    def _bases(self) -> tuple[Array, ...]:
+        """For each attribute, orthonormal rows that are orthogonal to 1 (Helmert's)."""
+        return tuple(_helmert(size) for size in self.shape)
+
+    def measure(self, histogram: Any) -> Array:
+        parts = []
+        for group, precision in zip(self.groups, self.precisions, strict=True):
+            table = self._table(histogram, group)
+            rest = table.shape[len(group) :]
+            for at, axis in enumerate(group):
+                table = np.moveaxis(np.tensordot(self._bases[axis], table, (1, at)), 0, at)
+            parts.append(math.sqrt(precision / self._others(group)) * table.reshape(-1, *rest))
+        return np.concatenate(parts)
+
+    def _residuals(self, measured: Any) -> dict[Attributes, Array]:
+        """For each set, what it says beyond smaller ones: an estimated table whose sums are 0."""
+        numbers, start, found = check_counts("measured", measured, self.measurements), 0, {}
+        for group, precision in zip(self.groups, self.precisions, strict=True):
+            sizes = tuple(self.shape[axis] - 1 for axis in group)
+            stop = start + math.prod(sizes)
+            table = numbers[start:stop].reshape((*sizes, *numbers.shape[1:]))
+            start = stop
+            for at, axis in enumerate(group):
+                table = np.moveaxis(np.tensordot(self._bases[axis].T, table, (1, at)), 0, at)
+            found[group] = table * math.sqrt(self._others(group) / precision)
+        return found
 
     def gram_range(self) -> tuple[float, float]:
         each = np.array(self.precisions) * ranks(self.shape, self.groups)
@@ -189,37 +258,6 @@ class ResidualStrategy(Strategy):
             math.sqrt(precision / self._others(group)) * math.prod(tallest[axis] for axis in group)
             for group, precision in zip(self.groups, self.precisions, strict=True)
         )
-
-    def _check(self, workload: Workload) -> None:
-        super()._check(workload)
-        if isinstance(workload, Marginals) and workload.shape == self.shape:
-            if missing := set(subsets(workload.sets)) - set(self.groups):
-                raise ArgumentError("workload", str(workload), f"within what is measured: not {min(missing)}")
-        elif len(self.groups) < 2 ** len(self.shape):
-            raise ArgumentError("workload", str(workload), f"marginals of {self.shape}")
-
-    def error(self, workload: Workload) -> float:
-        self._check(workload)
-        if not isinstance(workload, Marginals) or workload.shape != self.shape:
-            return super().error(workload)
-        needed = spectrum(workload)
-        size = ranks(self.shape, self.groups)
-        terms = zip(self.groups, self.precisions, size, strict=True)
-        return math.fsum(rank * needed.get(group, 0.0) / precision for group, precision, rank in terms)
-
-    def variances(self, workload: Workload) -> Array:
-        self._check(workload)
-        if not isinstance(workload, Marginals) or workload.shape != self.shape:
-            return super().variances(workload)
-        known = dict(zip(self.groups, self.precisions, strict=True))
-        each = []
-        for target in workload.sets:
-            inner = subsets((target,))
-            size = workload.size(target)
-            rank = ranks(self.shape, inner)
-            total = math.fsum(float(r) / known[group] for group, r in zip(inner, rank, strict=True))
-            each.append(np.full(size, total * self._others(target) / size))
-        return np.concatenate(each)
 
     def __str__(self) -> str:
         return f"residual({len(self.groups)} sets of {len(self.shape)} attributes)"
