@@ -1,5 +1,6 @@
 """Workloads and strategies against dense matrices, optima against certificates, releases against sums."""
 
+import json
 import math
 import time
 
@@ -538,3 +539,41 @@ def test_values_compare_and_hash() -> None:
     one, other = (MatrixMechanism(Prefix(2), Explicit(rows), 1.0) for _ in range(2))
     assert one == other and hash(one) == hash(other)
     assert one != MatrixMechanism(Prefix(2), Explicit(rows), 2.0)
+
+
+@each_strategy
+@each_workload
+def test_json_reads_back_equal(strategy, workload) -> None:
+    mechanism = MatrixMechanism(workload, strategy, 2.5, Noise.LAPLACE, 10**6)
+    if isinstance(workload, Implicit):
+        with pytest.raises(ArgumentError, match="Matrix"):
+            mechanism.to_json()
+        return
+    assert MatrixMechanism.from_json(json.loads(json.dumps(mechanism.to_json()))) == mechanism
+
+
+PLAN = MatrixMechanism(Prefix(3), optimise(Prefix(3)).strategy, 1.0).to_json()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {**PLAN, "mechanism": "gaussian"},
+        {**PLAN, "noise": "cauchy"},
+        {**PLAN, "noise": ["gaussian"]},
+        {**PLAN, "scale": -1},
+        {**PLAN, "workload": {"workload": "os.system"}},
+        {**PLAN, "workload": {"workload": "prefix"}},
+        {**PLAN, "workload": {"workload": "prefix", "size": 4}},
+        {**PLAN, "workload": "prefix"},
+        {**PLAN, "strategy": {**PLAN["strategy"], "weights": [1, 0, 1]}},
+        {**PLAN, "strategy": {**PLAN["strategy"], "left": 2}},
+        {**PLAN, "strategy": {**PLAN["strategy"], "factor": "x"}},
+        {key: value for key, value in PLAN.items() if key != "records"},
+    ],
+)
+def test_bad_json_is_refused(data) -> None:
+    with pytest.raises(ArgumentError, match="must be"):
+        MatrixMechanism.from_json(data)

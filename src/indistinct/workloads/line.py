@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import ellipk, ellipkm1
 
+from indistinct.errors import ArgumentError, check_positive
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.workloads.fixed_point import FixedPoint, solve
 from indistinct.workloads.strategy import Strategy
@@ -105,7 +106,8 @@ def path_solve(leak: Array, left: float, right: float, vector: Array) -> Array:
 def _trace_diagonal(n: int, line: Line) -> Array:
     """diag V."""
     place = np.arange(n, dtype=np.float64)
-    return n - place if not line.left else line.factor * (place + 1) * (n - place) / (n + 1)
+    inverse = (place + 1) * (n - place) / (n + 1) if line.left else n - place
+    return np.asarray(line.factor * inverse, dtype=np.float64)
 
 
 def _rule(weights: Array, line: Line) -> tuple[Array, Array]:
@@ -152,6 +154,13 @@ class LineStrategy(Strategy):
     right: float
     factor: float
     weights: Table
+
+    def __post_init__(self) -> None:
+        if (self.left, self.right) not in {(0, 1), (1, 1)}:
+            raise ArgumentError("left", (self.left, self.right), "0 or 1, and right 1")
+        object.__setattr__(self, "factor", check_positive("factor", self.factor))
+        if self._weights.min() <= 0:
+            raise ArgumentError("weights", float(self._weights.min()), "positive")
 
     @property
     def line(self) -> Line:

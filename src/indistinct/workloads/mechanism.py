@@ -15,12 +15,12 @@ is used.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.errors import ArgumentError, ExpressionError, check_count, check_positive
 from indistinct.guarantees.guarantee import Guarantee, Known, Outputs
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
@@ -32,6 +32,7 @@ from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.nonnegative import nearest_nonnegative
 from indistinct.workloads.release import MatrixRelease, draw
+from indistinct.workloads.serialise import strategy_from_json, to_json, workload_from_json
 from indistinct.workloads.strategy import Noise, Strategy, check_noise
 from indistinct.workloads.workload import Workload
 
@@ -143,6 +144,26 @@ class MatrixMechanism(Mechanism):
         return draw(self, histogram, source)
 
     def to_json(self) -> dict[str, Any]:
-        raise ArgumentError(
-            "mechanism", str(self), "written down by its workload and strategy, not as JSON yet"
-        )
+        values = {"workload": to_json(self.workload), "strategy": to_json(self.strategy)}
+        more = {"scale": self.scale, "noise": self.noise.value, "records": self.records}
+        return {"mechanism": self.kind, **values, **more}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """The mechanism that `to_json` wrote.
+
+        >>> from indistinct.workloads import Prefix, IdentityStrategy
+        >>> plan = MatrixMechanism(Prefix(3), IdentityStrategy(3), scale=2)
+        >>> MatrixMechanism.from_json(plan.to_json()) == plan
+        True
+        """
+        noises = {noise.value: noise for noise in Noise}
+        allowed = f"a matrix mechanism: workload, strategy, scale, noise ({', '.join(noises)}), records"
+        if not isinstance(data, dict) or data.get("mechanism") != cls.kind:
+            raise ExpressionError("JSON", data, allowed)
+        try:
+            noise = noises[data["noise"]]
+            workload, strategy = workload_from_json(data["workload"]), strategy_from_json(data["strategy"])
+            return cls(workload, strategy, data["scale"], noise, data["records"])
+        except (KeyError, TypeError):
+            raise ExpressionError("JSON", data, allowed) from None
