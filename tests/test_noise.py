@@ -215,6 +215,17 @@ def test_margins_are_wider_than_rounding() -> None:
         assert abs(math.exp(-exponent) - truth) < 0.01 * samplers._MARGIN
 
 
+def test_margin_of_logarithms_is_wider_than_rounding() -> None:
+    words = NotPrivateSource(14).words(1000) >> np.arange(1000, dtype=np.uint64) % np.uint64(17)
+    words = words[words >= samplers._FEW_BITS]  # the others are drawn exactly
+    logs = -np.log((words + 0.5) * 2.0**-64)
+    with mpmath.workdps(40):
+        for word, log in zip(words.tolist(), logs.tolist(), strict=True):
+            # U lies anywhere between word and word + 1
+            ends = [-mpmath.log(mpmath.mpf(end) / 2**64) for end in (word, word + 1)]
+            assert max(abs(log - end) for end in ends) < 0.2 * samplers._LOG_MARGIN * (1 + log)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e300, Fraction(1, 10**200)])
 def test_extreme_scales(scale: Any) -> None:
     for sampler in (geometric, discrete_laplace, discrete_gaussian):
