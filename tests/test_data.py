@@ -194,6 +194,23 @@ def test_spark_agrees_bit_for_bit(spark: Any, small_engines: dict[str, Table]) -
         table(frame.where("age > 99")).total(BoundedSum(Cells((("town", TOWN),))))
 
 
+@pytest.mark.parametrize("outside", Outside)
+@pytest.mark.parametrize(("low", "count"), [(0, 1000), (-1e-3, 10), (0, 20_000)])
+def test_engines_agree_on_extremes(outside: Outside, low: float, count: int, tmp_path: Path) -> None:
+    values = [1.7e308, -1.7e308, np.inf, -np.inf, 5e-324, -5e-324, 0.0, -0.0, 1e300, 0.5, 1.0, np.nan]
+    data = pa.table({"x": pa.array([*values, None])})
+    pq.write_table(data, tmp_path / "x.parquet")
+    query = BoundedSum(Cells((("x", Bins(low, 1, count, outside, Missing.DROP)),)))
+    if outside is Outside.ERROR:
+        for engine in (table(data), read_parquet(tmp_path / "x.parquet")):
+            with pytest.raises(DataError, match="outside its declared domain"):
+                engine.total(query)
+    else:
+        units = table(data).total(query).units.tolist()
+        assert units == read_parquet(tmp_path / "x.parquet").total(query).units.tolist()
+        assert sum(units) == (11 if outside is Outside.CLIP else 5 + (low < 0))
+
+
 def test_counts_are_those_of_pandas(small_engines: dict[str, Table]) -> None:
     frame = pd.DataFrame(columns())
     totals = small_engines["parquet"].total(bounded("integers, others dropped", "records"))
