@@ -126,6 +126,26 @@ def test_gap_is_closed(noise, shift, degree) -> None:
 
 
 @pytest.mark.parametrize(
+    ("release", "degree", "gap"),
+    [
+        (Laplace(1.0, 1.6146706850506503).subsample(0.1), 6, 1e-8),
+        (Gaussian(1.0, 3.1511993373706226).subsample(0.1), 8, 1e-8),
+        (Gaussian(1.0, 0.8599804676674238).subsample(0.1), 8, 2e-8),
+        (Gaussian(1.0, 2.0), 6, 1e-8),
+        # the best function has a second peak far out, of mass 1e-12, that makes up the highest moment
+        (Gaussian(1.0, 0.8165842053936171).subsample(0.02), 4, 2e-7),
+        (Laplace(1.0, 1.0457668597463903), 8, 5e-7),
+    ],
+    ids=str,
+)
+def test_gap_of_kl(release, degree, gap) -> None:
+    guarantee = release.guarantee()
+    found = guarantee.against(Polynomial(degree)).kl_interval()
+    assert 0 < found.high - found.low < gap
+    assert found.high <= guarantee.renyi(1)
+
+
+@pytest.mark.parametrize(
     ("release", "knots"),
     [
         (Gaussian(1.0), np.linspace(-3, 4, 10)),

@@ -104,7 +104,8 @@ class OneNumber(Divergences):
         # a square may grow a little against Gaussian tails; anything else must fall
         growing = 2 if isinstance(q.noise, GaussianNoise) else 1
         steep = isinstance(span, PolynomialSpan) and span.degree > growing
-        return KullbackProgramme(Line(p, span), Line(q, span), steep=steep)
+        lines = (Line(law, span, exponential=True) for law in (p, q))
+        return KullbackProgramme(*lines, steep=steep)
 
     def _difference(self) -> tuple[Array, Array]:
         (p, p_error), (q, q_error) = (

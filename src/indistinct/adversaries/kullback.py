@@ -21,8 +21,10 @@ from indistinct.adversaries.moments import (
 from indistinct.numerics.arrays import EPS, Array
 
 _CLOSED = 1e-9
+_ROUND_OFF = 1e-7
 _INSIDE = 0.05
-_BARRIERS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 0.0)
+_FASTEST, _SLOWEST, _LAST_BARRIER = 0.1, 0.95, 1e-10
+"""Shares by which the barrier falls from one step to the next, and where it is taken away."""
 
 
 def _better(one: Bracket, other: Bracket) -> Bracket:
@@ -97,14 +99,28 @@ class KullbackProgramme:
             return found
         a = np.zeros(self.target.size)
         a[-1] = -_INSIDE * self._upward
-        for barrier in _BARRIERS:
-            a = self._newton(a, barrier)
-            this = self._certify(a)
+        barrier, share, last = 0.1, _FASTEST, math.inf
+        while True:
+            tried = self._newton(a, barrier)
+            this = self._certify(tried)
             if this.low > found.low:
-                self.best = a
+                self.best = tried
             found = _better(found, this)
-            if found.gap < _CLOSED * (1 + found.high):
+            if found.gap < _CLOSED * (1 + found.high) or not barrier:
                 break
+            # the means are met but for the last: what is left open is the barrier, and rounding
+            if this.gap < 1.5 * barrier + _ROUND_OFF:
+                a, last = tried, barrier
+                share = max(share * share, _FASTEST)
+            elif last == math.inf:
+                share, last = math.sqrt(_FASTEST), 1.0
+            else:
+                share = math.sqrt(share)
+            if share > _SLOWEST:
+                break
+            barrier = share * last
+            if barrier < _LAST_BARRIER:
+                barrier = 0.0
         return found
 
     def solution(self) -> tuple[Array, float]:
@@ -165,12 +181,19 @@ class KullbackProgramme:
         if a[-1] * self._upward > 0:
             return None  # however small: the noise's tails lose in the end
         raw = a @ self.basis
-        return self.measure.extent(lambda features: raw @ features)
+        near = self.measure.extent(lambda features: raw @ features)
+        # where the leading coefficient nearly vanishes, a little mass far out holds most of the moments
+        far = self.measure.extent(
+            lambda features: raw @ features + 2 * np.log1p(np.abs(self.basis @ features).max(axis=0))
+        )
+        if near is None or far is None:
+            return None
+        return min(near[0], far[0]), max(near[1], far[1])
 
     def _density(
         self, a: Array, reach: tuple[float, float], *, dense: bool
     ) -> tuple[Array, Array, float, Array]:
-        x, log_weight = self.measure.rule(*reach, dense=dense)
+        x, log_weight = self.measure.rule(*reach, dense=dense, exponential=True)
         basis = self.basis @ self.measure.features(x)
         h = a @ basis
         top = float((h + log_weight).max())

@@ -52,8 +52,16 @@ class Measure(Protocol):
     def square_extent(self) -> tuple[float, float]:
         """Where the squares of the features matter; refused where their second moment is infinite."""
 
-    def rule(self, low: float, high: float, zeros: Array | None = None, *, dense: bool = False) -> Rule:
-        """A rule from low to high for functions with these zeros."""
+    def rule(
+        self,
+        low: float,
+        high: float,
+        zeros: Array | None = None,
+        *,
+        dense: bool = False,
+        exponential: bool = False,
+    ) -> Rule:
+        """A rule from low to high for functions with these zeros, or for exponentials of functions."""
 
 
 class Moments(NamedTuple):

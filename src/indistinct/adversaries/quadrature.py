@@ -21,6 +21,7 @@ from indistinct.numerics.arrays import Array
 
 _LOG_NEGLIGIBLE = 46.0
 _OUTWARD = np.concatenate((np.arange(0.0, 8.0, 0.5), 8.0 * 1.2 ** np.arange(0, 66)))
+_FINE_OUTWARD = np.concatenate((np.arange(0.0, 8.0, 0.5), 8.0 * 1.02 ** np.arange(0, 608)))
 _EDGES = np.concatenate(([0.0, 0.75, 1.5, 2.5, 4.0, 6.0, 8.0], 10.0 * 1.25 ** np.arange(0, 64)))
 
 
@@ -45,6 +46,8 @@ def _double_exponential(count: int) -> _Panel:
 
 
 _PLAIN = _legendre(16), _legendre(24)
+_PIECES = 5
+"""Panels in one for exponentials, which may hold a narrow peak far out."""
 _GRADED = _double_exponential(60), _double_exponential(90)
 GRADED = _GRADED[0]
 """Graded towards both ends; node k from the left is as far from 0 as node k from the right is from 1."""
@@ -55,10 +58,11 @@ NEAREST = float(_GRADED[0].nodes[0])
 class Line:
     """The real line, cut for one law and one span of features."""
 
-    def __init__(self, law: Law, span: Span) -> None:
+    def __init__(self, law: Law, span: Span, *, exponential: bool = False) -> None:
         self.law, self.span = law, span
         places = [place for _, place in law.centres]
-        outward = _OUTWARD[_OUTWARD <= span.furthest]
+        outward = _FINE_OUTWARD if exponential else _OUTWARD
+        outward = outward[outward <= span.furthest]
         ends = [place + side * _EDGES for place in places for side in (-1.0, 1.0)]
         self._ends = np.unique(np.concatenate([*ends, law.kinks, span.breaks]))
         self._grid = np.unique([place + side * outward for place in places for side in (-1.0, 1.0)])
@@ -122,9 +126,20 @@ class Line:
         cuts: Array = np.unique(np.concatenate(((low,), ends, more, (high,))))
         return cuts
 
-    def rule(self, low: float, high: float, zeros: Array | None = None, *, dense: bool = False) -> Rule:
+    def rule(
+        self,
+        low: float,
+        high: float,
+        zeros: Array | None = None,
+        *,
+        dense: bool = False,
+        exponential: bool = False,
+    ) -> Rule:
         """A rule from low to high, graded towards the zeros."""
         ends = self.ends(low, high, zeros)
+        if exponential:
+            places = np.arange(_PIECES * (ends.size - 1) + 1) / _PIECES
+            ends = np.interp(places, np.arange(ends.size), ends)
         plain: Any = np.ones(ends.size - 1, dtype=bool)
         if zeros is not None and zeros.size:
             left, length = ends[:-1], ends[1:] - ends[:-1]

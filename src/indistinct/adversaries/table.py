@@ -46,7 +46,15 @@ class Table:
     def square_extent(self) -> tuple[float, float]:
         return 0.0, float(self._log.size)
 
-    def rule(self, low: float, high: float, zeros: Array | None = None, *, dense: bool = False) -> Rule:
+    def rule(
+        self,
+        low: float,
+        high: float,
+        zeros: Array | None = None,
+        *,
+        dense: bool = False,
+        exponential: bool = False,
+    ) -> Rule:
         return Rule(np.arange(self._log.size, dtype=np.float64), self._log)
 
 
