@@ -421,9 +421,26 @@ def test_laplace_guarantees() -> None:
     assert run.guarantee().epsilon(delta=1e-2) < one.guarantee().epsilon(delta=1e-2) - 0.01
     assert run.guarantee(Adjacency.REPLACE_ONE).pure() == pytest.approx(2)
     for mechanism in (run, one):
-        reading = mechanism.guarantee().against(Linear(), adaptive=False)
+        reading = mechanism.guarantee().against(Linear())
         assert 0 < reading.renyi(2) <= mechanism.guarantee().renyi(2)
+        with pytest.raises(ArgumentError, match="adaptive"):
+            (2 * mechanism).guarantee().against(Linear())
+        assert (2 * mechanism).guarantee().against(Linear(), adaptive=False).renyi(2) > reading.renyi(2)
         assert mechanism.release(np.ones(64)).guarantee().pure() == pytest.approx(1, rel=1e-6)
+
+
+def test_linear_adversaries_see_no_column_better_than_one_number() -> None:
+    """The argument of `laplace_guarantee`, against the exact reading of every column."""
+    strategy = Explicit(np.vstack((RNG.uniform(-1, 1, size=(4, 5)), np.ones(5))))
+    mechanism = MatrixMechanism(Total(5), strategy, 2.0, Noise.LAPLACE)
+    for order in (1.5, 3.0, 20.0):
+        bound = mechanism.guarantee().against(Linear()).renyi(order)
+        for column in strategy.rows.T:
+            one = MatrixMechanism(Identity(1), Explicit(column[:, None]), 2.0, Noise.LAPLACE)
+            assert one.guarantee().against(Linear()).renyi(order) <= bound + 1e-9
+    target = calibrate(lambda s: MatrixMechanism(Total(5), strategy, s, Noise.LAPLACE), renyi=0.1,
+                       order=2, against=Linear())  # fmt: skip
+    assert target.guarantee().against(Linear()).renyi(2) == pytest.approx(0.1)
 
 
 def test_two_laplace_coordinates_reveal_less_than_one() -> None:

@@ -30,6 +30,7 @@ from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.release import no_guarantee
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
+from indistinct.workloads.laplace_guarantee import MeasuredAtOnce
 from indistinct.workloads.nonnegative import nearest_nonnegative
 from indistinct.workloads.release import MatrixRelease, draw
 from indistinct.workloads.serialise import strategy_from_json, to_json, workload_from_json
@@ -92,12 +93,14 @@ class MatrixMechanism(Mechanism):
             parts: list[tuple[Pair, int]] = [
                 (LaplacePair(value / self.scale), count) for value, count in profile
             ]
-            return Known(Product.of(parts), adjacency, tuple(parts))
-        return Known(Product.of([(LaplacePair(shift), 1)]), adjacency, self._outputs(adjacency))
+            return MeasuredAtOnce(Product.of(parts), adjacency, tuple(parts))
+        one = Product.of([(LaplacePair(shift), 1)])
+        worst = Known(one, adjacency, ((LaplacePair(shift), 1),))
+        return MeasuredAtOnce(one, adjacency, self._outputs(adjacency), worst)
 
     def _outputs(self, adjacency: Adjacency) -> Outputs | None:
         """Measurements that each move at least as far as those of any neighbour, for limited adversaries:
-        their programmes grow with every shift, as their value is convex and even in it."""
+        their programmes grow with every shift."""
         envelope = self.strategy.column_envelope() if adjacency is Adjacency.ADD_REMOVE else None
         if envelope is None:
             return None
