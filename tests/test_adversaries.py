@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from indistinct import (
     Adjacency,
+    ArgumentError,
     Discrete,
     Features,
     Gaussian,
@@ -46,6 +47,7 @@ from indistinct.adversaries import (
     published_pinsker,
     sequential,
 )
+from indistinct.adversaries.kullback import KullbackProgramme
 from indistinct.adversaries.table import Table, TableProgramme
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "adversaries.json").read_text("utf-8"))
@@ -429,6 +431,39 @@ def test_estimates_cover_the_truth(adversary, order) -> None:
         assert found.low <= found.value <= found.high and found.confidence == 0.95
         seen += found.low <= truth <= found.high
     assert seen >= 8
+
+
+@pytest.mark.parametrize("adversary", [Linear(), Polynomial(3), PiecewiseLinear([0.0, 1.0])], ids=str)
+@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 20.0])
+def test_finite_samples_of_bounded_numbers(adversary, order) -> None:
+    # two laws on a grid: what a table gives is the truth
+    x = np.linspace(-1, 2, 61)
+    p, q = np.exp(-np.abs(x - 1)), np.exp(-np.abs(x))
+    p, q = p / p.sum(), q / q.sum()
+    tables = Table(p, adversary.span()(x)), Table(q, adversary.span()(x))
+    exact = KullbackProgramme(*tables).divergence() if order == 1 else TableProgramme(*tables).renyi(order)
+    truth = exact.high
+    lows = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        for n in (200, 20_000):
+            seen = estimate(
+                rng.choice(x, n, p=p), rng.choice(x, n, p=q), adversary, order=order, limits=(-1, 2)
+            )
+            assert 0 <= seen.low <= truth and seen.low <= seen.value and seen.high == math.inf
+            assert "any number of samples" in seen.method
+        lows.append(seen.low)
+    assert min(lows) > 0.4 * truth  # and it says something
+
+
+def test_limits_are_checked() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=1000), rng.uniform(size=1000)
+    for limits in ((0, 0.5), (1, 0), (0, math.inf), 3, (1, 2, 3), ("a", "b")):
+        with pytest.raises(ArgumentError, match="limits must be"):
+            estimate(x, y, Linear(), limits=limits)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="bounds are not known"):
+        estimate(x, y, Features.fourier([1.0]), limits=(0, 1))
 
 
 def test_estimates_in_many_dimensions_and_from_samplers() -> None:

@@ -1,8 +1,9 @@
 """Restricted divergences from samples: what an auditor sees of a mechanism that can only be run.
 
-The interval is asymptotic (a normal approximation). Its lower end comes from functions that were fitted on
-one half of the samples and judged on the other, so over-fitting cannot raise it; its upper end from the
-divergence of the samples themselves, which over-fitting can only raise.
+The lower end comes from functions that were fitted on one half of the samples and judged on the other, so
+over-fitting cannot raise it; the upper end from the divergence of the samples themselves, which over-fitting
+can only raise. Both are asymptotic (a normal approximation), but for the lower end where the released numbers
+are known to be bounded: then Maurer and Pontil's empirical Bernstein bound holds for any number of samples.
 """
 
 import math
@@ -14,7 +15,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from indistinct.adversaries.adversary import Adversary, Linear, Polynomial, Unrestricted
+from indistinct.adversaries.adversary import (
+    Adversary,
+    Linear,
+    PiecewiseLinear,
+    Polynomial,
+    Unrestricted,
+)
 from indistinct.adversaries.kullback import KullbackProgramme
 from indistinct.adversaries.table import Table, TableProgramme
 from indistinct.errors import ArgumentError, check_count, check_real
@@ -39,13 +46,26 @@ class Estimate:
     method: str = "normal approximation; lower end cross-fitted, upper end from the samples themselves"
 
 
+_FINITE = "empirical Bernstein bound for any number of samples; lower end cross-fitted, no upper end"
+
+
 def estimate(
-    samples_p: Any, samples_q: Any, adversary: Adversary, *, order: float = 2.0, confidence: float = 0.95
+    samples_p: Any,
+    samples_q: Any,
+    adversary: Adversary,
+    *,
+    order: float = 2.0,
+    confidence: float = 0.95,
+    limits: tuple[float, float] | None = None,
 ) -> Estimate:
     """The restricted Rényi divergence of P from Q (order 1: Kullback-Leibler) from samples of both.
 
     Samples are n numbers, or n rows of d numbers for `Linear()` and `Polynomial`. A lower end above a claimed
     value refutes the claim at this confidence, for one direction: exchange the samples for the other.
+
+    Both ends are asymptotic. If every number the mechanism can release lies within `limits`, say so: then the
+    lower end holds for any number of samples, and the upper end is infinite, because no number of samples
+    bounds a supremum over functions that depend on what was not drawn.
 
     >>> rng = np.random.default_rng(1)
     >>> seen = estimate(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000), Linear())
@@ -58,14 +78,23 @@ def estimate(
     sure = check_real("confidence", confidence)
     if not 0 < sure < 1:
         raise ArgumentError("confidence", confidence, "a number between 0 and 1")
-    p, q = _features(samples_p, samples_q, adversary)
+    within = None if limits is None else _limits(limits)
+    p, q = _features(samples_p, samples_q, adversary, within)
     if min(p.shape[1], q.shape[1]) < 2 * _FEWEST * p.shape[0]:
         allowed = f"at least {2 * _FEWEST * p.shape[0]} samples for {p.shape[0]} features"
         raise ArgumentError("samples", min(p.shape[1], q.shape[1]), allowed)
     z = float(ndtri((1 + sure) / 2))
     halves = [(p[:, 0::2], q[:, 0::2]), (p[:, 1::2], q[:, 1::2])]
-    judged = [_judge(_fit(*halves[i], alpha)[0], *halves[1 - i], alpha) for i in (0, 1)]
+    fitted = [_fit(*half, alpha)[0] for half in halves]
+    judged = [_judge(fitted[i], *halves[1 - i], alpha) for i in (0, 1)]
     value = sum(found for found, _, _ in judged) / 2
+    if within is not None:
+        log_odds = math.log(8 / (1 - sure))  # four means, one side each
+        low = max(
+            _bernstein(fitted[i], *halves[1 - i], alpha, _range(fitted[i], adversary, within), log_odds)
+            for i in (0, 1)
+        )
+        return Estimate(max(value, low), low, math.inf, sure, alpha, _FINITE)
     error = math.sqrt(sum(variance for _, variance, _ in judged)) / 2
     coefficients, whole = _fit(p, q, alpha)
     _, variance, share = _judge(coefficients, p, q, alpha)
@@ -91,16 +120,25 @@ def estimate_from(
     return estimate(draw_p(rng, count), draw_q(rng, count), adversary, order=order, confidence=confidence)
 
 
-def _features(samples_p: Any, samples_q: Any, adversary: Adversary) -> tuple[Array, Array]:
+def _features(
+    samples_p: Any, samples_q: Any, adversary: Adversary, within: tuple[float, float] | None
+) -> tuple[Array, Array]:
     """Features of both samples, one a row, the constant among them."""
     x, y = _matrix("samples_p", samples_p), _matrix("samples_q", samples_q)
     if x.shape[1] != y.shape[1]:
         raise ArgumentError("samples_q", y.shape, f"rows of {x.shape[1]} numbers, as samples_p has")
     if isinstance(adversary, Unrestricted):
         raise ArgumentError("adversary", adversary, "a limited class: samples do not bound all functions")
+    if within is not None and (min(x.min(), y.min()) < within[0] or max(x.max(), y.max()) > within[1]):
+        raise ArgumentError("limits", within, "such that all samples lie within")
     if isinstance(adversary, Linear | Polynomial):
         degree = 1 if isinstance(adversary, Linear) else adversary.degree
         centre, scale = y.mean(axis=0), y.std(axis=0)
+        if within is not None:  # so that no monomial is above 1
+            centre, scale = (
+                np.full_like(centre, sum(within) / 2),
+                np.sign(scale) * (within[1] - within[0]) / 2,
+            )
         if not (scale > 0).all():
             raise ArgumentError("samples_q", "constant", "varying in every column")
         return _monomials((x - centre) / scale, degree), _monomials((y - centre) / scale, degree)
@@ -157,3 +195,54 @@ def _judge(coefficients: Array, p: Array, q: Array, order: float) -> tuple[float
     variance = (power / mean) ** 2 * float(h_p.var()) / n_p
     variance += float(weight.var()) / n_q / float(weight.mean()) ** 2
     return value, variance, float(weight.max() / weight.sum())
+
+
+def _limits(limits: Any) -> tuple[float, float]:
+    try:
+        low, high = (check_real("limits", limit, "two finite numbers") for limit in limits)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise ArgumentError("limits", limits, "two finite numbers, the smaller one first") from None
+    if not -math.inf < low < high < math.inf:
+        raise ArgumentError("limits", limits, "two finite numbers, the smaller one first")
+    return low, high
+
+
+def _range(coefficients: Array, adversary: Adversary, within: tuple[float, float]) -> tuple[float, float]:
+    """The least and the largest value of a function within limits, or something beyond them."""
+    if isinstance(adversary, Linear | Polynomial):
+        width = float(np.abs(coefficients[1:]).sum())
+        return float(coefficients[0]) - width, float(coefficients[0]) + width
+    if not isinstance(adversary, PiecewiseLinear):
+        raise ArgumentError("limits", within, "none for features of your own, whose bounds are not known")
+    values = coefficients @ adversary.span()(np.clip([*within, *adversary.knots], *within))
+    return float(values.min()), float(values.max())
+
+
+def _bernstein(
+    coefficients: Array, p: Array, q: Array, order: float, bounds: tuple[float, float], log_odds: float
+) -> float:
+    """What a function shows at least: E_P h from below and E_Q|h|^A (order 1: E_Q e^h) from above, each by
+    Maurer and Pontil 2009, Theorem 4, with log_odds = log(2/δ)."""
+    low, high = bounds
+    size = max(abs(low), abs(high))
+    if not 0 < high - low < math.inf:
+        return 0.0
+    h_p, h_q = coefficients @ p, coefficients @ q
+    mean = float(h_p.mean()) - _deviation(h_p, high - low, log_odds)
+    if order == 1:
+        weight = np.exp(h_q - high)
+        return max(mean - high - math.log(float(weight.mean()) + _deviation(weight, 1.0, log_odds)), 0.0)
+    if mean <= 0:
+        return 0.0
+    power = order / (order - 1)
+    weight = np.abs(h_q / size) ** power
+    above = float(weight.mean()) + _deviation(weight, 1.0, log_odds)
+    return max(power * math.log(mean / size) - math.log(above), 0.0)
+
+
+def _deviation(values: Array, width: float, log_odds: float) -> float:
+    n = values.size
+    spread = math.sqrt(2 * float(values.var(ddof=1)) * log_odds / n)
+    return (spread + 7 * width * log_odds / (3 * (n - 1))) * (1 + 1e-12)
