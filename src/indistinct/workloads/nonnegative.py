@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.strategy import Strategy
 
 _STEPS = 2000
+_MOST_CELLS = 10**7
 
 
 def nearest_nonnegative(strategy: Strategy, measured: Any) -> Array:
@@ -17,6 +19,10 @@ def nearest_nonnegative(strategy: Strategy, measured: Any) -> Array:
     With z the unrestricted least squares solution, |A x - y|² is (x - z)ᵀ X (x - z) and a constant, so only
     products with X are needed.
     """
+    if strategy.cells > _MOST_CELLS:
+        raise ArgumentError(
+            "nonnegative", True, f"False for {strategy.cells} cells: at most {_MOST_CELLS} are fitted"
+        )
     free = strategy.estimate(measured)
     if (free >= 0).all():
         return free
