@@ -172,6 +172,13 @@ def test_gap_is_closed_for_pieces(release, knots) -> None:
     assert (np.asarray(fewer.low) <= np.asarray(found.high)).all()
 
 
+def test_pieces_beyond_what_floats_hold() -> None:
+    guarantee = Laplace(1.0).guarantee()
+    found = guarantee.against(PiecewiseLinear([0, 0.5, 1])).renyi_interval([300, 1000, 1e5])
+    assert (np.asarray(found.low) <= found.high).all()
+    assert (np.asarray(found.high) <= guarantee.renyi([300, 1000, 1e5])).all()
+
+
 def test_pieces_by_brute_force() -> None:
     # a fine table of the line, solved in the dual, knows nothing of panels and zeros
     x, shift, knots, order = np.linspace(-9, 10, 19_001), 1.0, (-1.0, 0.5, 2.0), 20.0

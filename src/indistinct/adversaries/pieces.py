@@ -72,11 +72,14 @@ class PieceSearch:
                 move = np.linalg.solve(at.turn, -at.missing)
             except np.linalg.LinAlgError:
                 break
-            place = np.arcsinh(a / at.unit)
+            with np.errstate(over="ignore"):
+                place = np.arcsinh(a / at.unit)
             size = min(1.0, _LONGEST / (float(np.abs(move).max()) + TINY))
             while size > 1e-6:
-                tried = np.sinh(place + size * move) * (at.unit / top)
-                if float(tried @ self._target) > 0:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    tried = np.sinh(place + size * move) * (at.unit / top)
+                # beyond what a float can hold, from some order on: the certificate takes what there is
+                if np.isfinite(tried).all() and float(tried @ self._target) > 0:
                     tried *= top / float(np.abs(tried).max())
                     there = self._at(tried, power)
                     if np.linalg.norm(there.missing) <= (1 - 0.1 * size) * left:
