@@ -25,6 +25,7 @@ LAYERS = (
     {"mechanisms", "expression", "workloads", "data"},
     {"functions", "synthesis", "audit", "ledger"},
     {"report"},
+    {"plans"},
     {"indistinct"},
     {"reproduce"},
     {"cli", "web", "__main__"},

@@ -1,4 +1,4 @@
-"""The command line: `indistinct explain`, `indistinct calibrate` and `indistinct reproduce`.
+"""The command line: `indistinct explain`, `indistinct calibrate`, `indistinct run`, `indistinct reproduce`.
 
 Bad input ends with exit code 2 and one line that says what to change.
 """
@@ -23,7 +23,9 @@ from indistinct import (
     calibrate,
     parse,
 )
+from indistinct.errors import DataError
 from indistinct.mechanisms import Statement, natural_adjacency, parse_statement
+from indistinct.plans import check_plan, read_plan, run_plan
 from indistinct.report import Subject, explain
 from indistinct.reproduce import claims, listing, reproduce
 
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser().parse_args(arguments)
         options.run(options)
-    except (ArgumentError, argparse.ArgumentTypeError, ImportError, OSError) as error:
+    except (ArgumentError, DataError, argparse.ArgumentTypeError, ImportError, OSError) as error:
         return _complain(error, 2)
     except ArithmeticError as error:
         return _complain(error, 1)
@@ -124,6 +126,23 @@ def parser() -> argparse.ArgumentParser:
     _add_adversary(command)
     _add_common(command)
     command.set_defaults(run=_calibrate)
+
+    command = commands.add_parser(
+        "run",
+        help="private answers from a table, as a plan file asks",
+        description=(
+            "Check a plan, read its table, charge its budget, and write every release once, with the"
+            " guarantee and a report. A run that was interrupted is finished by the same command."
+        ),
+        epilog="Example: indistinct run plan.toml --dry-run",
+        allow_abbrev=False,
+    )
+    command.add_argument("plan", help="the plan, a TOML file")
+    command.add_argument(
+        "--dry-run", action="store_true", help="check everything and say the expected accuracy, no more"
+    )
+    command.add_argument("--out", metavar="DIR", help="the folder to write to (out/NAME of the plan)")
+    command.set_defaults(run=_run)
 
     command = commands.add_parser(
         "reproduce",
@@ -211,6 +230,16 @@ def _calibrate(options: argparse.Namespace) -> None:
         words = f"The target allows this many runs, and not one more: {steps}."
     report = explain(found, delta=target.get("delta") or _DELTA, adjacency=adjacency, against=options.against)
     _show(report, options, words, {"target": target, "found": answer})
+
+
+def _run(options: argparse.Namespace) -> None:
+    plan = read_plan(options.plan)
+    if options.dry_run:
+        print(check_plan(plan))
+        return
+    out = options.out or Path("out") / Path(options.plan).stem
+    report = run_plan(plan, out, lambda line: print(line, file=sys.stderr, flush=True))
+    print(f"The report is in {report}.")
 
 
 def _reproduce(options: argparse.Namespace) -> None:

@@ -8,11 +8,13 @@ from indistinct.data.heavy_hitters import HeavyHitters
 from indistinct.data.quantiles import Quantile, Quantiles
 from indistinct.data.query import NoisyQuery, Query
 from indistinct.data.reach import Norm
+from indistinct.data.remembered import Remembered
 from indistinct.data.saved import from_json
 from indistinct.data.source import table
 from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
 from indistinct.data.table import Table
 from indistinct.data.unit import Records, UserRecords, UserTotals
+from indistinct.data.written import parquet_from_csv
 
 __all__ = [
     "Bins",
@@ -35,6 +37,7 @@ __all__ = [
     "Quantiles",
     "Query",
     "Records",
+    "Remembered",
     "Sum",
     "Table",
     "Totals",
@@ -42,6 +45,7 @@ __all__ = [
     "UserTotals",
     "VectorSum",
     "from_json",
+    "parquet_from_csv",
     "read_csv",
     "read_parquet",
     "read_sql",

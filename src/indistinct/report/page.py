@@ -21,7 +21,7 @@ _STYLE = """
 body { margin: 0 auto; max-width: 66rem; padding: 2.5rem 1.5rem 3rem; background: var(--paper);
   color: var(--ink); font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.15rem; margin: 2.2rem 0 0.8rem; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 0.8rem; } h3 { font-size: 1rem; margin: 1.6rem 0 0.4rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.3rem 1.2rem; margin: 0;
   padding: 1rem 1.2rem; background: var(--card); border-radius: 0.6rem; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
@@ -52,8 +52,9 @@ footer { color: var(--soft); font-size: 0.88rem; margin-top: 1.6rem; max-width: 
 """
 
 
-def to_html(subject: "Subject") -> str:
-    """The page; the same account as the text, so that nothing can differ."""
+def to_html(subject: "Subject", *, title: str | None = None, results: str = "") -> str:
+    """The page; the same account as the text, so that nothing can differ. `results` are HTML that comes
+    before it: what was released, where that is known."""
     data = subject.data()
     (what, expression), *more = subject_lines(data)
     lines = f"<dt>{what}</dt><dd><code>{escape(expression)}</code></dd>"
@@ -65,15 +66,15 @@ def to_html(subject: "Subject") -> str:
         for name, value in table(data)
     )
     charts = belief_chart(subject) + tradeoff_chart(subject) + profile_chart(subject)
-    title = "What this release can tell about one person"
-    if data["records"] != [1]:
-        title = "What this release can tell about a group of records"
+    if title is None:
+        whom = "one person" if data["records"] == [1] else "a group of records"
+        title = f"What this release can tell about {whom}"
     page = (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}: {escape(data['expression'])}</title>"
         f'<meta name="description" content="A differential privacy report made by indistinct.">'
-        f"<style>{_STYLE}</style></head>\n<body><main>\n<h1>{title}</h1>\n<dl>{lines}</dl>\n"
+        f"<style>{_STYLE}</style></head>\n<body><main>\n<h1>{title}</h1>\n<dl>{lines}</dl>\n{results}"
         f"<h2>In words</h2>\n<p>{LEAD}:</p>\n<ul>{told}</ul>\n"
         f'<h2>In pictures</h2>\n<div class="charts">{charts}</div>\n'
         f"<h2>In numbers</h2>\n<table><caption>Rounded towards caution.</caption>"

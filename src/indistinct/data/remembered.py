@@ -1,0 +1,33 @@
+"""A table whose exact sums are kept, so that data are read and checked before a budget is charged."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+
+from indistinct.data.batch import Batch, Kind
+from indistinct.data.bounded_sum import BoundedSum, Totals
+from indistinct.data.table import Table
+
+
+class Remembered(Table):
+    """Each bounded sum is computed once; asking again gives the same numbers without reading a record.
+
+    The sums are private, and are kept in memory as long as this table is.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._totals: dict[BoundedSum, Totals] = {}
+
+    def kinds(self) -> Mapping[str, Kind]:
+        return self._table.kinds()
+
+    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
+        return self._table.batches(columns, cluster)
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        return self._table.unchanged()
+
+    def total(self, bounded: BoundedSum) -> Totals:
+        if bounded not in self._totals:
+            self._totals[bounded] = self._table.total(bounded)
+        return self._totals[bounded]

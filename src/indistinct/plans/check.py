@@ -1,0 +1,146 @@
+"""Checking a plan: schema, domains and budget, and the noise that each release needs, before any record is
+read.
+
+Noise scales are f times fixed proportions, and one number f is calibrated for the whole composition, so that
+the budget is met exactly. The proportions:
+
+- by weights: a release of twice the weight gets twice the share, of squared Gaussian shifts (sensitivity /
+  scale)², or of ε where δ = 0;
+- by the worst relative error: the expected error of every release is the same fraction f of its public size;
+  no other choice makes the largest one smaller.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+from indistinct.data import Remembered, Table, read_csv, read_parquet, read_sql
+from indistinct.errors import ArgumentError, TargetError
+from indistinct.mechanisms import Mechanism, calibrate
+from indistinct.plans.parts import Part, part_of
+from indistinct.plans.plan import DataSource, Plan, Split
+from indistinct.report.text import short
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A plan that can be run, with the noise that it needs."""
+
+    plan: Plan
+    table: Remembered
+    parts: tuple[Part, ...]
+    scales: tuple[float, ...]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """All releases as one."""
+        return together(self.parts, self.scales)
+
+    def accuracy(self) -> list[str]:
+        """The expected accuracy of each release, a line each."""
+        return [accuracy(part, scale) for part, scale in zip(self.parts, self.scales, strict=True)]
+
+    def __str__(self) -> str:
+        return "\n".join([*budget_lines(self.plan), *(f"- {line}" for line in self.accuracy())])
+
+
+def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
+    """The plan with its noise; raises where anything is not as it should be. No record is read.
+
+    With `scales`, those of a run that is to be finished, nothing is calibrated.
+    """
+    parts = tuple(part_of(asked, plan) for asked in plan.releases)
+    table = Remembered(open_table(plan.data))
+    for part in parts:
+        part.check(table)
+        if not part.sensitivity(plan.adjacency):
+            raise ArgumentError(
+                f"releases.{part.asked.name}", part.asked.kind.value, "something that a neighbour can change"
+            )
+    if scales is None:
+        scales = _calibrated(plan, parts)
+    for part, scale in zip(parts, scales, strict=True):
+        error, size = part.error(scale), part.size
+        if error is not None and size is not None and error > size:
+            name = f"releases.{part.asked.name}"
+            raise TargetError(
+                "budget.epsilon",
+                plan.epsilon,
+                f"larger: {name} would be off by {error:.3g}, more than all there is ({size:.3g})",
+            )
+    return Checked(plan, table, parts, tuple(scales))
+
+
+def open_table(data: DataSource) -> Table:
+    """The table of a plan; its schema only."""
+    if data.sql is not None:
+        return read_sql(data.sql, database=data.database)
+    return read_csv(data.csv) if data.csv else read_parquet(data.parquet)
+
+
+def together(parts: Sequence[Part], scales: Sequence[float]) -> Mechanism:
+    return reduce(add, (part.at(scale) for part, scale in zip(parts, scales, strict=True)))
+
+
+def proportions(plan: Plan, parts: Sequence[Part]) -> list[float]:
+    """Noise scales up to a common factor."""
+    if plan.split is Split.WORST_RELATIVE_ERROR:
+        found = []
+        for part in parts:
+            # the error of a unit's worth of noise, asked where the lattice is too fine to matter
+            start = part.sensitivity(plan.adjacency) * 1e3
+            error, size = part.error(start), part.size
+            assert error is not None and size is not None  # the plan has data.records
+            found.append(start * size / error)
+        return found
+    return [
+        part.sensitivity(plan.adjacency) / (math.sqrt(part.asked.weight) if plan.delta else part.asked.weight)
+        for part in parts
+    ]
+
+
+def _calibrated(plan: Plan, parts: Sequence[Part]) -> list[float]:
+    shares = proportions(plan, parts)
+    tried: list[tuple[Mechanism, list[float]]] = []
+
+    def family(factor: float) -> Mechanism:
+        scales = [factor * share for share in shares]
+        tried.append((together(parts, scales), scales))
+        return tried[-1][0]
+
+    try:
+        found = calibrate(family, epsilon=plan.epsilon, delta=plan.delta, adjacency=plan.adjacency)
+    except TargetError as error:
+        budget = f"epsilon={plan.epsilon:g}, delta={plan.delta:g}"
+        raise TargetError("budget", budget, error.allowed) from None
+    return next(scales for mechanism, scales in tried if mechanism is found)
+
+
+def accuracy(part: Part, scale: float) -> str:
+    error, size = part.error(scale), part.size
+    asked = part.asked
+    what = f"{asked.name}: {asked.kind.value}"
+    if asked.columns:
+        what += f" of {', '.join(asked.columns)}"
+    noise = f"{part.noise.value.lower()} noise of scale {scale:.4g}"
+    if error is None:
+        return f"{what}, {noise}; the expected error needs data.records"
+    share = f" ({100 * error / size:.2g} % of {size:.6g})" if size else ""
+    return f"{what}, {noise}; expected error {error:.4g} {part.error_words}{share}"
+
+
+def unit_words(plan: Plan) -> str:
+    """Whose privacy is protected."""
+    if plan.user is None:
+        return "one record"
+    return f"all records of one {plan.user}, of which at most {plan.most} take part in each release"
+
+
+def budget_lines(plan: Plan) -> list[str]:
+    return [
+        f"Protected: {unit_words(plan)} ({plan.adjacency.value}).",
+        f"Budget: epsilon {plan.epsilon:g} at delta {short(plan.delta) if plan.delta else '0'},"
+        f" for all {len(plan.releases)} releases together.",
+    ]

@@ -1,0 +1,84 @@
+"""A workload asked of a table: its histogram, measured by a strategy, with noise of a scale.
+
+`MatrixMechanism` is about one record in one cell. Here the unit of privacy may be a user with several
+records, and records may be left out; both count in the sensitivity, and so does rounding to the lattice, so
+that what is calibrated is what is drawn.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import Histogram, UserRecords
+from indistinct.errors import DataError
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from indistinct.mechanisms.release import Lattice
+from indistinct.workloads import MatrixMechanism, MatrixRelease, Noise
+
+
+@dataclass(frozen=True)
+class Measured(Mechanism):
+    """The measurements of a histogram of records."""
+
+    kind = "measured_query"
+    query: Histogram
+    matrix: MatrixMechanism
+
+    def __str__(self) -> str:
+        return f"{self.matrix} of {', '.join(name for name, _ in self.query.axes)}"
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """Between neighbours in the plan's unit. One record less may also be one that was left out, so with
+        replace-one the larger of both distances counts then."""
+        strategy, noise = self.matrix.strategy, self.matrix.noise
+        reach = strategy.sensitivity(noise, adjacency)
+        if isinstance(self.query.unit, UserRecords) or self.query.cells.drops:
+            reach = max(reach, strategy.sensitivity(noise, Adjacency.ADD_REMOVE))
+        return self._copies * reach
+
+    @property
+    def _copies(self) -> int:
+        return self.query.unit.most if isinstance(self.query.unit, UserRecords) else 1
+
+    @property
+    def rounding(self) -> float:
+        """How far rounding moves neighbours apart for each record, in units: as `MatrixRelease` has it."""
+        strategy, noise = self.matrix.strategy, self.matrix.noise
+        off = math.sqrt(strategy.measurements)
+        if strategy.written() is None:
+            norm = strategy.sensitivity(Noise.GAUSSIAN)
+            off += 2 * strategy.float_error * self.matrix.records * norm / self.lattice.unit
+        return off * math.sqrt(strategy.measurements) if noise is Noise.LAPLACE else off
+
+    @property
+    def lattice(self) -> Lattice:
+        return Lattice.of(self.matrix.scale)
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        unit = self.lattice.unit
+        moved = self.lattice.moved(self.sensitivity(adjacency), self._copies * self.rounding)
+        kind = DiscreteGaussian if self.matrix.noise is Noise.GAUSSIAN else DiscreteLaplace
+        return kind(self.matrix.scale / unit, moved).guarantee(adjacency)
+
+    def check(self, data: Any) -> None:
+        """Refuses unknown columns and wrong types, without reading a record."""
+        self.query.check(data)
+
+    def read(self, data: Any) -> Any:
+        """The exact counts, which are private; refuses more of them than were declared."""
+        counts = self.query.statistic(data).units
+        if int(counts.sum()) > self.matrix.records:
+            raise DataError(f"the table has more than {self.matrix.records} records, the most for a workload")
+        return counts
+
+    def release(self, data: Any) -> MatrixRelease:
+        """The measurements with noise."""
+        release = self.matrix.release(self.read(data))
+        assert release.rounding <= self.rounding and release.unit == self.lattice.unit
+        return release
+
+    def to_json(self) -> dict[str, Any]:
+        # in words: a strategy may be a large matrix, and follows from the workload
+        return {"mechanism": self.kind, "query": self.query.to_json(), "matrix": str(self.matrix)}
