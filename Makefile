@@ -11,8 +11,8 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: .venv/.installed ## run the main example and draw its picture (out/demo.png)
-	.venv/bin/python examples/train_a_model.py
+demo: .venv/.installed ## private answers from a real table, and a report on them (out/doctor_visits/)
+	.venv/bin/python examples/doctor_visits.py
 
 test: lint ## check the code, then run the tests and doctests
 	.venv/bin/pytest -n 2

@@ -2,7 +2,7 @@
 
 The setting is a usual one: 60,000 training examples, batches of 256 on average, 60 epochs. In each step
 every example takes part with probability 256/60000; its gradient is clipped to length 1; Gaussian noise of
-standard deviation 1.1 is added to the sum. Run me with `make demo`.
+standard deviation 1.1 is added to the sum. I draw out/demo.png.
 """
 
 from pathlib import Path

@@ -28,9 +28,10 @@ def results_html(checked: Checked, folder: Folder) -> str:
 def _section(part: Part, scale: float, folder: Folder) -> str:
     name = part.asked.name
     header, *rows = folder.read_rows(name)
-    words = f"<p>{escape(accuracy(part, scale))}. All numbers: <code>{escape(name)}.csv</code></p>"
+    told = accuracy(part, scale).removeprefix(f"{name}: ")
+    words = f"<p>{escape(told[0].upper() + told[1:])}. All numbers: <code>{escape(name)}.csv</code></p>"
     chart = _chart(part, rows)
-    body = f'<div class="charts">{chart}</div>' if chart else _table(header, rows)
+    body = f'<div class="one">{chart}</div>' if chart else _table(header, rows)
     return f"<h3>{escape(name)}</h3>\n{words}\n{body}\n"
 
 

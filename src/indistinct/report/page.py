@@ -28,7 +28,7 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 code { font: 0.95em ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 ul { margin: 0; padding-left: 1.2rem; max-width: 46rem; } li { margin: 0.55rem 0; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: 1.4rem; }
-figure { margin: 0; } svg { display: block; width: 100%; height: auto; }
+.one { max-width: 30rem; } figure { margin: 0; } svg { display: block; width: 100%; height: auto; }
 figcaption { color: var(--soft); font-size: 0.88rem; margin-top: 0.3rem; }
 figcaption strong { color: var(--ink); }
 svg text { fill: var(--soft); font-size: 11px; font-family: inherit; }
