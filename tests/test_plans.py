@@ -356,6 +356,17 @@ def test_a_killed_run_is_finished_and_draws_nothing_twice(folder: Path, moment: 
         assert [one["scale"] for one in finished["releases"]] == scales
 
 
+def test_a_torn_file_is_thrown_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, out = folder / "plan.toml", folder / "out"
+    killed = subprocess.run([sys.executable, "-c", KILLED, plan, out, "released 1/"], check=False)
+    assert killed.returncode
+    (out / "people.csv.partial").write_text("count,standard_er")
+    (out / "guarantee.json.partial").write_text("{")
+    monkeypatch.chdir(folder)  # and from elsewhere
+    run_plan(read_plan("plan.toml"), "out")
+    assert not list(out.glob("*.partial")) and len(rows(out / "people.csv")) == 1
+
+
 def test_a_finished_run_stays_as_it_is(folder: Path) -> None:
     plan, out = read_plan(folder / "plan.toml"), folder / "out"
     run_plan(plan, out)

@@ -76,7 +76,8 @@ class Measured(Mechanism):
     def release(self, data: Any) -> MatrixRelease:
         """The measurements with noise."""
         release = self.matrix.release(self.read(data))
-        assert release.rounding <= self.rounding and release.unit == self.lattice.unit
+        if release.rounding > self.rounding or release.unit != self.lattice.unit:
+            raise ArithmeticError("more rounding than was accounted; please report this as a bug")
         return release
 
     def to_json(self) -> dict[str, Any]:

@@ -169,7 +169,8 @@ def read_plan(path: str | Path) -> Plan:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ArgumentError("plan", str(path), f"a TOML file ({error})") from None
-    return parse_plan(content, path.parent)
+    # resolved, so that a run can be finished from another working directory
+    return parse_plan(content, path.parent.resolve())
 
 
 def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:

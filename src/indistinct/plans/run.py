@@ -119,7 +119,10 @@ def _subject(checked: Checked) -> Subject:
     plan = checked.plan
     subject = explain(checked.mechanism, delta=plan.delta, adjacency=plan.adjacency)
     named = ", ".join(f"{part.asked.name} ({part.asked.kind.value})" for part in checked.parts)
-    return replace(subject, expression=named)
+    if plan.user is None:
+        return replace(subject, expression=named)
+    sampling = f"at most {plan.most} records of each {plan.user} take part in a release; all are protected"
+    return replace(subject, expression=named, sampling=(sampling,))
 
 
 def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> dict[str, Any]:
