@@ -96,10 +96,8 @@ class Engine:
                     break
                 if isinstance(tail, Line):
                     smooth = False  # it will not get better: see what lattices can do
-                elif before - epsilon <= SETTLED * epsilon:
+                elif before - epsilon <= SETTLED * epsilon or not (larger := next(cells, 0)):
                     best = replace(tail, settled=True), min(epsilon, best[1])
-                    break
-                elif not (larger := next(cells, 0)):
                     break
                 else:
                     self._outgrow(size, before)
@@ -158,10 +156,8 @@ class Engine:
             if not charged and (accuracy < GOOD or value > log_delta - 2.0):
                 if isinstance(tail, Line) or tail.exact:
                     break
-                if before - value <= SETTLED:
+                if before - value <= SETTLED or not (larger := next(cells, 0)):
                     best = replace(tail, settled=True), min(value, best[1])
-                    break
-                if not (larger := next(cells, 0)):
                     break
                 self._outgrow(size, before)
                 before, size = value, larger

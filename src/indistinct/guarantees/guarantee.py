@@ -118,6 +118,9 @@ class PairGuarantee(Guarantee):
     def _delta(self, epsilon: Array) -> Array:
         return worst(direction.delta(epsilon) for direction in self.directions)
 
+    def _delta_roughly(self, epsilon: Array) -> Array:
+        return worst(direction.delta(epsilon, rough=True) for direction in self.directions)
+
     def _epsilon(self, delta: Array) -> Array:
         return worst(direction.epsilon(delta) for direction in self.directions)
 

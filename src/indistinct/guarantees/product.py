@@ -20,6 +20,7 @@ from indistinct.numerics.normal import gaussian_epsilon
 
 _MOST_KEPT = 1 << 22
 """Points of tails kept by one composition, some 30 bytes each."""
+_ROUGHLY = 1e-12
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
 
@@ -105,8 +106,9 @@ class Product:
             values[tuple(k)] = self.renyi(float(orders[tuple(k)]))
         return values
 
-    def delta(self, epsilon: Array) -> Array:
-        """An upper bound on delta at each epsilon (a flat array, any sign)."""
+    def delta(self, epsilon: Array, *, rough: bool = False) -> Array:
+        """An upper bound on delta at each epsilon (a flat array, any sign); `rough` where it need only be
+        right to an absolute error of 1e-12."""
         if self.infinite_mass >= 1:
             return np.ones_like(epsilon)
         if self.single is not None:
@@ -121,8 +123,8 @@ class Product:
         for tail in self._nearest(epsilon):
             if not np.isnan(result).any():
                 break
-            self._read(tail, epsilon, result)
-        rough = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
+            self._read(tail, epsilon, result, rough)
+        new = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
         while (open_ := np.flatnonzero(np.isnan(result))).size:
             # a line serves smaller epsilons too, a lattice's window larger ones
             upwards = not self._engine.smooth or (self._tails and not isinstance(self._tails[-1], Line))
@@ -133,11 +135,11 @@ class Product:
                 continue
             self._remember(found)
             result[k] = np.exp(min(float(found.read(epsilon[k : k + 1])[0][0]), 0.0))
-            self._read(found, epsilon, result)
+            self._read(found, epsilon, result, rough)
         # each tail is an upper bound everywhere, and so is the best order
-        for tail in self._tails if rough.size else ():
-            log_delta = np.minimum(tail.read(epsilon[rough])[0], tail.aim.log_bound(epsilon[rough]))
-            result[rough] = np.minimum(result[rough], np.exp(np.minimum(log_delta, 0.0)))
+        for tail in self._tails if new.size else ():
+            log_delta = np.minimum(tail.read(epsilon[new])[0], tail.aim.log_bound(epsilon[new]))
+            result[new] = np.minimum(result[new], np.exp(np.minimum(log_delta, 0.0)))
         rising = np.argsort(epsilon)
         result[rising] = np.minimum.accumulate(result[rising])  # so is delta at any smaller epsilon
         return self._clean(epsilon, np.maximum(result, self._one_step(epsilon)))
@@ -159,13 +161,17 @@ class Product:
         return sorted(self._tails, key=lambda tail: abs(tail.aim.epsilon - middle))
 
     @staticmethod
-    def _read(tail: Tail, epsilon: Array, result: Array) -> None:
+    def _read(tail: Tail, epsilon: Array, result: Array, rough: bool) -> None:
         """Fill in what this tail knows accurately."""
         if not (isinstance(tail, Line) or tail.exact or tail.settled):
             return  # rounded too coarsely to answer for another epsilon
         open_ = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
-        good = open_[tail.accuracy(epsilon[open_]) < GOOD]
-        result[good] = np.exp(np.minimum(tail.read(epsilon[good])[0], 0.0))
+        here = epsilon[open_]
+        accuracy, delta = tail.accuracy(here), np.exp(np.minimum(tail.read(here)[0], 0.0))
+        good = accuracy < GOOD
+        if rough:
+            good |= accuracy * delta * np.maximum(1.0, tail.aim.order * np.abs(here)) < _ROUGHLY
+        result[open_[good]] = delta[good]
 
     def epsilon(self, delta: Array) -> Array:
         """An upper bound on the smallest epsilon >= 0 for each delta (a flat array)."""

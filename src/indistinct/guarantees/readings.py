@@ -128,7 +128,7 @@ class Readings(Meaning):
         early only loses sharpness: a table finds the place, parabolas through exact values refine it.
         """
         grid = self._useful_epsilon(fpr) * np.linspace(0.0, 1.0, 65) ** 2
-        delta = self._delta(grid)
+        delta = self._delta_roughly(grid)
         best = np.zeros_like(fpr)
         for line in (_steep, _flat):
             on_grid = line(grid, delta, fpr[:, None])
@@ -139,6 +139,10 @@ class Readings(Meaning):
             best = np.maximum(best, refined(partial(self._on_line, line, fpr), points, values))
         return np.clip(best, 0.0, 1 - fpr)
 
+    def _delta_roughly(self, epsilon: Array) -> Array:
+        """Delta where an absolute error of 1e-12 does no harm, if that is quicker."""
+        return self._delta(epsilon)
+
     def _useful_epsilon(self, fpr: Array) -> float:
         """An epsilon beyond which neither line rises above what epsilon = 0 already gives."""
         advantage = self.advantage()
@@ -146,15 +150,15 @@ class Readings(Meaning):
         useful = math.inf
         if (start > 0).all() and (fpr > 0).all():
             useful = max(float(np.log1p(advantage / fpr).max()), float(-np.log(start).min()))
-        if useful > 8.0:
-            small = max(float(fpr[fpr > 0].min(initial=1.0)), 1e-300)
-            useful = min(useful, float(self._epsilon(np.array([min(1e-15, small * 1e-6)]))[0]))
+        # beyond where delta is negligible both lines fall
+        small = max(float(fpr[fpr > 0].min(initial=1.0)), 1e-300)
+        useful = min(useful, float(self._epsilon(np.array([min(1e-12, small * 1e-4)]))[0]))
         return min(useful, _LARGEST_EPSILON)
 
     def _on_line(
         self, line: Callable[[Array, Array, Array], Array], fpr: Array, epsilon: Array, rows: Any
     ) -> Array:
-        return line(epsilon, self._delta(epsilon), fpr[rows])
+        return line(epsilon, self._delta_roughly(epsilon), fpr[rows])
 
 
 def _steep(epsilon: Array, delta: Array, fpr: Array) -> Array:

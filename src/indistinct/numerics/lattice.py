@@ -76,7 +76,7 @@ class LatticeTail:
     charged: float = 0.0  # how much of `infinite` is only mass left out
     whole: bool = False  # whether the points are all there are
     relative_error: float = 8 * EPS  # of the weights
-    settled: bool = False  # whether a finer lattice would say the same
+    settled: bool = False  # whether a finer lattice would say the same, or there is none
 
     @property
     def floor(self) -> float:
