@@ -150,9 +150,9 @@ class Readings(Meaning):
         useful = math.inf
         if (start > 0).all() and (fpr > 0).all():
             useful = max(float(np.log1p(advantage / fpr).max()), float(-np.log(start).min()))
-        # beyond where delta is negligible both lines fall
-        small = max(float(fpr[fpr > 0].min(initial=1.0)), 1e-300)
-        useful = min(useful, float(self._epsilon(np.array([min(1e-12, small * 1e-4)]))[0]))
+        if useful > 8.0:
+            small = max(float(fpr[fpr > 0].min(initial=1.0)), 1e-300)
+            useful = min(useful, float(self._epsilon(np.array([min(1e-15, small * 1e-6)]))[0]))
         return min(useful, _LARGEST_EPSILON)
 
     def _on_line(
