@@ -15,7 +15,7 @@ demo: .venv/.installed ## private answers from a real table, and a report on the
 	.venv/bin/python examples/doctor_visits.py
 
 test: lint ## check the code, then run the tests and doctests
-	.venv/bin/pytest -n 2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2
 
 lint: .venv/.installed ## ruff and mypy
 	.venv/bin/ruff check .
