@@ -18,7 +18,7 @@ from indistinct.data.batch import ROWS, Batch, Column, Kind, arrow_batch
 from indistinct.data.domain import Bins, Domain, Outside
 from indistinct.data.encoding import Cells, places_in
 from indistinct.data.sql import bin_of, bin_places, clipped_bin_of, double_quoted, text
-from indistinct.data.table import GroupCounts, Table
+from indistinct.data.table import BatchedTable, GroupCounts
 from indistinct.errors import ArgumentError, DataError, SourceChanged
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -28,7 +28,7 @@ _NUMBERS = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
 _AS = {**dict.fromkeys(_NUMBERS - {"DOUBLE"}, "DOUBLE"), "ENUM": "VARCHAR"}
 
 
-class DuckTable(Table):
+class DuckTable(BatchedTable):
     """What a SELECT of DuckDB returns; `files` are watched for changes."""
 
     def __init__(self, connection: Any, source: str, files: tuple[str, ...] = ()) -> None:

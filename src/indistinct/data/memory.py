@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from indistinct.data.batch import Batch, Column, Kind, from_arrow, from_numpy, slices
-from indistinct.data.table import Table
+from indistinct.data.table import BatchedTable
 from indistinct.errors import ArgumentError, DataError
 
 
-class MemoryTable(Table):
+class MemoryTable(BatchedTable):
     """Columns in memory, of equal length."""
 
     def __init__(self, columns: Mapping[str, Column]) -> None:

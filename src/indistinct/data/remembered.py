@@ -1,10 +1,11 @@
 """A table whose exact sums are kept, so that data are read and checked before a budget is charged."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import Any
 
-from indistinct.data.batch import Batch, Kind
-from indistinct.data.bounded_sum import BoundedSum, Totals
+from indistinct.data.batch import Kind
+from indistinct.data.bounded_sum import BoundedSum, Fold, Totals
 from indistinct.data.table import Table
 
 
@@ -21,8 +22,11 @@ class Remembered(Table):
     def kinds(self) -> Mapping[str, Kind]:
         return self._table.kinds()
 
-    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
-        return self._table.batches(columns, cluster)
+    def fold(self, fold: Fold) -> Fold:
+        return self._table.fold(fold)
+
+    def _distinct(self, column: str) -> set[Any]:
+        return self._table._distinct(column)
 
     def unchanged(self) -> AbstractContextManager[None]:
         return self._table.unchanged()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.batch import Batch, Kind, arrow_batch, from_arrow
+from indistinct.data.batch import Kind, arrow_batch, from_arrow
 from indistinct.data.bounded_sum import BoundedSum, Fold
 from indistinct.data.domain import Bins
 from indistinct.data.duck import group_places
@@ -40,9 +40,6 @@ class SparkTable(Table):
 
     def kinds(self) -> Mapping[str, Kind]:
         return self._kinds
-
-    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
-        raise NotImplementedError("records stay where they are: Spark folds them")
 
     def fold(self, fold: Fold) -> Fold:
         bounded = fold.sum

@@ -1,7 +1,5 @@
-"""Tables: where records come from. An engine is one class that hands out batches of columns.
-
-What an engine may do better than that, it overrides: `group_counts` pushes counting down to it, and `fold`
-runs partial sums where the records are.
+"""Tables: where records come from. An engine is one class: it hands out batches of columns, or folds sums
+where the records are. `group_counts` pushes counting down to an engine that can.
 """
 
 from abc import ABC, abstractmethod
@@ -29,13 +27,8 @@ class Table(ABC):
         """The columns and what they hold."""
 
     @abstractmethod
-    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
-        """The columns in pieces; with `cluster`, records with the same value in that column together."""
-
     def fold(self, fold: Fold) -> Fold:
-        for batch in self.batches(fold.sum.columns, fold.sum.unit.column):
-            fold.add(batch)
-        return fold
+        """All records added to a sum."""
 
     def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
         """Counts of cells made by the engine, or None where it cannot."""
@@ -57,13 +50,8 @@ class Table(ABC):
                 f"column {column!r} holds {kinds[column].value}, but text or integers are counted"
             )
 
-    def _distinct(self, column: str) -> set[Any]:
-        found: set[Any] = set()
-        for batch in self.batches((column,), None):
-            part = batch[column]
-            places = np.unique(part.values[~part.missing])
-            found.update((places if part.words is None else part.words[places]).tolist())
-        return found
+    @abstractmethod
+    def _distinct(self, column: str) -> set[Any]: ...
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Raises `SourceChanged` at its end if the records changed meanwhile."""
@@ -104,3 +92,24 @@ class Table(ABC):
             keep, rows = cells.cells(places, len(counts))
             fold.add_counts(rows[:, 0], counts[keep], int(counts.sum()))
         return fold
+
+
+class BatchedTable(Table):
+    """Records that come in pieces, one after the other."""
+
+    @abstractmethod
+    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
+        """The columns in pieces; with `cluster`, records with the same value in that column together."""
+
+    def fold(self, fold: Fold) -> Fold:
+        for batch in self.batches(fold.sum.columns, fold.sum.unit.column):
+            fold.add(batch)
+        return fold
+
+    def _distinct(self, column: str) -> set[Any]:
+        found: set[Any] = set()
+        for batch in self.batches((column,), None):
+            part = batch[column]
+            places = np.unique(part.values[~part.missing])
+            found.update((places if part.words is None else part.words[places]).tolist())
+        return found
