@@ -5,7 +5,6 @@ records, and records may be left out; both count in the sensitivity, and so does
 that what is calibrated is what is drawn.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from indistinct.mechanisms.release import Lattice
 from indistinct.workloads import MatrixMechanism, MatrixRelease, Noise
+from indistinct.workloads.release import rounding
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,8 @@ class Measured(Mechanism):
 
     @property
     def rounding(self) -> float:
-        """How far rounding moves neighbours apart for each record, in units: as `MatrixRelease` has it."""
-        strategy, noise = self.matrix.strategy, self.matrix.noise
-        off = math.sqrt(strategy.measurements)
-        if strategy.written() is None:
-            norm = strategy.sensitivity(Noise.GAUSSIAN)
-            off += 2 * strategy.float_error * self.matrix.records * norm / self.lattice.unit
-        return off * math.sqrt(strategy.measurements) if noise is Noise.LAPLACE else off
+        """How far rounding moves neighbours apart for each record, in units."""
+        return rounding(self.matrix, exactly=self.matrix.strategy.written() is not None)
 
     @property
     def lattice(self) -> Lattice:

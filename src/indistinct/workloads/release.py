@@ -5,6 +5,7 @@ its units. Where the strategy's matrix is small it is itself rounded, so that it
 exact in integers; otherwise what float64 may be off is charged to the sensitivity.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -65,35 +66,42 @@ def _fine(
     return kind(scale=mechanism.scale / unit, sensitivity=moved)
 
 
+def rounding(mechanism: "MatrixMechanism", *, exactly: bool) -> float:
+    """How far rounding may move neighbours apart, in units of the lattice and in the norm of the noise.
+    `exactly` where a written strategy is rounded to integers first, and only its entries are off."""
+    strategy = mechanism.strategy
+    off = math.sqrt(strategy.measurements)
+    if not exactly:
+        # |error| in L2 for either neighbour, each of at most `records` columns
+        error = 2 * strategy.float_error * mechanism.records * strategy.sensitivity(Noise.GAUSSIAN)
+        off += error / Lattice.of(mechanism.scale).unit
+    # an L1 norm is at most √m times the L2 norm
+    return off * math.sqrt(strategy.measurements) if mechanism.noise is Noise.LAPLACE else off
+
+
 def draw(mechanism: "MatrixMechanism", histogram: Any, source: Source | None) -> MatrixRelease:
     """One release of the measurements."""
     source = SystemSource() if source is None else source
     strategy, lattice = mechanism.strategy, Lattice.of(mechanism.scale)
-    count = strategy.measurements
     counts, total = _check_counts(histogram, strategy.cells)
     if total > mechanism.records:
         raise ArgumentError("histogram", f"more than {mechanism.records} records", "within `records`")
     rows = strategy.written()
-    rounding = count**0.5
-    if rows is not None and not isinstance(counts, Mapping):
+    exactly = rows is not None and not isinstance(counts, Mapping)
+    if rows is not None and exactly:
         units = lattice.nearest(rows)
         if int(np.abs(units).max()) * max(total, 1) >= _INT64:
             units, counts = units.astype(object), counts.astype(object)
         values = units @ counts
+    elif isinstance(counts, Mapping):
+        values = lattice.nearest(strategy.measure(counts))
     else:
-        # |error| in L2 for either neighbour, each of at most `records` columns
-        off = 2 * strategy.float_error * mechanism.records * strategy.sensitivity(Noise.GAUSSIAN)
-        rounding += off / lattice.unit
-        if isinstance(counts, Mapping):
-            values = lattice.nearest(strategy.measure(counts))
-        else:
-            values = lattice.nearest(strategy.measure(counts.astype(np.float64)))
-    if mechanism.noise is Noise.LAPLACE:
-        rounding *= count**0.5  # an L1 norm is at most √m times the L2 norm
-    fine = _fine(mechanism, lattice.unit, rounding, Adjacency.ADD_REMOVE)
+        values = lattice.nearest(strategy.measure(counts.astype(np.float64)))
+    off = rounding(mechanism, exactly=exactly)
+    fine = _fine(mechanism, lattice.unit, off, Adjacency.ADD_REMOVE)
     released = lattice.measured(fine.release(values, source=source))
     measured = np.atleast_1d(np.asarray(released.values, dtype=np.float64))
-    return MatrixRelease(mechanism, measured, source.private, lattice.unit, rounding)
+    return MatrixRelease(mechanism, measured, source.private, lattice.unit, off)
 
 
 def _check_counts(histogram: Any, cells: int) -> tuple[Any, int]:
