@@ -24,6 +24,8 @@ from indistinct.adversaries import (
     published_pinsker,
     sequential,
 )
+from indistinct.adversaries.closed_forms import PublishedBound
+from indistinct.numerics.arrays import Array
 from indistinct.reproduce.figure import Claim, Figure, Line, Panel, Table, curve
 
 Reader = Callable[[float], float]
@@ -215,44 +217,9 @@ def text() -> Figure:
 
 
 def _error_panels() -> tuple[Panel, ...]:
-    epsilons = np.geomspace(0.01, 5.0, 60)
-    laplace = [Laplace(1 / e).guarantee() for e in epsilons.tolist()]
-    left = (
-        Line(
-            "upper bound as printed",
-            epsilons,
-            curve(lambda e: published_laplace_linear(3, e).value, epsilons),
-            "second",
-        ),
-        Line(
-            "bound that holds",
-            epsilons,
-            curve(lambda e: laplace_linear_bound(3, e), epsilons),
-            "third",
-            dashed=True,
-        ),
-        Line("all functions", epsilons, np.array([g.renyi(3) for g in laplace]), "first"),
-        Line("linear, exact", epsilons, np.array([g.against(Linear()).renyi(3) for g in laplace]), "exact"),
-    )
-    sigmas = np.geomspace(0.2, 20.0, 60)
-    gaussian = [Gaussian(s).guarantee() for s in sigmas.tolist()]
-    right = (
-        Line(
-            "upper bound as printed",
-            sigmas,
-            curve(lambda s: published_gaussian_linear(5, s).value, sigmas),
-            "second",
-        ),
-        Line(
-            "bound that holds",
-            sigmas,
-            curve(lambda s: gaussian_linear_bound(5, s), sigmas),
-            "third",
-            dashed=True,
-        ),
-        Line("all functions", sigmas, np.array([g.renyi(5) for g in gaussian]), "first"),
-        Line("linear, exact", sigmas, np.array([g.against(Linear()).renyi(5) for g in gaussian]), "exact"),
-    )
+    epsilons, sigmas = np.geomspace(0.01, 5.0, 60), np.geomspace(0.2, 20.0, 60)
+    left = _error_lines(epsilons, 3, lambda e: Laplace(1 / e), published_laplace_linear, laplace_linear_bound)
+    right = _error_lines(sigmas, 5, Gaussian, published_gaussian_linear, gaussian_linear_bound)
     return (
         Panel(
             "Laplace, order 3",
@@ -276,6 +243,25 @@ def _error_panels() -> tuple[Panel, ...]:
             True,
             legend="lower left",
         ),
+    )
+
+
+def _error_lines(
+    places: Array,
+    order: float,
+    mechanism: Callable[[float], Mechanism],
+    printed: Callable[[float, float], PublishedBound],
+    valid: Callable[[float, float], float],
+) -> tuple[Line, ...]:
+    """What is printed, what holds, and the exact values for all functions and for linear ones."""
+    guarantees = [mechanism(place).guarantee() for place in places.tolist()]
+    everything = np.array([g.renyi(order) for g in guarantees])
+    linear = np.array([g.against(Linear()).renyi(order) for g in guarantees])
+    return (
+        Line("upper bound as printed", places, curve(lambda x: printed(order, x).value, places), "second"),
+        Line("bound that holds", places, curve(lambda x: valid(order, x), places), "third", dashed=True),
+        Line("all functions", places, everything, "first"),
+        Line("linear, exact", places, linear, "exact"),
     )
 
 

@@ -45,6 +45,12 @@ class Panel:
     legend: str = "best"
     square: bool = False
 
+    @classmethod
+    def tradeoff(cls, title: str, lines: tuple[Line, ...], legend: str = "upper right") -> "Panel":
+        """The errors of tests."""
+        labels = "type I error τ", "type II error β"
+        return cls(title, *labels, lines, (0, 1), (0, 1), square=True, legend=legend)
+
 
 @dataclass(frozen=True)
 class Arrow:

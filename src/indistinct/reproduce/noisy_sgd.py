@@ -174,18 +174,7 @@ def figure_8() -> Figure:
             )
             legend = "upper right" if (steps, scale) == (2000, 0.5) else ""
             title = f"σ = {scale}, T = {steps}"
-            panels.append(
-                Panel(
-                    title,
-                    "type I error τ",
-                    "type II error β",
-                    lines,
-                    (0, 1),
-                    (0, 1),
-                    square=True,
-                    legend=legend,
-                )
-            )
+            panels.append(Panel.tradeoff(title, lines, legend))
     crossing = _crossing(2000)
     worst = max(above.values())
     claims = (

@@ -42,16 +42,7 @@ def figure_6() -> Figure:
             "the (ε, δ) region contains the true one", "at every fpr", bool((wedge <= exact + 1e-12).all())
         ),
     )
-    panel = Panel(
-        "Gaussian, σ² = 1",
-        "type I error τ",
-        "type II error β",
-        lines,
-        (0, 1),
-        (0, 1),
-        square=True,
-        legend="upper right",
-    )
+    panel = Panel.tradeoff("Gaussian, σ² = 1", lines)
     return Figure((panel,), claims)
 
 
@@ -74,18 +65,7 @@ def figure_7() -> Figure:
             Line("bound 2 (53), order 1", fpr, second, "second"),
         )
         legend = "upper right" if steps == 100 else ""
-        panels.append(
-            Panel(
-                f"T = {steps}",
-                "type I error τ",
-                "type II error β",
-                lines,
-                (0, 1),
-                (0, 1),
-                square=True,
-                legend=legend,
-            )
-        )
+        panels.append(Panel.tradeoff(f"T = {steps}", lines, legend))
     claims = (
         Claim("both regions contain the exact one", f"outside by {max(outside, 0):.0e}", outside < 1e-9),
         Claim(
