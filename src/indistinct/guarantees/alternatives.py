@@ -1,7 +1,8 @@
 """One release out of several: on the part of the data a record is in, or as chance has it."""
 
 import math
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,8 +19,8 @@ from indistinct.numerics.arrays import Array
 
 
 @dataclass(frozen=True)
-class Parallel(Guarantee):
-    """Releases on disjoint parts of the data: a record is in one of them, so the worst part counts."""
+class _OneOf(Guarantee):
+    """One of several releases. `_combined` says what deltas of the parts amount to together."""
 
     parts: tuple[Guarantee, ...]
 
@@ -27,32 +28,43 @@ class Parallel(Guarantee):
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.parts[0].adjacency
 
+    @abstractmethod
+    def _combined(self, deltas: Iterable[Array]) -> Array: ...
+
+    def _delta(self, epsilon: Array) -> Array:
+        return self._combined(part._delta(epsilon) for part in self.parts)
+
     @cached_property
     def product(self) -> Product | None:
-        """One pair that dominates every part, for composing further."""
+        """One pair that dominates them all, for composing further."""
         directions = [part.directions for part in self.parts if isinstance(part, PairGuarantee)]
         if len(directions) < len(self.parts):
             return None
-        reach = float(self._epsilon(np.array([1e-30]))[0])
+        reach = float(worst(part._epsilon(np.array([1e-30])) for part in self.parts)[0])
         pair = tabulated_pair(
-            lambda epsilon: worst(both[0].delta(epsilon) for both in directions),
-            lambda epsilon: worst(both[-1].delta(epsilon) for both in directions),
+            lambda epsilon: self._combined(both[0].delta(epsilon) for both in directions),
+            lambda epsilon: self._combined(both[-1].delta(epsilon) for both in directions),
             reach,
         )
         return Product.of([(pair, 1)])
 
-    def _renyi(self, order: float) -> float:
-        return max(part._renyi(order) for part in self.parts)
-
-    def _delta(self, epsilon: Array) -> Array:
-        return worst(part._delta(epsilon) for part in self.parts)
-
-    def _epsilon(self, delta: Array) -> Array:
-        return worst(part._epsilon(delta) for part in self.parts)
-
     def orders(self) -> Array:
         merged: Array = np.unique(np.concatenate([part.orders() for part in self.parts]))
         return merged
+
+
+@dataclass(frozen=True)
+class Parallel(_OneOf):
+    """Releases on disjoint parts of the data: a record is in one of them, so the worst part counts."""
+
+    def _combined(self, deltas: Iterable[Array]) -> Array:
+        return worst(deltas)
+
+    def _renyi(self, order: float) -> float:
+        return max(part._renyi(order) for part in self.parts)
+
+    def _epsilon(self, delta: Array) -> Array:
+        return worst(part._epsilon(delta) for part in self.parts)
 
     def postprocessed(self) -> Guarantee:
         return Parallel(tuple(part.postprocessed() for part in self.parts))
@@ -66,7 +78,7 @@ class Parallel(Guarantee):
 
 
 @dataclass(frozen=True)
-class Mixed(Guarantee):
+class Mixed(_OneOf):
     """One of several releases, drawn with known probabilities that do not depend on the data.
 
     Delta is jointly convex, and so is the moment e^{(order-1) divergence}: at worst it is told which one was
@@ -74,12 +86,11 @@ class Mixed(Guarantee):
     rho is not an average of those of the parts.
     """
 
-    parts: tuple[Guarantee, ...]
     weights: tuple[float, ...]
 
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.parts[0].adjacency
+    def _combined(self, deltas: Iterable[Array]) -> Array:
+        total: Array = np.sum([w * delta for w, delta in zip(self.weights, deltas, strict=True)], axis=0)
+        return np.minimum(total, 1.0)
 
     def _renyi(self, order: float) -> float:
         values = [part._renyi(order) for part in self.parts]
@@ -94,37 +105,12 @@ class Mixed(Guarantee):
         total = math.fsum(w * math.expm1(e - top) for w, e in zip(self.weights, exponents, strict=True))
         return max((top + math.log1p(total)) / (order - 1) * (1 + 1e-12), 0.0)
 
-    def _delta(self, epsilon: Array) -> Array:
-        total: Array = np.sum(
-            [w * p._delta(epsilon) for p, w in zip(self.parts, self.weights, strict=True)], axis=0
-        )
-        return np.minimum(total, 1.0)
-
     def _epsilon(self, delta: Array) -> Array:
         highest = worst(part._epsilon(delta) for part in self.parts)
         result, finite = highest.copy(), np.isfinite(highest)
         if finite.any():
             result[finite] = bisect(self._delta, delta[finite], float(highest[finite].max()))
         return result
-
-    @cached_property
-    def product(self) -> Product | None:
-        """One pair for composing further: all parts side by side."""
-        directions = [part.directions for part in self.parts if isinstance(part, PairGuarantee)]
-        if len(directions) < len(self.parts):
-            return None
-        weights, reach = self.weights, float(worst(p._epsilon(np.array([1e-30])) for p in self.parts)[0])
-
-        def profile(side: int, epsilon: Array) -> Array:
-            parts = zip(directions, weights, strict=True)
-            total: Array = np.sum([w * both[side].delta(epsilon) for both, w in parts], axis=0)
-            return total
-
-        return Product.of([(tabulated_pair(lambda e: profile(0, e), lambda e: profile(-1, e), reach), 1)])
-
-    def orders(self) -> Array:
-        merged: Array = np.unique(np.concatenate([part.orders() for part in self.parts]))
-        return merged
 
     def group(self, size: int) -> Guarantee:
         return mixture([part.group(size) for part in self.parts], self.weights)
