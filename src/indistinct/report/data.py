@@ -18,7 +18,7 @@ INFINITY = "infinity"
 def to_data(subject: "Subject") -> dict[str, Any]:
     """Every reading of a report, as data that `json.dumps(..., allow_nan=False)` accepts."""
     guarantee = subject.guarantee
-    gaussian = guarantee.to_gaussian()
+    gaussian = subject.gaussian
     asked = subject.epsilon
     belief, event = guarantee.posterior(PRIORS, beyond=subject.delta), guarantee.event(CHANCES)
     return {

@@ -34,7 +34,7 @@ def draw(subject: "Subject", path: str | Path | None = None) -> Any:
     figure = Figure(figsize=(9.6, 4.2), dpi=110, layout="constrained")
     left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.08})
     _profile(left, subject)
-    _tradeoff(right, subject.guarantee)
+    _tradeoff(right, subject.guarantee, subject.gaussian.mu)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(colors=_INK, labelsize=9)
@@ -100,11 +100,10 @@ def _reach(subject: "Subject", epsilon: float, floor: float) -> float:
     return 1.05 * reach if reach > 0 else 1.0
 
 
-def _tradeoff(axes: "Axes", guarantee: Guarantee) -> None:
+def _tradeoff(axes: "Axes", guarantee: Guarantee, mu: float) -> None:
     fpr = np.linspace(0.0, 1.0, _POINTS) ** 1.5
     axes.plot([0.0, 1.0], [1.0, 0.0], color=_PLAIN, linewidth=1, label="nothing can be told")
     axes.plot(fpr, guarantee.tradeoff(fpr), color=_MAIN, linewidth=2, label="no test gets below this")
-    mu = guarantee.to_gaussian().mu
     if math.isfinite(mu):
         fit, label = GaussianDP(mu).tradeoff(fpr), f"Gaussian DP, μ = {rounded_up(mu, 4)}"
         axes.plot(fpr, fit, color=_FIT, linewidth=1.4, linestyle="--", label=label)

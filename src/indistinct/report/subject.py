@@ -1,7 +1,9 @@
 """What a report is about: a guarantee, the expression it belongs to, and what it assumes."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 from indistinct.adjacency import Adjacency
 from indistinct.adversaries import Adversary, Reading
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability
-from indistinct.guarantees import Guarantee
+from indistinct.guarantees import GaussianReport, Guarantee
 from indistinct.mechanisms import Mechanism, Statement, natural_adjacency
 from indistinct.mechanisms.mechanism import FixedSizeSampled, Grouped, PoissonSampled
 from indistinct.report.data import to_data
@@ -44,7 +46,17 @@ class Subject:
 
     def data(self) -> dict[str, Any]:
         """All readings as JSON-able data."""
+        return deepcopy(self._data)
+
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        # words and page both ask for it, and some readings take seconds
         return to_data(self)
+
+    @cached_property
+    def gaussian(self) -> GaussianReport:
+        """The guarantee in one number."""
+        return self.guarantee.to_gaussian()
 
     def plot(self, path: str | Path | None = None) -> Any:
         """The picture, as a matplotlib figure; written to `path` if one is given."""
