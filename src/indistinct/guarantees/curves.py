@@ -19,6 +19,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import PairGuarantee
 from indistinct.guarantees.polygon import (
     least_at,
+    lower_hull,
     safe_half,
     safe_polygon,
     symmetric_half,
@@ -272,7 +273,9 @@ def _from_function(function: Callable[[Array], Any], fnr: Any) -> tuple[Array, A
     # that was the curve's inverse; the curve itself, where it is clearly larger
     direct = 1 - _values(function, x)
     power = np.where(power - direct > _CLEARLY, direct + 4 * EPS, power)
-    x, power = _concave(np.append(0.0, x), np.append(0.0, power))
+    # rounding makes small dents, and they may not flatter
+    x, falling = lower_hull(np.append(0.0, x), -np.append(0.0, power), least=0.0)
+    power = -falling
     return safe_half(x, power) if x.size > 3 else (x, power)
 
 
@@ -285,20 +288,3 @@ def _values(function: Callable[[Array], Any], x: Array) -> Array:
         k = int(wrong[0])
         raise ArgumentError("fnr", float(y[k]), f"a number in [0, 1] at fpr = {x[k]:.6g}")
     return y
-
-
-def _concave(x: Array, power: Array) -> tuple[Array, Array]:
-    """The concave polygon above the points: rounding makes small dents, and they may not flatter."""
-    kept: list[tuple[float, float]] = []
-    for point in zip(x.tolist(), power.tolist(), strict=True):
-        if kept and point[0] <= kept[-1][0]:
-            kept[-1] = (kept[-1][0], point[1])  # the curve has reached zero: an infinite loss
-            continue
-        while len(kept) >= 2:
-            (a, b), (c, d) = kept[-2:]
-            if (d - b) * (point[0] - a) > (point[1] - b) * (c - a):
-                break
-            kept.pop()
-        kept.append(point)
-    xs, powers = np.array(kept).T
-    return xs, powers

@@ -52,7 +52,7 @@ class Wave(NamedTuple):
 _WIDE = 300.0
 """Orders up to this may share a rule..."""
 _CLOSE = 1e-3
-"""... if they are at least this far from 1, where all digits count."""
+"""... if they are at least this far from 0 and 1, where all digits count."""
 
 
 class Pair(ABC):
@@ -148,11 +148,11 @@ class Pair(ABC):
 
     def log_moments(self, orders: Array) -> Array:
         """The same at many orders: with one rule where they are close to each other."""
-        if orders.size < 4 or orders.max() > _WIDE or np.abs(orders - 1).min() < _CLOSE:
+        far = np.minimum(np.abs(orders), np.abs(orders - 1))
+        if orders.size < 4 or np.abs(orders).max() > _WIDE or far.min() < _CLOSE:
             return np.array([self.log_moment(order) for order in orders.tolist()])
-        rule = self.rule(Resolution((min(float(orders.min()), 1.0), float(orders.max()))))
-        values = RuleCumulant(rule).real(orders - 1.0)
-        guarded: Array = values * (1 + 1e-12 + 1e-15 / np.maximum(np.abs(orders - 1), 1e-15))
+        rule = self.rule(Resolution((min(float(orders.min()), 1.0), max(float(orders.max()), 0.0))))
+        guarded: Array = RuleCumulant(rule).real(orders - 1.0) * (1 + 1e-12 + 1e-15 / far)
         return guarded
 
     def mean(self) -> float:
@@ -230,9 +230,4 @@ class ReversedPair(Pair):
         return self.pair.log_moment(1 - order)
 
     def log_moments(self, orders: Array) -> Array:
-        if orders.size < 4 or orders.max() > _WIDE or np.abs(orders - 1).min() < _CLOSE:
-            return np.array([self.log_moment(order) for order in orders.tolist()])
-        rule = self.pair.rule(Resolution((1 - float(orders.max()), max(1 - float(orders.min()), 0.0))))
-        values = RuleCumulant(rule).real(-orders)
-        guarded: Array = values * (1 + 1e-12 + 1e-15 / np.maximum(np.abs(orders - 1), 1e-15))
-        return guarded
+        return self.pair.log_moments(1 - orders)

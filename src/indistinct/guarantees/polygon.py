@@ -55,14 +55,14 @@ def safe_polygon(x: Array, y: Array) -> tuple[Array, Array]:
     last_y = max(y[-2] + slope[-2] * (last_x - x[-2]), 0.0)
     corners_x = np.concatenate(([0.0], inner_x, [last_x, 1.0]))
     corners_y = np.concatenate(([first_y], inner_y, [last_y, 0.0]))
-    return _lower_hull(corners_x, np.clip(corners_y, 0.0, 1 - corners_x))
+    return lower_hull(corners_x, np.clip(corners_y, 0.0, 1 - corners_x))
 
 
-def _lower_hull(x: Array, y: Array) -> tuple[Array, Array]:
-    """The convex polygon below a set of points, x not falling."""
+def lower_hull(x: Array, y: Array, least: float = _LEAST) -> tuple[Array, Array]:
+    """The convex polygon below a set of points, x not falling; points this close in x are one."""
     kept: list[tuple[float, float]] = []
     for point in zip(x.tolist(), y.tolist(), strict=True):
-        if kept and point[0] - kept[-1][0] <= _LEAST:
+        if kept and point[0] - kept[-1][0] <= least:
             point = (kept[-1][0], min(point[1], kept.pop()[1]))
         while len(kept) >= 2:
             (a, b), (c, d) = kept[-2:]
@@ -88,7 +88,7 @@ def symmetric_half(x: Array, y: Array) -> tuple[Array, Array]:
     where = grid[cross] + np.diff(grid)[cross] * gap[cross] / (gap[cross] - gap[cross + 1])
     grid = np.unique(np.concatenate((grid, where)))
     curve = np.maximum(np.interp(grid, x, y), np.interp(grid, inverse_x, inverse_y))
-    grid, curve = _lower_hull(grid, curve)
+    grid, curve = lower_hull(grid, curve)
     before = np.flatnonzero(curve > grid)
     if not before.size:  # f = 0: everything can be told
         return np.zeros(1), np.ones(1)

@@ -163,11 +163,12 @@ class Product:
     @staticmethod
     def _read(tail: Tail, epsilon: Array, result: Array, rough: bool) -> None:
         """Fill in what this tail knows accurately."""
-        if not (isinstance(tail, Line) or tail.exact or tail.settled):
+        if not tail.settled:
             return  # rounded too coarsely to answer for another epsilon
         open_ = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
         here = epsilon[open_]
-        accuracy, delta = tail.accuracy(here), np.exp(np.minimum(tail.read(here)[0], 0.0))
+        log_delta, accuracy = tail.judged(here)
+        delta = np.exp(np.minimum(log_delta, 0.0))
         good = accuracy < GOOD
         if rough:
             good |= accuracy * delta * np.maximum(1.0, tail.aim.order * np.abs(here)) < _ROUGHLY
@@ -220,7 +221,7 @@ class Product:
             at_target = float(bisect(self._one_step, np.array([target]), self.finite_top)[0])
         result[here] = max(at_target, 0.0)
         open_ = np.flatnonzero(np.isnan(result))
-        if open_.size and (isinstance(tail, Line) or tail.exact or tail.settled):
+        if open_.size and tail.settled:
             epsilon, accuracy = solve(tail, np.log(delta[open_]), self.finite_top)
             known = accuracy < GOOD
             result[open_[known]] = np.maximum(epsilon[known], 0.0)

@@ -94,6 +94,14 @@ class Aim:
         result: Array = np.logaddexp(right.min(axis=1, initial=np.inf), -self.order * self.period)
         return result + 0.1
 
+    def relative_error(self, epsilon: Array, log_delta: Array, log_error: Array, charged: float) -> Array:
+        """Of delta, or of epsilon where epsilon is many times delta's own scale 1/c; infinite where delta was
+        read too far from where it was aimed."""
+        error = np.logaddexp(log_error, math.log(max(charged, TINY)))
+        scale = np.maximum(1.0, self.order * np.abs(epsilon))
+        relative = np.exp(np.minimum(error - log_delta, 700.0)) / scale
+        return np.where(log_delta > 1e-6, np.inf, relative)
+
     def log_bound(self, epsilon: Array) -> Array:
         """Log of a bound on delta without any tail: the best order scanned."""
         best = self.scan.log_bounds(epsilon[:, None]).min(axis=1, initial=np.inf) + GUARD
@@ -163,6 +171,7 @@ class Line:
     infinite: float  # P-mass of infinite losses and of everything left out
     floor: float = -math.inf
     charged: float = 0.0  # how much of `infinite` is only mass left out
+    settled: bool = True  # nothing is rounded to a lattice
 
     def read(self, epsilon: Array) -> tuple[Array, Array]:
         """log of an upper bound on delta, and its derivative in epsilon."""
@@ -196,16 +205,16 @@ class Line:
             epsilon += 2e-14 * abs(epsilon) + 3e-12 * reach
         return None
 
-    def accuracy(self, epsilon: Array) -> Array:
-        """The relative error of what `read` says: of delta, or of epsilon where epsilon is many times
-        delta's own scale 1/c."""
+    def judged(self, epsilon: Array) -> tuple[Array, Array]:
+        """log of an upper bound on delta, and its relative error."""
         log_delta, _ = self.read(epsilon)
         log_error = np.log(2 * self._error(epsilon)) + self._log_size - self.aim.order * epsilon
-        error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
-        error = np.logaddexp(error, math.log(max(self.charged, TINY)))
-        scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
-        relative: Array = np.exp(np.minimum(error - log_delta, 700.0)) / scale
-        return np.where(log_delta > 1e-6, np.inf, relative)  # read too far from where it was aimed
+        log_error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
+        return log_delta, self.aim.relative_error(epsilon, log_delta, log_error, self.charged)
+
+    def accuracy(self, epsilon: Array) -> Array:
+        """The relative error alone."""
+        return self.judged(epsilon)[1]
 
     @cached_property
     def _log_size(self) -> float:

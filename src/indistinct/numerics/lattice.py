@@ -101,17 +101,19 @@ class LatticeTail:
             slope = np.where(value > 0, -below / value * np.exp(log_finite - log_delta), 0.0)
         return np.where(epsilon < self.floor, 0.0, log_delta), slope
 
-    def accuracy(self, epsilon: Array) -> Array:
-        """The relative error of what `read` says, rounding to the lattice apart: of delta, or of epsilon
-        where epsilon is many times delta's own scale 1/c."""
+    def judged(self, epsilon: Array) -> tuple[Array, Array]:
+        """log of an upper bound on delta, and its relative error, rounding to the lattice apart."""
         log_delta, _ = self.read(epsilon)
         with np.errstate(divide="ignore"):
             log_error = np.log(2 * self._parts(epsilon)[2]) + self.log_unit
-        error = np.logaddexp(log_error, self.aim.log_alias(epsilon)) if self.aliases else log_error
-        error = np.logaddexp(error, math.log(max(self.charged, TINY)))
-        scale = np.maximum(1.0, self.aim.order * np.abs(epsilon))
-        relative = np.exp(np.minimum(error - log_delta, 700.0)) / scale
-        return np.where((epsilon < self.floor) | (log_delta > 1e-6), np.inf, relative)
+        if self.aliases:
+            log_error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
+        relative = self.aim.relative_error(epsilon, log_delta, log_error, self.charged)
+        return log_delta, np.where(epsilon < self.floor, np.inf, relative)
+
+    def accuracy(self, epsilon: Array) -> Array:
+        """The relative error alone."""
+        return self.judged(epsilon)[1]
 
     def _parts(self, epsilon: Array) -> tuple[Array, Array, Array]:
         """P(L > epsilon) and e^epsilon Q(L > epsilon), and their error."""
@@ -159,6 +161,7 @@ def tail_of_atoms(atoms: Atoms, epsilon: float, order: float, infinite: float) -
         aliases=False,
         whole=True,
         relative_error=rounding,
+        settled=True,
     )
 
 
@@ -236,6 +239,7 @@ def convolve(
         aim,
         min(infinite, 1.0),
         exact,
+        settled=exact,
     )
 
 
