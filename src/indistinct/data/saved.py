@@ -1,6 +1,5 @@
 """Queries and their mechanisms from JSON data, through a closed table of names: never an import path."""
 
-from dataclasses import fields
 from typing import Any
 
 from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
@@ -10,8 +9,8 @@ from indistinct.data.query import WithGaussian, WithLaplace
 from indistinct.data.reach import Norm
 from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
 from indistinct.data.unit import Records, UserRecords, UserTotals
-from indistinct.errors import ArgumentError, ExpressionError
-from indistinct.mechanisms.serialise import MECHANISMS
+from indistinct.errors import ExpressionError
+from indistinct.mechanisms.serialise import DEEPEST, MECHANISMS, build
 
 _ENUMS = {kind.__name__: kind for kind in (Missing, Norm, Outside)}
 _VALUES: dict[str, type[Any]] = {
@@ -36,7 +35,6 @@ _MECHANISMS: dict[str, type[Any]] = {
     **MECHANISMS,
     **{kind.kind: kind for kind in (HeavyHitters, Quantile, WithGaussian, WithLaplace)},
 }
-_DEEPEST = 100
 
 
 def from_json(data: Any) -> Any:
@@ -51,8 +49,8 @@ def from_json(data: Any) -> Any:
 
 
 def _read(data: Any, depth: int) -> Any:
-    if depth > _DEEPEST:
-        raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
+    if depth > DEEPEST:
+        raise ExpressionError("nesting", depth, f"at most {DEEPEST} deep")
     if isinstance(data, list):
         return tuple(_read(item, depth + 1) for item in data)
     if not isinstance(data, dict):
@@ -68,10 +66,4 @@ def _read(data: Any, depth: int) -> Any:
     if kind is None:
         raise ExpressionError(key, data.get(key), f"one of {', '.join(sorted(table))}")
     values = {name: _read(value, depth + 1) for name, value in data.items() if name != key}
-    known = [field.name for field in fields(kind)]
-    if unknown := sorted(set(values) - set(known)):
-        raise ExpressionError(unknown[0], values[unknown[0]], f"absent: {data[key]} has {', '.join(known)}")
-    try:
-        return kind(**values)
-    except TypeError:
-        raise ArgumentError("JSON", data, f"complete: {data[key]} has {', '.join(known)}") from None
+    return build(kind, kind, data[key], values, data)

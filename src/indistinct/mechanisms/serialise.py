@@ -1,5 +1,6 @@
 """Mechanisms from JSON data, through a closed table of names: never an import path, never code."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -39,7 +40,8 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     )
 }
 
-_DEEPEST = 100
+DEEPEST = 100
+"""Levels of nested data that are read."""
 
 
 def mechanism_from_json(data: Any) -> Mechanism:
@@ -53,26 +55,32 @@ def mechanism_from_json(data: Any) -> Mechanism:
 
 
 def _read(data: Any, depth: int) -> Mechanism:
-    if depth > _DEEPEST:
-        raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
+    if depth > DEEPEST:
+        raise ExpressionError("nesting", depth, f"at most {DEEPEST} deep")
     if not isinstance(data, dict) or not isinstance(data.get("mechanism"), str):
         raise ExpressionError("JSON", data, 'an object with a "mechanism" name')
     kind = MECHANISMS.get(data["mechanism"])
     if kind is None:
         raise ExpressionError("mechanism", data["mechanism"], f"one of {', '.join(sorted(MECHANISMS))}")
     values = {key: _read_value(value, depth) for key, value in data.items() if key != "mechanism"}
+    mechanism: Mechanism = build(kind, kind.from_fields, kind.kind, values, data)
+    return mechanism
+
+
+def build(kind: type[Any], make: Callable[..., Any], name: str, values: dict[str, Any], data: Any) -> Any:
+    """A dataclass from the values that were read for its fields; unknown and missing ones are named."""
     known = [field.name for field in fields(kind)]
     if unknown := sorted(set(values) - set(known)):
-        raise ExpressionError(unknown[0], values[unknown[0]], f"absent: {kind.kind} has {', '.join(known)}")
+        raise ExpressionError(unknown[0], values[unknown[0]], f"absent: {name} has {', '.join(known)}")
     try:
-        return kind.from_fields(**values)
+        return make(**values)
     except TypeError:
-        raise ArgumentError("JSON", data, f"complete: {kind.kind} has {', '.join(known)}") from None
+        raise ArgumentError("JSON", data, f"complete: {name} has {', '.join(known)}") from None
 
 
 def _read_value(value: Any, depth: int) -> Any:
-    if depth > _DEEPEST:
-        raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
+    if depth > DEEPEST:
+        raise ExpressionError("nesting", depth, f"at most {DEEPEST} deep")
     if isinstance(value, dict):
         return _read(value, depth + 1)
     if isinstance(value, list):
