@@ -5,6 +5,7 @@ from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.duck import read_csv, read_parquet, read_sql
 from indistinct.data.encoding import Boxed, Cells, Clipped
 from indistinct.data.heavy_hitters import HeavyHitters
+from indistinct.data.mapped import FeatureMap, FeatureSum, Mapped
 from indistinct.data.quantiles import Quantile, Quantiles
 from indistinct.data.query import NoisyQuery, Query
 from indistinct.data.reach import Norm
@@ -24,8 +25,11 @@ __all__ = [
     "Cells",
     "Clipped",
     "Count",
+    "FeatureMap",
+    "FeatureSum",
     "HeavyHitters",
     "Histogram",
+    "Mapped",
     "Mean",
     "Missing",
     "NoisyQuery",

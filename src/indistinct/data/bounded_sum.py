@@ -20,6 +20,8 @@ from indistinct.data.reach import Ball, Norm, Reach, rounded_up, sensitivity
 from indistinct.data.unit import RECORDS, Records, Unit, UserRecords, UserTotals, chosen, run_starts
 from indistinct.errors import ArgumentError, DataError
 
+_AT_ONCE = 2**24
+"""Numbers that records become before they are added: 128 MiB."""
 _USER_COUNT_STEP = 2.0**-20
 """Counts of a user that are scaled down become fractions."""
 
@@ -114,6 +116,16 @@ class Fold:
         self.records += size
         if not size:
             return
+        encoding, unit = self.sum.encoding, self.sum.unit
+        if unit.column is None and (total := encoding.add_up(batch)) is not None:
+            self.totals += total
+            return
+        rows_at_once = _AT_ONCE if encoding.counts else max(_AT_ONCE // encoding.size, 1)
+        for start in range(0, size, rows_at_once):
+            part = slice(start, start + rows_at_once)
+            self._add({name: column.take(part) for name, column in batch.items()})
+
+    def _add(self, batch: Batch) -> None:
         unit = self.sum.unit
         users = users_of(batch[unit.column], unit.column) if unit.column is not None else None
         keep, rows = self.sum.encoding.encode(batch)

@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,8 @@ class Encoding(ABC):
     step: float
     counts: bool
     """Whether a record is one cell, given by its place, rather than a vector of numbers."""
+    records: int | None = None
+    """A public bound on how many records there are, where the reach depends on one."""
 
     @property
     @abstractmethod
@@ -50,6 +53,10 @@ class Encoding(ABC):
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         """Which records are kept; of these, one row each: a cell's place or a vector."""
+
+    def add_up(self, batch: Batch) -> npt.NDArray[Any] | None:
+        """The sum of the vectors of a batch, where that takes less than all of them one by one."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -94,8 +101,7 @@ class Cells(Encoding):
             if isinstance(domain, Bins):
                 require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER), "bins are for numbers")
             else:
-                allowed = {str: Kind.TEXT, int: Kind.INTEGER, bool: Kind.TRUTH}[type(domain.values[0])]
-                require(name, kinds[name], (allowed,), f"its categories are {allowed.value}")
+                require_listed(name, kinds[name], domain)
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         rows = len(next(iter(batch.values())))
@@ -294,6 +300,11 @@ def refuse_outside(name: str, outside: Mask, policy: Outside, keep: Mask) -> Non
 def require(name: str, kind: Kind, allowed: tuple[Kind, ...], why: str) -> None:
     if kind not in allowed:
         raise DataError(f"column {name!r} holds {kind.value}, but {why}")
+
+
+def require_listed(name: str, kind: Kind, domain: Categories) -> None:
+    allowed = {str: Kind.TEXT, int: Kind.INTEGER, bool: Kind.TRUTH}[type(domain.values[0])]
+    require(name, kind, (allowed,), f"its categories are {allowed.value}")
 
 
 def step_for(largest: float) -> float:

@@ -52,17 +52,21 @@ class Box:
 
 @dataclass(frozen=True)
 class Ball:
-    """Vectors of `size` coordinates and norm at most `bound`, perhaps without negative coordinates."""
+    """Vectors of `size` coordinates and norm at most `bound`, perhaps without negative coordinates, or
+    `acute`: no two of them at an obtuse angle."""
 
     norm: Norm
     bound: float
     size: int
     nonnegative: bool = False
+    acute: bool = False
 
     def radius(self, norm: Norm) -> float:
         return self._stretched(norm, 1)
 
     def diameter(self, norm: Norm) -> float:
+        if self.acute and norm is Norm.L2:
+            return self._stretched(norm, 2)  # |v - w|^2 = |v|^2 + |w|^2 - 2 <v, w>
         if not self.nonnegative:
             return self._stretched(norm, 4)
         # |v - w| <= max(v, w) in each coordinate, so |v - w|_p^p <= |v|_p^p + |w|_p^p.

@@ -65,6 +65,9 @@ class Table(ABC):
             totals = fold.finish()
         if fold.records == 0:
             raise DataError("the table has no records")
+        most = bounded.encoding.records
+        if most is not None and fold.records > most:
+            raise DataError(f"the table has more than {most} records, the most that were declared")
         if max(abs(int(totals.max())), abs(int(totals.min()))) >= 2**63:
             raise DataError("the sum does not fit 64 bits: too many records for these bounds")
         return Totals(totals.astype(np.int64), bounded.step)

@@ -1,5 +1,8 @@
 """Functions released once and evaluated anywhere: kernels, Gaussian-process noise, private densities."""
 
+from indistinct.functions.covariance import Covariance
+from indistinct.functions.exact import ExactKernel, PathFunction
+from indistinct.functions.function import FiniteFunction, PrivateFunction
 from indistinct.functions.kernels import (
     Characters,
     ConstantKernel,
@@ -17,21 +20,36 @@ from indistinct.functions.kernels import (
     Sum,
     kernel_from_json,
 )
+from indistinct.functions.mechanism import GaussianProcess
+from indistinct.functions.random_features import RandomFeatures
+from indistinct.functions.saved import load_function, space_from_json
+from indistinct.functions.space import FiniteSpace, Space
 
 __all__ = [
     "Characters",
     "ConstantKernel",
+    "Covariance",
     "DeltaKernel",
+    "ExactKernel",
+    "FiniteFunction",
+    "FiniteSpace",
     "GaussianKernel",
+    "GaussianProcess",
     "Kernel",
     "LaplaceKernel",
     "MaternKernel",
     "OnColumns",
+    "PathFunction",
     "PeriodicKernel",
     "PolynomialKernel",
+    "PrivateFunction",
     "Product",
+    "RandomFeatures",
     "RationalQuadraticKernel",
     "Scaled",
+    "Space",
     "Sum",
     "kernel_from_json",
+    "load_function",
+    "space_from_json",
 ]

@@ -159,7 +159,8 @@ def spectral_density(terms: Sequence[Term], frequencies: Array) -> Array:
     for term in terms:
         used = sorted(column for factor in term.factors for column in factor.columns)
         if used != list(range(frequencies.shape[1])):
-            raise ArgumentError("kernel", term, "a sum of terms that each use every column exactly once")
+            allowed = "every column exactly once in each term of the kernel, to have a spectral density"
+            raise ArgumentError("columns", used, allowed)
         density = np.full(len(frequencies), term.weight)
         for factor in term.factors:
             density *= factor.kernel.density(frequencies[:, list(factor.columns)])

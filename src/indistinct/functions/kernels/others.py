@@ -143,7 +143,7 @@ class DeltaKernel(Spectral):
     def _accept(self, argument: str, points: Array) -> None:
         if points.shape[1] != 1:
             raise ArgumentError(argument, f"shape {points.shape}", "an array with one column of categories")
-        if not np.isin(points, np.arange(self.categories)).all():
+        if np.any(points != np.clip(np.rint(points), 0, self.categories - 1)):
             raise ArgumentError(argument, "other numbers", f"codes from 0 to {self.categories - 1}")
 
     def _values(self, x: Array, y: Array) -> Array:

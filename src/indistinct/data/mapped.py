@@ -1,0 +1,269 @@
+"""Sums of features: each record becomes a point, and each point a vector whose length has a proven bound.
+
+This is how a function is released: a mean embedding, a density, a kernel expansion are sums over records of
+φ(x) with |φ(x)| ≤ κ, the coordinates of x in a space of functions (Hall, Rinaldo and Wasserman 2013).
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.data.batch import Batch, Kind, Mask
+from indistinct.data.bounded_sum import BoundedSum
+from indistinct.data.domain import Categories, Missing, Numbers, Outside
+from indistinct.data.encoding import (
+    BELOW,
+    MISSING,
+    Encoding,
+    Integers,
+    places_in,
+    refuse_outside,
+    require,
+    require_listed,
+    settle,
+    step_for,
+)
+from indistinct.data.query import Query, Values
+from indistinct.data.reach import Ball, Norm, Reach
+from indistinct.data.unit import RECORDS, Unit
+from indistinct.errors import ArgumentError, check_count
+
+Points = npt.NDArray[np.float64]
+Axes = tuple[tuple[str, Numbers | Categories], ...]
+
+_BITS = 62
+_FINEST = 46
+_AT_ONCE = 1 << 22
+"""Features that are held at once: 32 MiB."""
+
+
+class FeatureMap(ABC):
+    """From a point to a vector of `size` numbers with a proven bound on its length. Plain data: it can be
+    compared and hashed, and does not depend on records."""
+
+    size: int
+    """How many features there are."""
+    dimension: int
+    """How many numbers a point has; a category counts as one, the place in its list."""
+    bound: float
+    """No φ(x) is longer than this."""
+    nonnegative: bool
+    """Whether the inner product of two φ is never negative."""
+
+    @abstractmethod
+    def __call__(self, points: Points) -> npt.NDArray[Any]:
+        """The features of each point, one row each."""
+
+    def wobble(self, radius: float) -> float:
+        """How far two computations of φ at one point, of at most this length, may differ. It is 0 where the
+        features of a point do not depend on the points that are computed beside it, not even in their last
+        bits; a matrix product is not like that."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Mapped(Encoding):
+    """The features of the point that a record's columns make; with `block`, in the block of its category.
+
+    `records` is a public bound on how many there are. Removing one of them may change how the others are
+    rounded where features wobble; that is part of the reach, and so a larger table is refused.
+    """
+
+    axes: Axes
+    map: FeatureMap
+    block: tuple[str, Categories] | None = None
+    records: int = 2**30
+    counts = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.map, FeatureMap):
+            raise ArgumentError("map", self.map, "a feature map such as RandomFeatures(...)")
+        for name, domain in self.axes:
+            if not isinstance(domain, Numbers | Categories):
+                raise ArgumentError(f"domain of {name!r}", domain, "Numbers(...) or Categories(...)")
+        if len(self.axes) != self.map.dimension:
+            allowed = f"{self.map.dimension} columns, as many as its points have numbers"
+            raise ArgumentError("axes", [name for name, _ in self.axes], allowed)
+        if self.block is not None and not isinstance(self.block[1], Categories):
+            raise ArgumentError("block", self.block, "a column and its Categories(...)")
+        if len(set(self.columns)) != len(self.columns):
+            raise ArgumentError("columns", self.columns, "distinct")
+        records = check_count("records", self.records, least=1)
+        if records > 2**30:
+            raise ArgumentError("records", records, "at most 2**30")
+        if not 0 < self.map.bound < math.inf:
+            raise ArgumentError("map", f"features of bound {self.map.bound}", "features of a finite bound")
+        if not self._charge <= 0.01 * self.map.bound:
+            allowed = f"fewer: rounding would cost {self._charge / self.map.bound:.1%} more noise"
+            raise ArgumentError("records", records, allowed)
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        block = () if self.block is None else (self.block[0],)
+        return (*(name for name, _ in self.axes), *block)
+
+    @property
+    def blocks(self) -> int:
+        return 1 if self.block is None else self.block[1].size
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.map.size * self.blocks
+
+    @property
+    def step(self) -> float:  # type: ignore[override]
+        # As fine as 64 bits allow for this many records.
+        spare = min(_FINEST, _BITS - (self.records - 1).bit_length())
+        return step_for(self.map.bound) * 2.0 ** (32 - spare)
+
+    @property
+    def _limit(self) -> int:
+        """The longest row, in steps: the bound and room for rounding, so that true features are never cut."""
+        room = 1 + 1e-12 + (self.map.size + 8) * 2.0**-49
+        return math.ceil(self.map.bound / self.step * room) + math.isqrt(self.map.size) + 1
+
+    @property
+    def _charge(self) -> float:
+        """How much the rounding of all other records may move the sum, when one of them goes."""
+        ends = [_furthest(domain) for _, domain in self.axes]
+        wobble = self.map.wobble(math.sqrt(sum(end * end for end in ends)))
+        return self.records * (wobble + math.sqrt(self.map.size) * self.step) if wobble else 0.0
+
+    @property
+    def reach(self) -> Reach:
+        # Rounding may turn a right angle into an obtuse one: by less than this many steps of length.
+        room = math.isqrt(self.map.size) + 1
+        longest = self._limit + room + math.ceil(self._charge / self.step)
+        return Ball(Norm.L2, longest, self.size, acute=self.map.nonnegative)
+
+    @property
+    def drops(self) -> bool:
+        domains = [domain for _, domain in (*self.axes, *([self.block] if self.block else []))]
+        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for d in domains)
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        for name, domain in self.axes:
+            if isinstance(domain, Numbers):
+                allowed: tuple[Kind, ...] = (Kind.INTEGER, Kind.NUMBER, Kind.TRUTH)
+                require(name, kinds[name], allowed, "its domain is an interval")
+            else:
+                require_listed(name, kinds[name], domain)
+        if self.block is not None:
+            name, categories = self.block
+            require_listed(name, kinds[name], categories)
+
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        keep, points, blocks = self._points(batch)
+        rows = np.zeros((len(points), self.blocks, self.map.size), dtype=np.int64)
+        for part in self._pieces(len(points)):
+            rows[np.arange(len(points))[part], blocks[part]] = self._rounded(points[part])
+        return keep, rows.reshape(len(points), self.size)
+
+    def add_up(self, batch: Batch) -> npt.NDArray[Any]:
+        _, points, blocks = self._points(batch)
+        totals = np.zeros((self.blocks, self.map.size), dtype=object)
+        for part in self._pieces(len(points)):
+            rows = self._rounded(points[part])
+            for block in np.unique(blocks[part]):
+                chosen = rows if self.blocks == 1 else rows[blocks[part] == block]
+                totals[block] += chosen.sum(axis=0).astype(object)
+        return totals.reshape(-1)
+
+    def _pieces(self, rows: int) -> Iterator[slice]:
+        # few enough that their sum stays inside 64 bits
+        step = max(1, min(_AT_ONCE // self.map.size, 2**15))
+        return (slice(start, start + step) for start in range(0, rows, step))
+
+    def _points(self, batch: Batch) -> tuple[Mask, Points, npt.NDArray[np.int64]]:
+        """Which records are kept; of these the points, and the places of their blocks."""
+        keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
+        parts = [_coordinate(batch, name, domain, keep) for name, domain in self.axes]
+        points = np.stack(parts, axis=1)
+        blocks = np.zeros(len(keep), dtype=np.int64)
+        if self.block is not None:
+            blocks = _coordinate(batch, *self.block, keep).astype(np.int64)
+        return keep, points[keep], blocks[keep]
+
+    def _rounded(self, points: Points) -> Integers:
+        """Rows of integers no longer than the limit, whatever the map returned."""
+        features = np.asarray(self.map(points), dtype=np.float64)
+        if features.shape != (len(points), self.map.size) or not np.isfinite(features).all():
+            shape = f"({len(points)}, {self.map.size})"
+            raise ArgumentError("map", f"features of shape {features.shape}", f"finite features, {shape}")
+        rows = np.rint(features / self.step)
+        # Raised above the true lengths by more than all rounding together.
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * (1 + (self.map.size + 8) * 2.0**-50)
+        if (long := lengths > self._limit).any():
+            rows[long] = np.trunc(rows[long] * (self._limit / lengths[long] * (1 - 2.0**-50))[:, None])
+        return rows.astype(np.int64)
+
+
+def _coordinate(batch: Batch, name: str, domain: Numbers | Categories, keep: Mask) -> Points:
+    """One column as numbers, by the policies of its domain."""
+    column = batch[name]
+    if isinstance(domain, Categories):
+        places = places_in(column, domain)
+        settle(name, places == MISSING, domain.missing, keep)
+        refuse_outside(name, places == BELOW, domain.outside, keep)
+        return np.maximum(places, 0).astype(np.float64)
+    numbers = np.where(column.missing, domain.low, column.numbers())
+    settle(name, column.missing, domain.missing, keep)
+    refuse_outside(name, (numbers < domain.low) | (numbers > domain.high), domain.outside, keep)
+    return np.clip(numbers, domain.low, domain.high)
+
+
+def _furthest(domain: Numbers | Categories) -> float:
+    """The largest number that stands for a value of the domain."""
+    if isinstance(domain, Categories):
+        return float(domain.size - 1)
+    return max(abs(domain.low), abs(domain.high))
+
+
+@dataclass(frozen=True)
+class FeatureSum(Query):
+    """The sum over records of the features of their points, block by block if there are blocks.
+
+    >>> from indistinct.functions import GaussianKernel, RandomFeatures
+    >>> place = {"x": Numbers(0, 1), "y": Numbers(0, 1)}
+    >>> query = FeatureSum(place, RandomFeatures(GaussianKernel(0.1), pairs=100, dimension=2))
+    >>> query.gaussian(scale=5).guarantee().epsilon(delta=1e-6)  # features of length 1
+    0.834118
+    """
+
+    axes: Axes
+    map: FeatureMap
+    block: tuple[str, Categories] | None
+    unit: Unit
+    records: int
+
+    def __init__(
+        self,
+        axes: Mapping[str, Numbers | Categories],
+        map: FeatureMap,
+        *,
+        block: tuple[str, Categories] | None = None,
+        unit: Unit = RECORDS,
+        records: int = 2**30,
+    ) -> None:
+        object.__setattr__(self, "axes", tuple(dict(axes).items()))
+        object.__setattr__(self, "map", map)
+        object.__setattr__(self, "block", block)
+        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "records", records)
+        _ = self.bounded  # refuses at once what cannot be added up
+
+    @property
+    def encoding(self) -> Mapped:
+        return Mapped(self.axes, self.map, self.block, self.records)
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(self.encoding, self.unit)
+
+    def read(self, values: Values) -> Any:
+        return values if self.block is None else values.reshape(self.block[1].size, self.map.size)

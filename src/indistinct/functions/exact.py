@@ -1,0 +1,219 @@
+"""The exact kernel, with a path of the noise that is extended where it is asked for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import FeatureMap, FeatureSum, Records, Table, table
+from indistinct.data.unit import Unit
+from indistinct.errors import ArgumentError, check_count
+from indistinct.functions.function import Drawn, PrivateFunction, corners, gauss_legendre
+from indistinct.functions.kernels import Kernel
+from indistinct.functions.space import Axes, Space
+from indistinct.functions.whitening import SLACK, Functionals, Whitening
+from indistinct.mechanisms.release import Lattice
+from indistinct.noise import Source
+from indistinct.numerics.arrays import Array
+
+_MOST = 4096
+"""Coordinates of one path: beyond, a finite space is the better choice."""
+_ROUNDING = 1e-6
+"""How much rounding may add to a length, relatively; checked for every batch."""
+
+
+@dataclass(frozen=True)
+class ExactKernel(Space):
+    """All functions of a kernel's own space. Every new point asked for is one pass over the data: for few
+    evaluations, where no approximation of the kernel is wanted.
+
+    >>> from indistinct.functions import MaternKernel
+    >>> ExactKernel(MaternKernel(smoothness=1.5, length=0.2), dimension=2).sensitivity()
+    1.0
+    """
+
+    kernel: Kernel
+    dimension: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise ArgumentError("kernel", self.kernel, "a kernel such as GaussianKernel(length=1)")
+        if not math.isfinite(self.kernel.bound):
+            raise ArgumentError("kernel", self.kernel, "bounded: without a bound there is no sensitivity")
+        object.__setattr__(self, "dimension", check_count("dimension", self.dimension, least=1))
+        self.kernel.checked("dimension", np.zeros((0, self.dimension)))
+
+    @property
+    def bound(self) -> float:  # type: ignore[override]
+        root = math.sqrt(self.kernel.bound)
+        return root if root * root >= self.kernel.bound else math.nextafter(root, math.inf)
+
+    @property
+    def nonnegative(self) -> bool:  # type: ignore[override]
+        return self.kernel.nonnegative
+
+    def deviation(self, points: Any) -> Array:
+        return np.sqrt(self.kernel.diagonal(self.points(points)))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"space": "exact_kernel", "kernel": self.kernel.to_json(), "dimension": self.dimension}
+
+    def release_sum(
+        self, scale: float, data: Any, axes: Axes, *, unit: Unit, records: int | None, source: Source | None
+    ) -> "PathFunction":
+        if not isinstance(unit, Records):
+            allowed = "Records(): a path drawn bit by bit must take the same records of a user each time"
+            raise ArgumentError("unit", unit, allowed)
+        curator = Curator(table(data), tuple(axes.items()), source)
+        longer = math.sqrt(1 + 2 * SLACK) * (1 + 2 * _ROUNDING)
+        added, replaced = (self.sensitivity(adjacency) * longer for adjacency in Adjacency)
+        private = source is None or source.private
+        drawn = Drawn(scale, Lattice.of(scale).unit, added, replaced, private)
+        empty = Functionals.values(np.zeros((0, self.dimension)))
+        path = Path(Whitening(self.kernel, empty, np.zeros((0, 0))), np.zeros(0))
+        function = PathFunction(self, drawn, path=path, curator=curator)
+        curator.check(function)
+        return function
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates(FeatureMap):
+    """The new whitened values of k(x, ·), for each record's x."""
+
+    kernel: Kernel
+    nodes: Functionals
+    rows: Array = field(repr=False)
+    longest: float = 1.0
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.rows)
+
+    @property
+    def dimension(self) -> int:  # type: ignore[override]
+        return int(self.nodes.points.shape[1])
+
+    @property
+    def bound(self) -> float:  # type: ignore[override]
+        return self.longest
+
+    @property
+    def nonnegative(self) -> bool:  # type: ignore[override]
+        return False
+
+    def __call__(self, points: Array) -> Array:
+        known = self.nodes.covariance(self.kernel, Functionals.values(points))
+        # Term by term rather than as a matrix product, whose last bits depend on the other records.
+        total = np.zeros((len(points), len(self.rows)))
+        for place, values in enumerate(known):
+            total += values[:, None] * self.rows[:, place]
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Curator:
+    """Who holds the data. A function read from a file has none."""
+
+    data: Table = field(repr=False)
+    axes: Sequence[tuple[str, Any]]
+    source: Source | None
+
+    def check(self, function: "PathFunction") -> None:
+        """Refuses unknown columns and wrong types, without reading a record."""
+        probe = Functionals.values(np.zeros((1, function.space.dimension)))
+        self._query(function, probe, np.ones((1, 1))).check(self.data)
+
+    def draw(self, function: "PathFunction", whitening: Whitening, new: int) -> Array:
+        """The last `new` whitened values of the sum, with noise."""
+        query = self._query(function, whitening.nodes, whitening.inverse[-new:])
+        step = query.bounded.step
+        if math.sqrt(_MOST) * step > _ROUNDING * function.space.bound:
+            raise ArithmeticError("more rounding than was accounted; please report this as a bug")
+        values: Array = query.gaussian(function.drawn.scale).release(self.data, source=self.source).values
+        return values
+
+    def _query(self, function: "PathFunction", nodes: Functionals, rows: Array) -> FeatureSum:
+        longest = function.space.bound * math.sqrt(1 + 2 * SLACK)
+        return FeatureSum(dict(self.axes), Coordinates(function.space.kernel, nodes, rows, longest))
+
+
+@dataclass(eq=False)
+class Path:
+    """What is known of a path so far: it only ever grows, and what was said once is said again."""
+
+    whitening: Whitening
+    whitened: Array
+    answers: dict[tuple[bytes, int], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class PathFunction(PrivateFunction):
+    """A private function of the exact kernel. While the data are at hand, new points extend the path; read
+    from a file, it answers elsewhere with its best guess from what was asked before (the conditional
+    mean)."""
+
+    space: ExactKernel
+    drawn: Drawn
+    factor: float = 1.0
+    path: Path = field(repr=False, kw_only=True)
+    curator: Curator | None = field(repr=False, default=None, kw_only=True)
+
+    def __call__(self, points: Any) -> Array:
+        return self.factor * self._answers(Functionals.values(self.space.points(points)))
+
+    def gradient(self, points: Any) -> Array:
+        rows = self.space.points(points)
+        return self.factor * self._answers(Functionals.gradients(rows)).reshape(rows.shape)
+
+    def integral(self, low: Any, high: Any) -> float:
+        """By a Gauss-Legendre rule on values of the path: for smooth kernels, and boxes of a few lengths."""
+        low, high = corners(self.space.dimension, low, high)
+        points, weights = gauss_legendre(low, high, max(3, round(256 ** (1 / len(low)))))
+        return float(weights @ self(points))
+
+    def without_data(self) -> "PathFunction":
+        """The same path, unable to learn more."""
+        return replace(self, curator=None)
+
+    def _answers(self, asked: Functionals) -> Array:
+        points = asked.points + 0.0  # -0.0 is 0.0
+        keys = [(point.tobytes(), int(axis)) for point, axis in zip(points, asked.axes, strict=True)]
+        path = self.path
+        first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in path.answers}
+        if first:
+            places = np.array(sorted(first.values()), dtype=np.intp)
+            values = self._asked_first(asked.take(places))
+            path.answers.update({keys[place]: float(v) for place, v in zip(places, values, strict=True)})
+        return np.array([path.answers[key] for key in keys])
+
+    def _asked_first(self, new: Functionals) -> Array:
+        path = self.path
+        if self.curator is None:
+            values: Array = path.whitening.rows(new) @ path.whitened
+            return values
+        whitening, rows = path.whitening.extended(new)
+        if len(whitening) > _MOST:
+            allowed = f"{_MOST} in all for one path; for more use FourierBasis or RandomFeatures"
+            raise ArgumentError("points", f"{len(whitening)} that are independent", allowed)
+        if grown := len(whitening) - len(path.whitening):
+            drawn = self.curator.draw(self, whitening, grown)
+            # Together: a path whose points have no values would be drawn twice.
+            path.whitening, path.whitened = whitening, np.concatenate([path.whitened, drawn])
+        values = rows @ path.whitened
+        return values
+
+    def _saved(self) -> dict[str, Array]:
+        keys, answers = list(self.path.answers), list(self.path.answers.values())
+        asked = np.array([np.frombuffer(point) for point, _ in keys]).reshape(-1, self.space.dimension)
+        return {
+            "points": self.path.whitening.nodes.points,
+            "axes": self.path.whitening.nodes.axes.astype(np.float64),
+            "inverse": self.path.whitening.inverse,
+            "whitened": self.path.whitened,
+            "asked": asked,
+            "asked_axes": np.array([axis for _, axis in keys], dtype=np.float64),
+            "answers": np.array(answers),
+        }

@@ -1,0 +1,175 @@
+"""A released function: evaluate it, differentiate it, integrate it, keep it, as often as you like.
+
+All of that is post-processing of one release and costs nothing more, also where the points are chosen after
+looking at earlier answers: the answers belong to one path of the noise, drawn once.
+"""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.errors import ArgumentError, check_real
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms import DiscreteGaussian
+from indistinct.mechanisms.release import no_guarantee
+from indistinct.numerics.arrays import Array
+
+if TYPE_CHECKING:
+    from indistinct.functions.space import FiniteSpace, Space
+
+_SEARCHED = 2048
+_ZOOMS = 12
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The noise that was drawn: exact discrete Gaussians, and how far neighbours are apart."""
+
+    scale: float
+    unit: float
+    """Coefficients lie on multiples of this."""
+    added: float
+    """How far a record that comes or goes moves the coefficients, rounding included."""
+    replaced: float
+    private: bool = True
+    """False if the noise came from a seed: who knows the seed knows the data."""
+
+    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+        """That of the noise; none at all if it was drawn from a seed."""
+        if not self.private:
+            return no_guarantee(adjacency)
+        moved = self.added if check_adjacency(adjacency) is Adjacency.ADD_REMOVE else self.replaced
+        return DiscreteGaussian(self.scale / self.unit, moved / self.unit).guarantee(adjacency)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateFunction(ABC):
+    """A function that was released with Gaussian-process noise."""
+
+    space: "Space"
+    drawn: Drawn
+    factor: float
+    """What values were multiplied by since; public."""
+
+    @abstractmethod
+    def __call__(self, points: Any) -> Array:
+        """The function at points [n, d], or [n] in one dimension."""
+
+    @abstractmethod
+    def gradient(self, points: Any) -> Array:
+        """Its gradient at the points, [n, d]: that of the same path, noise included."""
+
+    @abstractmethod
+    def integral(self, low: Any, high: Any) -> float:
+        """Its integral over the box from corner `low` to corner `high`."""
+
+    def deviation(self, points: Any) -> Array:
+        """The standard deviation of the noise at the points."""
+        return abs(self.factor) * self.drawn.scale * self.space.deviation(points)
+
+    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+        """Of the release, whatever is asked of the function."""
+        return self.drawn.guarantee(adjacency)
+
+    def __mul__(self, number: Any) -> Self:
+        factor = check_real("number", number)
+        if not math.isfinite(factor):
+            raise ArgumentError("number", number, "a finite number")
+        return replace(self, factor=self.factor * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, number: Any) -> Self:
+        if not check_real("number", number):
+            raise ArgumentError("number", number, "a number other than 0")
+        return self * (1 / float(number))
+
+    def argmax(self, low: Any, high: Any) -> Array:
+        """Where the function is largest in a box, by a search: a grid, then finer and finer ones around its
+        best point. A higher peak that is narrower than the first grid may be missed."""
+        low, high = corners(self.space.dimension, low, high)
+        each = max(3, round(_SEARCHED ** (1 / len(low)))) if len(low) <= 6 else 2
+        best = self._best(low, high, each)
+        half = (high - low) / (each - 1)
+        for _ in range(_ZOOMS):
+            best = self._best(np.maximum(best - half, low), np.minimum(best + half, high), 5)
+            half = half / 2
+        return best
+
+    def _best(self, low: Array, high: Array, each: int) -> Array:
+        lines = [np.linspace(a, b, each) for a, b in zip(low, high, strict=True)]
+        grid = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, len(low))
+        best: Array = grid[int(np.argmax(self(grid)))]
+        return best
+
+    def plot(self, low: Any, high: Any, path: str | Path | None = None) -> Any:
+        """The function over a box in one or two dimensions, as a matplotlib figure: a curve with a band of
+        two standard deviations of the noise, or a map."""
+        from indistinct.functions.plot import draw
+
+        return draw(self, *corners(self.space.dimension, low, high), path)
+
+    @abstractmethod
+    def _saved(self) -> dict[str, Array]:
+        """What is kept, as arrays."""
+
+    def save(self, path: str | Path) -> None:
+        """Writes the function to a file (.npz: arrays and a line of JSON, nothing that could run);
+        `load_function` reads it."""
+        head = {"drawn": vars(self.drawn), "factor": self.factor, "space": self.space.to_json()}
+        with open(path, "wb") as file:
+            np.savez(file, head=np.array(json.dumps(head)), **self._saved())  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteFunction(PrivateFunction):
+    """A private function with finitely many coefficients: nothing else is needed to know it everywhere."""
+
+    space: "FiniteSpace"
+    drawn: Drawn
+    factor: float = 1.0
+    coefficients: Array = field(repr=False, default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if self.coefficients.shape != (self.space.size,):
+            raise ArgumentError("coefficients", self.coefficients.shape, f"{self.space.size} numbers")
+
+    def __call__(self, points: Any) -> Array:
+        return self.factor * self.space.evaluate(self.coefficients, self.space.points(points))
+
+    def gradient(self, points: Any) -> Array:
+        return self.factor * self.space.evaluate_gradient(self.coefficients, self.space.points(points))
+
+    def integral(self, low: Any, high: Any) -> float:
+        box = corners(self.space.dimension, low, high)
+        return self.factor * float(self.space.integrals(*box) @ self.coefficients)
+
+    def _saved(self) -> dict[str, Array]:
+        return {"coefficients": self.coefficients}
+
+
+def corners(dimension: int, low: Any, high: Any) -> tuple[Array, Array]:
+    """The two corners of a box."""
+    ends = [np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (low, high)]
+    for name, end in zip(("low", "high"), ends, strict=True):
+        if end.shape != (dimension,) or not np.isfinite(end).all():
+            raise ArgumentError(name, low if name == "low" else high, f"{dimension} finite numbers")
+    if not (ends[0] < ends[1]).all():
+        raise ArgumentError("high", high, f"above low={low!r} in every coordinate")
+    return ends[0], ends[1]
+
+
+def gauss_legendre(low: Array, high: Array, each: int) -> tuple[Array, Array]:
+    """Points and weights of a product rule on a box."""
+    nodes, weights = np.polynomial.legendre.leggauss(each)
+    middle, half = (low + high) / 2, (high - low) / 2
+    points = np.array(list(product(nodes, repeat=len(low)))) * half + middle
+    total = np.array([math.prod(w) for w in product(weights, repeat=len(low))]) * float(np.prod(half))
+    return points, total

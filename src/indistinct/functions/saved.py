@@ -1,0 +1,64 @@
+"""Spaces and private functions from what was saved, through a closed table of names."""
+
+import json
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+
+from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.functions.covariance import Covariance
+from indistinct.functions.exact import ExactKernel, Path, PathFunction
+from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
+from indistinct.functions.kernels import kernel_from_json
+from indistinct.functions.random_features import RandomFeatures
+from indistinct.functions.space import FiniteSpace, Space
+from indistinct.functions.whitening import Functionals, Whitening
+from indistinct.mechanisms.serialise import build
+
+SPACES: dict[str, type[Any]] = {
+    "covariance": Covariance,
+    "exact_kernel": ExactKernel,
+    "random_features": RandomFeatures,
+}
+
+
+def space_from_json(data: Any) -> Space:
+    """The space that `to_json` wrote.
+
+    >>> from indistinct.functions import GaussianKernel
+    >>> space = RandomFeatures(GaussianKernel(1), pairs=10, dimension=3)
+    >>> space_from_json(space.to_json()) == space
+    True
+    """
+    name = data.get("space") if isinstance(data, dict) else None
+    kind = SPACES.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ExpressionError("space", name, f"one of {', '.join(sorted(SPACES))}")
+    values = {key: value for key, value in data.items() if key != "space"}
+    if "kernel" in values:
+        values["kernel"] = kernel_from_json(values["kernel"])
+    space: Space = build(kind, kind, str(name), values, data)
+    return space
+
+
+def load_function(path: str | FilePath) -> PrivateFunction:
+    """The private function that `save` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        head = json.loads(str(arrays.pop("head")))
+        space, drawn = space_from_json(head["space"]), Drawn(**head["drawn"])
+        factor = float(head["factor"])
+        if isinstance(space, FiniteSpace):
+            return FiniteFunction(space, drawn, factor, arrays["coefficients"])
+        assert isinstance(space, ExactKernel)
+        nodes = Functionals(arrays["points"], arrays["axes"].astype(np.int64))
+        asked = zip(arrays["asked"], arrays["asked_axes"], arrays["answers"], strict=True)
+        answers = {(point.tobytes(), int(axis)): float(value) for point, axis, value in asked}
+        path_so_far = Path(Whitening(space.kernel, nodes, arrays["inverse"]), arrays["whitened"], answers)
+        return PathFunction(space, drawn, factor, path=path_so_far)
+    except (KeyError, ValueError, TypeError, AssertionError, OSError) as error:
+        if isinstance(error, FileNotFoundError | ArgumentError):
+            raise
+        raise ArgumentError("path", str(path), f"a file that `save` wrote ({error})") from None
