@@ -18,7 +18,7 @@ from indistinct import Adjacency, ArgumentError
 from indistinct.cli import main
 from indistinct.errors import DataError, SourceChanged, TargetError
 from indistinct.plans import check_plan, parse_plan, read_plan, run_plan
-from indistinct.plans.parts import WorkloadPart
+from indistinct.plans.kinds.workloads import WorkloadPart
 
 pytest.importorskip("duckdb")
 
@@ -182,7 +182,7 @@ def test_worst_relative_errors_are_equal(folder: Path, delta: float) -> None:
 def test_a_pure_budget_gets_laplace_noise(folder: Path, adjacency: str) -> None:
     given = changed(budget={"delta": 0}, privacy={"adjacency": adjacency})
     checked = check_plan(parse_plan(given, folder))
-    assert checked.mechanism.guarantee(checked.plan.adjacency).pure() == pytest.approx(2, rel=1e-4)
+    assert checked.mechanism.guarantee(checked.plan.terms.adjacency).pure() == pytest.approx(2, rel=1e-4)
     given["releases"] = [one for one in given["releases"] if one["name"] == "below"]
     run_plan(parse_plan(given, folder), folder / "out")  # a report on many Laplace noises takes seconds
     assert json.loads((folder / "out" / "guarantee.json").read_text())["releases"][0]["noise"] == "laplace"

@@ -6,8 +6,7 @@ with a small probability delta.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,29 @@ from indistinct.adjacency import Adjacency
 from indistinct.data.batch import Kind
 from indistinct.data.bounded_sum import BoundedSum
 from indistinct.data.domain import Categories, Missing
-from indistinct.data.encoding import Cells
+from indistinct.data.encoding import Cells, Integers
 from indistinct.data.plain import plain_fields
 from indistinct.data.source import table
 from indistinct.data.table import Table
 from indistinct.data.unit import RECORDS, Records, Unit, UserRecords
 from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
-from indistinct.guarantees import parallel
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms import DiscreteLaplace, Mechanism, Release
 from indistinct.noise import Source
 
-_MOST_RECORDS = 30
-"""Of a user: the ways to spread them over values are all looked at."""
+_MOST_RECORDS = 100
+"""Of a user: the ways to spread them over values cost the square of this."""
 _ROUNDING = 1 + 2.0**-40
+
+
+@dataclass(frozen=True, eq=False)
+class Occurring:
+    """Values of a column and how often they occur. Both are private; hand them to the mechanism."""
+
+    values: list[Any] = field(repr=False)
+    counts: Integers = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -39,9 +45,10 @@ class HeavyHitters(Mechanism):
     """Values of a column whose count, with discrete Laplace noise of `scale`, is at least `threshold`.
 
     Of a user's records some may have values that others have too, which the noise protects, and the others
-    values of their own, which only the threshold protects. Noise of different values is independent, so for
-    each split the loss is that of the noise for the first part and one coin for the second, exactly; the
-    guarantee is the worst split. It is for add/remove.
+    values of their own, which only the threshold protects. Noise of different values is independent, so the
+    loss is that of the noise for the first part and of one coin for the second; the more records a part has,
+    the larger its loss. So the noise for all records and the coin for all records dominate every split, and
+    exceed the worst one by `delta` at most. The guarantee is for add/remove.
 
     >>> hitters = HeavyHitters("word", scale=2, threshold=40)
     >>> hitters.delta
@@ -98,17 +105,14 @@ class HeavyHitters(Mechanism):
     @property
     def delta(self) -> float:
         """The probability that any value that only one unit has comes to light, at worst."""
-        return max(self._disclosure(own) for own in range(self._most + 1))
+        hidden = [0.0]  # logs of the least chance that no value of so many records is shown
+        for count in range(1, self._most + 1):
+            hidden.append(min(self._log_hidden(part) + hidden[count - part] for part in range(1, count + 1)))
+        return min(1.0, -math.expm1(hidden[-1]) * _ROUNDING)
 
-    def _disclosure(self, own: int) -> float:
-        """The same where `own` of the unit's records have values of its own, rounded up."""
-        chances = [self._shown(count) for count in range(own + 1)]
-        worst = 0.0
-        for spread in _partitions(own, own):
-            if any(chances[count] == 1 for count in spread):
-                return 1.0
-            worst = max(worst, -math.expm1(math.fsum(math.log1p(-chances[count]) for count in spread)))
-        return min(1.0, worst * _ROUNDING)
+    def _log_hidden(self, count: int) -> float:
+        shown = self._shown(count)
+        return math.log1p(-shown) if shown < 1 else -math.inf
 
     def _shown(self, count: int) -> float:
         """P(count + noise >= threshold)."""
@@ -120,13 +124,9 @@ class HeavyHitters(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.ADD_REMOVE:
             raise ArgumentError("adjacency", adjacency.value, "add/remove for heavy hitters")
-        parts = []
-        for own in range(self._most + 1):
-            noise = DiscreteLaplace(self.scale, self._most - own).guarantee(adjacency)
-            shown = self._disclosure(own)
-            coin = DiscretePair.of(np.array([shown, 1 - shown]), np.array([0.0, 1.0]))
-            parts.append(noise + Known(Product.of([(coin, 1)]), adjacency) if own else noise)
-        return parallel(*parts)
+        noise, shown = DiscreteLaplace(self.scale, self._most), self.delta
+        coin = DiscretePair.of(np.array([shown, 1 - shown]), np.array([0.0, 1.0]))
+        return noise.guarantee(adjacency) + Known(Product.of([(coin, 1)]), adjacency)
 
     def check(self, data: Any) -> None:
         """Refuses an unknown column or a wrong type, without reading a record."""
@@ -137,18 +137,23 @@ class HeavyHitters(Mechanism):
     def _bounded(self, values: list[Any]) -> BoundedSum:
         return BoundedSum(Cells(((self.column, Categories(values, missing=self.missing)),)), self.unit)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release:
-        """A mapping from values to noisy counts, largest first."""
+    def occurring(self, data: Any) -> Occurring:
+        """The exact counts before noise. They are private, and so are the values."""
         records = table(data)
         values = records.distinct(self.column)
         # Without any value the sum still says whether there are records, and only missing ones.
         counts = records.total(self._bounded(values or self._anything(records))).units
         # A value whose records were all left out does not occur: it gets no noise.
         found = np.flatnonzero(counts)
-        noisy = DiscreteLaplace(self.scale, self._most).release(counts[found], source=source)
+        return Occurring([values[place] for place in found], counts[found])
+
+    def release(self, data: Any, *, source: Source | None = None) -> Release:
+        """A mapping from values to noisy counts, largest first; from a table, or from what is `occurring`."""
+        exact = data if isinstance(data, Occurring) else self.occurring(data)
+        noisy = DiscreteLaplace(self.scale, self._most).release(exact.counts, source=source)
         shown = [
-            (int(count), values[place])
-            for place, count in zip(found, noisy.values, strict=True)
+            (int(count), value)
+            for value, count in zip(exact.values, noisy.values, strict=True)
             if count >= self.threshold
         ]
         # In an order that says nothing of the order of records.
@@ -164,12 +169,3 @@ class HeavyHitters(Mechanism):
 
     def __str__(self) -> str:
         return f"heavy_hitters({self.column}, threshold={self.threshold}) with laplace({self.scale!r})"
-
-
-def _partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Ways to write a number as a sum of parts, none above `largest`."""
-    if total == 0:
-        yield ()
-    for part in range(min(total, largest), 0, -1):
-        for rest in _partitions(total - part, part):
-            yield (part, *rest)

@@ -19,8 +19,9 @@ from operator import add
 from indistinct.data import Remembered, Table, read_csv, read_parquet, read_sql
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.mechanisms import Mechanism, calibrate
-from indistinct.plans.parts import Part, part_of
-from indistinct.plans.plan import DataSource, Plan, Split
+from indistinct.plans.part import Part
+from indistinct.plans.plan import Plan
+from indistinct.plans.terms import DataSource, Split, Terms
 from indistinct.report.text import short
 
 
@@ -30,8 +31,11 @@ class Checked:
 
     plan: Plan
     table: Remembered
-    parts: tuple[Part, ...]
     scales: tuple[float, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.plan.parts
 
     @property
     def mechanism(self) -> Mechanism:
@@ -51,26 +55,19 @@ def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
 
     With `scales`, those of a run that is to be finished, nothing is calibrated.
     """
-    parts = tuple(part_of(asked, plan) for asked in plan.releases)
-    table = Remembered(open_table(plan.data))
-    for part in parts:
+    terms, table = plan.terms, Remembered(open_table(plan.terms.data))
+    for part in plan.parts:
         part.check(table)
-        if not part.sensitivity(plan.adjacency):
-            raise ArgumentError(
-                f"releases.{part.asked.name}", part.asked.kind.value, "something that a neighbour can change"
-            )
+        if not part.sensitivity(terms.adjacency):
+            raise ArgumentError(part.where, part.kind, "something that a neighbour can change")
     if scales is None:
-        scales = _calibrated(plan, parts)
-    for part, scale in zip(parts, scales, strict=True):
+        scales = _calibrated(plan)
+    for part, scale in zip(plan.parts, scales, strict=True):
         error, size = part.error(scale), part.size
         if error is not None and size is not None and error > size:
-            name = f"releases.{part.asked.name}"
-            raise TargetError(
-                "budget.epsilon",
-                plan.epsilon,
-                f"larger: {name} would be off by {error:.3g}, more than all there is ({size:.3g})",
-            )
-    return Checked(plan, table, parts, tuple(scales))
+            too_far = f"{part.where} would be off by {error:.3g}, more than all there is ({size:.3g})"
+            raise TargetError("budget.epsilon", terms.epsilon, f"larger: {too_far}")
+    return Checked(plan, table, tuple(scales))
 
 
 def open_table(data: DataSource) -> Table:
@@ -84,25 +81,27 @@ def together(parts: Sequence[Part], scales: Sequence[float]) -> Mechanism:
     return reduce(add, (part.at(scale) for part, scale in zip(parts, scales, strict=True)))
 
 
-def proportions(plan: Plan, parts: Sequence[Part]) -> list[float]:
+def proportions(terms: Terms, parts: Sequence[Part]) -> list[float]:
     """Noise scales up to a common factor."""
-    if plan.split is Split.WORST_RELATIVE_ERROR:
+    if terms.split is Split.WORST_RELATIVE_ERROR:
         found = []
         for part in parts:
             # the error of a unit's worth of noise, asked where the lattice is too fine to matter
-            start = part.sensitivity(plan.adjacency) * 1e3
+            start = part.sensitivity(terms.adjacency) * 1e3
             error, size = part.error(start), part.size
             assert error is not None and size is not None  # the plan has data.records
             found.append(start * size / error)
         return found
     return [
-        part.sensitivity(plan.adjacency) / (math.sqrt(part.asked.weight) if plan.delta else part.asked.weight)
+        part.sensitivity(terms.adjacency)
+        / (math.sqrt(part.asked.weight) if terms.delta else part.asked.weight)
         for part in parts
     ]
 
 
-def _calibrated(plan: Plan, parts: Sequence[Part]) -> list[float]:
-    shares = proportions(plan, parts)
+def _calibrated(plan: Plan) -> list[float]:
+    terms, parts = plan.terms, plan.parts
+    shares = proportions(terms, parts)
     tried: list[tuple[Mechanism, list[float]]] = []
 
     def family(factor: float) -> Mechanism:
@@ -111,19 +110,18 @@ def _calibrated(plan: Plan, parts: Sequence[Part]) -> list[float]:
         return tried[-1][0]
 
     try:
-        found = calibrate(family, epsilon=plan.epsilon, delta=plan.delta, adjacency=plan.adjacency)
+        found = calibrate(family, epsilon=terms.epsilon, delta=terms.delta, adjacency=terms.adjacency)
     except TargetError as error:
-        budget = f"epsilon={plan.epsilon:g}, delta={plan.delta:g}"
+        budget = f"epsilon={terms.epsilon:g}, delta={terms.delta:g}"
         raise TargetError("budget", budget, error.allowed) from None
     return next(scales for mechanism, scales in tried if mechanism is found)
 
 
 def accuracy(part: Part, scale: float) -> str:
     error, size = part.error(scale), part.size
-    asked = part.asked
-    what = f"{asked.name}: {asked.kind.value}"
-    if asked.columns:
-        what += f" of {', '.join(asked.columns)}"
+    what = f"{part.name}: {part.kind}"
+    if part.columns:
+        what += f" of {', '.join(part.columns)}"
     noise = f"{part.noise.value.lower()} noise of scale {scale:.4g}"
     if error is None:
         return f"{what}, {noise}; the expected error needs data.records"
@@ -133,14 +131,19 @@ def accuracy(part: Part, scale: float) -> str:
 
 def unit_words(plan: Plan) -> str:
     """Whose privacy is protected."""
-    if plan.user is None:
+    terms = plan.terms
+    if terms.user is None:
         return "one record"
-    return f"all records of one {plan.user}, of which at most {plan.most} take part in each release"
+    take_part = [] if terms.most is None else [f"up to {terms.most} of which take part in each release"]
+    if clipped := [part.name for part in plan.parts if part.clips_totals]:
+        take_part.append(f"whose total is clipped in {', '.join(clipped)}")
+    return f"one user (a value of {terms.user}) with all their records, {', or '.join(take_part)}"
 
 
 def budget_lines(plan: Plan) -> list[str]:
+    terms = plan.terms
     return [
-        f"Protected: {unit_words(plan)} ({plan.adjacency.value}).",
-        f"Budget: epsilon {plan.epsilon:g} at delta {short(plan.delta) if plan.delta else '0'},"
-        f" for all {len(plan.releases)} releases together.",
+        f"Protected: {unit_words(plan)} ({terms.adjacency.value}).",
+        f"Budget: epsilon {terms.epsilon:g} at delta {short(terms.delta) if terms.delta else '0'},"
+        f" for all {len(plan.parts)} releases together.",
     ]

@@ -1,13 +1,10 @@
-"""The results of a run as part of a page: pictures where numbers lie on a line, and plain words."""
+"""The results of a run as part of a page: pictures where there is something to see, tables elsewhere."""
 
 from html import escape
 
-from indistinct.data import Bins
 from indistinct.plans.check import Checked, accuracy, unit_words
 from indistinct.plans.folder import Folder
-from indistinct.plans.parts import Part, QueryPart, WorkloadPart
-from indistinct.plans.plan import Kind
-from indistinct.report.results import counts_chart
+from indistinct.plans.part import Part
 
 _SHOWN = 24
 """Rows of a table on the page; all of them are in the file."""
@@ -26,27 +23,13 @@ def results_html(checked: Checked, folder: Folder) -> str:
 
 
 def _section(part: Part, scale: float, folder: Folder) -> str:
-    name = part.asked.name
-    header, *rows = folder.read_rows(name)
-    told = accuracy(part, scale).removeprefix(f"{name}: ")
-    words = f"<p>{escape(told[0].upper() + told[1:])}. All numbers: <code>{escape(name)}.csv</code></p>"
-    chart = _chart(part, rows)
-    body = f'<div class="one">{chart}</div>' if chart else _table(header, rows)
-    return f"<h3>{escape(name)}</h3>\n{words}\n{body}\n"
-
-
-def _chart(part: Part, rows: list[list[str]]) -> str | None:
-    """A picture of counts along one column."""
-    if not isinstance(part, QueryPart | WorkloadPart) or part.asked.kind not in (Kind.HISTOGRAM, Kind.PREFIX):
-        return None
-    if len(part.asked.columns) != 1 or not 2 <= len(rows) <= 2000:
-        return None
-    (column,) = part.asked.columns
-    domain = part.plan.axis(column)
-    values, errors = ([float(row[-k]) for row in rows] for k in (2, 1))
-    if isinstance(domain, Bins):
-        return counts_chart(part.asked.name, column, values, errors, ends=(domain.low, domain.high))
-    return counts_chart(part.asked.name, column, values, errors, labels=[row[0] for row in rows])
+    header, *rows = folder.read_rows(part.name)
+    told = accuracy(part, scale).removeprefix(f"{part.name}: ")
+    words = f"<p>{escape(told[0].upper() + told[1:])}. All numbers: <code>{escape(part.name)}.csv</code></p>"
+    charts = part.pictures(rows)
+    several = "one" if len(charts) == 1 else "charts"
+    body = f'<div class="{several}">{"".join(charts)}</div>' if charts else _table(header, rows)
+    return f"<h3>{escape(part.name)}</h3>\n{words}\n{body}\n"
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:

@@ -11,9 +11,10 @@ from indistinct.errors import ArgumentError
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.folder import Folder, identity_of
 from indistinct.plans.page import results_html
-from indistinct.plans.parts import Part
-from indistinct.plans.plan import DataSource, Plan
-from indistinct.report import Subject, explain
+from indistinct.plans.part import Part
+from indistinct.plans.plan import Plan
+from indistinct.plans.terms import DataSource
+from indistinct.report import Subject, User, explain
 from indistinct.report.page import to_html
 
 Say = Callable[[str], None]
@@ -40,34 +41,37 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None) -> Path:
 
 
 def _run(checked: Checked, folder: Folder, say: Say) -> Path:
-    data = identity_of(_files(checked.plan.data))
+    terms = checked.plan.terms
+    data = identity_of(_files(terms.data))
     charge = _charged(folder, checked.plan)  # once more: now nobody else writes it
     if charge is not None and charge["data"] != data:
         raise ArgumentError(
             "data", "files that changed since the budget was charged", "as they were, to finish this run"
         )
     missing = _missing(checked, folder, charge)
+    looked = {}
     for place, (part, _) in enumerate(missing, start=1):
-        say(f"reading {place}/{len(missing)}: {part.asked.name}")
-        part.look(checked.table)
+        say(f"reading {place}/{len(missing)}: {part.name}")
+        looked[part.name] = part.look(checked.table)
     with checked.table.unchanged():  # what was read belongs to one version of the files
         pass
     subject = _subject(checked)
     if charge is None:
         charge = _charge(checked, subject, data, folder)
         folder.write_charge(charge)
-        say(f"charged: epsilon {charge['epsilon']:.6g} at delta {checked.plan.delta:g}")
+        say(f"charged: epsilon {charge['epsilon']:.6g} at delta {terms.delta:g}")
     for part, scale in missing:
-        path = folder.write_rows(part.asked.name, _rows(part, scale, checked))
-        _entry(charge, part.asked.name)["released"] = True
+        path = folder.write_rows(part.name, _rows(part, scale, looked[part.name]))
+        _entry(charge, part.name)["released"] = True
         folder.write_charge(charge)
         done = sum(one["released"] for one in charge["releases"])
         say(f"released {done}/{len(charge['releases'])}: {path}")
     for part in checked.parts:
-        if not (folder.path / f"{part.asked.name}.parquet").exists():
-            folder.write_parquet(part.asked.name)
+        if not (folder.path / f"{part.name}.parquet").exists():
+            folder.write_parquet(part.name)
     results = results_html(checked, folder)
-    title = "Private results, and what they can tell about one person"
+    whom = "one record" if terms.user is None else "one user"
+    title = f"Private results, and what they can tell about {whom}"
     report = folder.write_text(REPORT, to_html(subject, title=title, results=results))
     charge["status"] = "complete"
     folder.write_charge(charge)
@@ -87,7 +91,7 @@ def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) ->
     """What is still to be drawn."""
     missing = []
     for part, scale in zip(checked.parts, checked.scales, strict=True):
-        name = part.asked.name
+        name = part.name
         there = folder.result(name).exists()
         if charge is None and there:
             raise ArgumentError("out", str(folder.path), f"a folder without {folder.result(name).name}")
@@ -104,9 +108,9 @@ def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) ->
     return missing
 
 
-def _rows(part: Part, scale: float, checked: Checked) -> Iterator[list[Any]]:
+def _rows(part: Part, scale: float, looked: Any) -> Iterator[list[Any]]:
     yield part.header
-    yield from part.draw(scale, checked.table)
+    yield from part.draw(scale, looked)
 
 
 def _entry(charge: dict[str, Any], name: str) -> dict[str, Any]:
@@ -116,22 +120,26 @@ def _entry(charge: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _subject(checked: Checked) -> Subject:
     """The guarantee of all releases together."""
-    plan = checked.plan
-    subject = explain(checked.mechanism, delta=plan.delta, adjacency=plan.adjacency)
-    named = ", ".join(f"{part.asked.name} ({part.asked.kind.value})" for part in checked.parts)
-    if plan.user is None:
+    terms = checked.plan.terms
+    subject = explain(checked.mechanism, delta=terms.delta, adjacency=terms.adjacency)
+    named = ", ".join(f"{part.name} ({part.kind})" for part in checked.parts)
+    if terms.user is None:
         return replace(subject, expression=named)
-    sampling = f"at most {plan.most} records of each {plan.user} take part in a release; all are protected"
-    return replace(subject, expression=named, sampling=(sampling,))
+    told = []
+    if terms.most is not None:
+        told.append(f"up to {terms.most} records of each user take part in a release; all are protected")
+    if clipped := [part.name for part in checked.parts if part.clips_totals]:
+        told.append(f"all records take part in {', '.join(clipped)}, where the total of each user is clipped")
+    return replace(subject, expression=named, sampling=tuple(told), user=User(terms.user, terms.most))
 
 
 def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> dict[str, Any]:
-    plan, readings = checked.plan, subject.data()
+    plan, terms, readings = checked.plan, checked.plan.terms, subject.data()
     releases = [
         {
-            "name": part.asked.name,
-            "kind": part.asked.kind.value,
-            "columns": list(part.asked.columns),
+            "name": part.name,
+            "kind": part.kind,
+            "columns": list(part.columns),
             "noise": part.noise.value,
             "scale": scale,
             "expected_error": part.error(scale),
@@ -143,10 +151,10 @@ def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> di
         "status": "charged",
         "words": budget_lines(plan),
         "unit": unit_words(plan),
-        "adjacency": plan.adjacency.value,
-        "budget": {"epsilon": plan.epsilon, "delta": plan.delta, "split": plan.split.value},
+        "adjacency": terms.adjacency.value,
+        "budget": {"epsilon": terms.epsilon, "delta": terms.delta, "split": terms.split.value},
         "epsilon": readings["epsilon"]["epsilon"],
-        "delta": plan.delta,
+        "delta": terms.delta,
         "releases": releases,
         "readings": readings,
         "plan": plan.digest,

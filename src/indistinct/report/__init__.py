@@ -3,6 +3,6 @@
 The command line, notebooks and the documentation all show this one account.
 """
 
-from indistinct.report.subject import Subject, explain
+from indistinct.report.subject import Subject, User, explain
 
-__all__ = ["Subject", "explain"]
+__all__ = ["Subject", "User", "explain"]

@@ -27,6 +27,7 @@ def to_data(subject: "Subject") -> dict[str, Any]:
         "adjacency": guarantee.adjacency.value,
         "sampling": list(subject.sampling),
         "records": list(subject.records),
+        "user": None if subject.user is None else {"column": subject.user.column, "most": subject.user.most},
         "epsilon": {"delta": subject.delta, "epsilon": number(guarantee.epsilon(subject.delta))},
         "delta": None if asked is None else {"epsilon": asked, "delta": guarantee.delta(asked)},
         "renyi": [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from indistinct.report.svg import belief_chart, profile_chart, tradeoff_chart
 from indistinct.report.text import LEAD, foot, sentences, subject_lines, table
+from indistinct.report.whom import whom
 
 if TYPE_CHECKING:
     from indistinct.report.subject import Subject
@@ -37,7 +38,7 @@ svg text.mark { paint-order: stroke; stroke: var(--paper); stroke-width: 4px; st
 .grid { stroke: var(--line); stroke-width: 1; }
 .plain { fill: none; stroke: var(--soft); stroke-width: 1; stroke-dasharray: 4 3; }
 .main { fill: none; stroke: var(--main); stroke-width: 2.2; stroke-linejoin: round; }
-.band { fill: var(--band); stroke: none; } .dot { fill: var(--ink); }
+.band { fill: var(--band); stroke: none; } .heat { fill: var(--main); } .dot { fill: var(--ink); }
 table { border-collapse: collapse; width: 100%; font-size: 0.93rem; }
 caption { text-align: left; color: var(--soft); font-size: 0.88rem; padding-bottom: 0.4rem; }
 th, td { text-align: left; padding: 0.35rem 0.2rem; border-bottom: 1px solid var(--line);
@@ -67,8 +68,7 @@ def to_html(subject: "Subject", *, title: str | None = None, results: str = "") 
     )
     charts = belief_chart(subject) + tradeoff_chart(subject) + profile_chart(subject)
     if title is None:
-        whom = "one person" if data["records"] == [1] else "a group of records"
-        title = f"What this release can tell about {whom}"
+        title = f"What this release can tell about {whom(data).title}"
     page = (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'

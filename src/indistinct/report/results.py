@@ -1,35 +1,39 @@
-"""Pictures of released counts: bars with the range that their noise leaves open."""
+"""Pictures of released counts: bars, curves and heat maps, with what their noise leaves open."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from indistinct.report.svg import _Axes, _chart, _round_ticks
 
 _MOST_LABELS = 8
+_LONGEST_LABEL = 10
 
 
-def counts_chart(
-    name: str,
-    column: str,
-    values: Sequence[float],
-    errors: Sequence[float],
-    *,
-    ends: tuple[float, float] | None = None,
-    labels: Sequence[str] = (),
-) -> str:
-    """Bars over equal intervals between two `ends`, or over `labels`; each with two standard errors."""
-    size = len(values)
-    reach = [value + 2 * error for value, error in zip(values, errors, strict=True)]
-    low = min(0.0, *(value - 2 * error for value, error in zip(values, errors, strict=True)))
-    high = max(*reach, 1e-9)
-    axes = _Axes((0.0, float(size)), (low, high))
-    if ends is not None:
-        x_ticks = [(size * k / 4, f"{ends[0] + (ends[1] - ends[0]) * k / 4:.4g}") for k in range(5)]
-    else:
-        every = -(-size // _MOST_LABELS)
-        x_ticks = [(place + 0.5, labels[place][:10]) for place in range(0, size, every)]
-    y_ticks = [(y, f"{y:,.4g}" if abs(y) < 1e4 else f"{y:,.0f}") for y in _round_ticks(high)]
-    body = axes.frame(x_ticks, y_ticks, (column, "records"))
-    gap = 0.1 if size <= 60 else 0.0
+@dataclass(frozen=True)
+class Line:
+    """An axis of so many cells: equal intervals between two `ends`, or `labels`."""
+
+    name: str
+    size: int
+    ends: tuple[float, float] | None = None
+    labels: tuple[str, ...] = ()
+
+    def ticks(self, most: int = _MOST_LABELS) -> list[tuple[float, str]]:
+        """Places, in cells, and what stands there."""
+        if self.ends is not None:
+            low, high = self.ends
+            return [(self.size * k / 4, f"{low + (high - low) * k / 4:.4g}") for k in range(5)]
+        every = -(-self.size // most)
+        longest = _LONGEST_LABEL if self.size > 3 else 2 * _LONGEST_LABEL
+        return [(place + 0.5, _short(self.labels[place], longest)) for place in range(0, self.size, every)]
+
+
+def counts_chart(name: str, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
+    """Bars, each with two standard errors either way."""
+    axes, body = _counted(line, values, errors)
+    gap = 0.1 if line.size <= 60 else 0.0
     for place, (value, error) in enumerate(zip(values, errors, strict=True)):
         left, right = axes.across(place + gap), axes.across(place + 1 - gap)
         top, bottom = sorted((axes.up(value), axes.up(0.0)))
@@ -39,5 +43,57 @@ def counts_chart(
         body += f'<path class="main" d="M{left:.1f} {axes.up(value):.1f}H{right:.1f}"/>'
         up, down = axes.up(value + 2 * error), axes.up(value - 2 * error)
         body += f'<path class="plain" d="M{middle:.1f} {up:.1f}V{down:.1f}"/>'
-    description = f"Counts by {column}, with noise; the dashed lines are two standard errors either way."
+    description = f"Counts by {line.name}, with noise; the dashed lines are two standard errors either way."
     return _chart(name, name, description, body)
+
+
+def curve_chart(name: str, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
+    """Counts below each edge of an axis: one more than it has cells."""
+    axes, body = _counted(line, values, errors)
+    places, curve, wide = np.arange(line.size + 1.0), np.array(values), 2 * np.array(errors)
+    band = axes.path(
+        np.concatenate((places, places[::-1])), np.concatenate((curve + wide, (curve - wide)[::-1]))
+    )
+    body += f'<path class="band" d="{band}Z"/><path class="main" d="{axes.path(places, curve)}"/>'
+    description = f"Records below each {line.name}, with noise; the shaded band is two standard errors wide."
+    return _chart(name, name, description.replace("wide", "either way"), body)
+
+
+def _counted(line: Line, values: Sequence[float], errors: Sequence[float]) -> tuple[_Axes, str]:
+    """A frame for counts along an axis."""
+    reach = list(zip(values, errors, strict=True))
+    low = min(0.0, *(value - 2 * error for value, error in reach))
+    high = max(1e-9, *(value + 2 * error for value, error in reach))
+    axes = _Axes((0.0, float(line.size)), (low, high))
+    y_ticks = [(y, _count(y)) for y in _round_ticks(high)]
+    return axes, axes.frame(line.ticks(), y_ticks, (line.name, "records"))
+
+
+def heat_map(name: str, across: Line, up: Line, values: list[list[float | None]], error: float) -> str:
+    """Counts by two axes, the darker the more; `values[i][j]` is the i-th cell across, the j-th up. Cells
+    that may be noise alone are left empty, and so are those without a value."""
+    axes = _Axes((0.0, float(across.size)), (0.0, float(up.size)))
+    told = [value for row in values for value in row if value is not None]
+    largest = max(*told, 2 * error)
+    width = axes.across(1.0) - axes.across(0.0)
+    height = axes.up(0.0) - axes.up(1.0)
+    body = axes.frame(across.ticks(6), up.ticks(12), (across.name, up.name))
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            if value is None or value <= 2 * error:
+                continue
+            # the root lets small counts be seen beside large ones
+            shade = 0.08 + 0.92 * (value / largest) ** 0.5
+            body += f'<rect class="heat" x="{axes.across(i):.1f}" y="{axes.up(j + 1):.1f}"'
+            body += f' width="{width:.1f}" height="{height:.1f}" fill-opacity="{shade:.2f}"/>'
+    darkest = f"The darkest is {_count(max(told))} records"
+    empty = f"cells below {_count(2 * error)}, two standard errors, are left empty"
+    return _chart(name, name, f"Counts by {across.name} and {up.name}. {darkest}; {empty}.", body)
+
+
+def _count(number: float) -> str:
+    return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

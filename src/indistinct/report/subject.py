@@ -25,6 +25,16 @@ _UNKNOWN = "not known: a guarantee does not say how it was reached"
 
 
 @dataclass(frozen=True)
+class User:
+    """Whose privacy a guarantee is about, where it is not a record's: all records with one value of a
+    column."""
+
+    column: str
+    most: int | None = None
+    """How many of them take part in a release, if that is what bounds them."""
+
+
+@dataclass(frozen=True)
 class Subject:
     """One guarantee to report on: `str` gives the report in words, a notebook shows its table."""
 
@@ -40,6 +50,8 @@ class Subject:
     mechanism: Mechanism | None
     reading: Reading | None = None
     """What an adversary of limited capacity can learn, if one was named."""
+    user: User | None = None
+    """Whom the neighbours differ in, if not in records."""
 
     def __str__(self) -> str:
         return to_text(self.data())

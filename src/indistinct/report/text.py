@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from indistinct.report.data import value_of
+from indistinct.report.whom import whom
 
 _WIDTH = 96
 _DIGITS = 5
@@ -132,29 +133,20 @@ def meaning_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def _about_one(data: dict[str, Any]) -> bool:
-    sizes: list[int] = data["records"]
-    return sizes == [1]
-
-
 def _neighbours(data: dict[str, Any]) -> str:
-    sizes = " or ".join(map(str, data["records"]))
-    them = "one person's record" if _about_one(data) else f"{sizes} records that change together"
-    return _NEIGHBOURS[data["adjacency"]].format(them=them)
+    return _NEIGHBOURS[data["adjacency"]].format(them=whom(data).differ)
 
 
 def _test(data: dict[str, Any]) -> str:
     """The trade-off curve at one point, as a test that someone runs."""
     if data["adjacency"] == "add/remove":
-        what = "one given person's record was" if _about_one(data) else "a given group's records were"
-        want, wrong, looked_for = f"whether {what} used", "those who were not in the data", "those who were"
-    else:
-        what = "one person's record has" if _about_one(data) else "a group's records have"
         want, wrong, looked_for = (
-            f"which of two values {what}",
-            "the cases of the first",
-            "the cases of the second",
+            f"whether {whom(data).used}",
+            "those who were not in the data",
+            "those who were",
         )
+    else:
+        want, wrong, looked_for = whom(data).valued, "the cases of the first", "the cases of the second"
     start = f"Someone who wants to know {want}, and accepts being wrong about 5 % of {wrong},"
     missed = _missed(data, 0.05)
     if missed < 0.001:
@@ -187,9 +179,7 @@ def _rare_guess(data: dict[str, Any]) -> str:
 
 def _belief(data: dict[str, Any]) -> str:
     """The posterior for two priors: how far the release can convince somebody."""
-    what = "the record was there" if data["adjacency"] == "add/remove" else "the record has a certain value"
-    if not _about_one(data):
-        what = what.replace("record was", "records were").replace("record has", "records have")
+    what = whom(data).there if data["adjacency"] == "add/remove" else whom(data).known
     few, half = (_fine_percent(entry["high"], math.ceil) for entry in data["posterior"])
     beyond = data["bayes_factor"]["beyond"]
     but = f", except with a probability of {short(beyond)}" if beyond else ", whatever the outcome"
@@ -205,17 +195,17 @@ def _belief(data: dict[str, Any]) -> str:
 
 def _reconstruction(data: dict[str, Any]) -> str:
     rare, likely = (_fine_percent(entry["success"], math.ceil) for entry in data["reconstruction"])
-    what = "the content of the record" if _about_one(data) else "the contents of the records"
     return (
-        f"Someone who could guess {what} with a chance of 1 in 10 without the release can do so with a chance"
-        f" of at most {likely} with it; with a chance of 1 in 1000 without it, at most {rare}."
+        f"Someone who could guess {whom(data).content} with a chance of 1 in 10 without the release can do so"
+        f" with a chance of at most {likely} with it; with a chance of 1 in 1000 without it, at most {rare}."
     )
 
 
 def _consequence(data: dict[str, Any]) -> str:
     """What may follow from the release for whoever is in the data."""
-    membership = data["adjacency"] == "add/remove" and _about_one(data)
-    before, after = ("without the record", "with it") if membership else ("on one data set", "on the other")
+    before, after, alone = "on one data set", "on the other", whom(data).alone
+    if data["adjacency"] == "add/remove" and alone is not None:
+        before, after = f"without {alone}", "with it" if alone == "the record" else "with them"
     rare, likely = data["event"]
     low, high = _percent(likely["low"], math.floor), _percent(likely["high"], math.ceil)
     return (

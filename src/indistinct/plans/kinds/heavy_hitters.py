@@ -1,0 +1,83 @@
+"""Frequent values of a column whose domain nobody has listed."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import HeavyHitters, Missing
+from indistinct.errors import ArgumentError
+from indistinct.plans.kinds.pictures import values_picture
+from indistinct.plans.part import Asked, Part, Row, rounded
+from indistinct.plans.section import Section, named
+from indistinct.plans.terms import Terms
+from indistinct.workloads import Noise
+
+_SHARE = 0.1
+"""Of the budget's delta, for values that only one user has, unless the plan says."""
+
+
+@dataclass(frozen=True)
+class HeavyHittersPart(Part):
+    """Values with their counts, from a threshold on that follows from the noise and `delta`."""
+
+    kind = "heavy-hitters"
+    keys = frozenset({"column", "delta", "missing"})
+    column: str
+    delta: float
+    missing: Missing
+
+    @classmethod
+    def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
+        if not terms.delta:
+            raise ArgumentError(
+                "budget.delta", 0, f"positive for {section.where}: nothing hides a value for certain"
+            )
+        if terms.adjacency is not Adjacency.ADD_REMOVE:
+            raise ArgumentError("privacy.adjacency", "replace-one", f"add-remove for {section.where}")
+        delta = section.probability("delta", _SHARE * terms.delta)
+        if not 0 < delta < terms.delta:
+            raise ArgumentError(
+                section.at("delta"), delta, f"positive, and below budget.delta={terms.delta:g}"
+            )
+        missing = section.word("missing", Missing, Missing.ERROR.value)
+        part = cls(terms, asked, section.text("column"), delta, missing)
+        named(section.where, part.at, 1.0)
+        return part
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def noise(self) -> Noise:
+        return Noise.LAPLACE
+
+    def at(self, scale: float) -> HeavyHitters:
+        unit = self.terms.unit(self.where)
+        return HeavyHitters.for_delta(self.column, scale, self.delta, unit, self.missing)
+
+    def check(self, table: Any) -> None:
+        self.at(1.0).check(table)
+
+    def look(self, table: Any) -> Any:
+        return self.at(1.0).occurring(table)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        return float(self.terms.most or 1)
+
+    def error(self, scale: float) -> float:
+        return 1 / (math.sqrt(2) * math.sinh(min(1 / scale, 1400.0) / 2))
+
+    @property
+    def header(self) -> Row:
+        return [self.column, "count", "standard_error"]
+
+    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+        error = self.error(scale)
+        for value, count in self.at(scale).release(looked).values.items():
+            yield [value, count, rounded(error, error)]
+
+    def pictures(self, rows: list[list[str]]) -> list[str]:
+        return values_picture(self.name, self.column, rows)

@@ -1,0 +1,199 @@
+"""What all releases of a plan have in common: the table, whose privacy, the budget, what columns may hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import (
+    Bins,
+    Categories,
+    Missing,
+    Norm,
+    Numbers,
+    Outside,
+    Records,
+    UserRecords,
+    UserTotals,
+)
+from indistinct.errors import ArgumentError
+from indistinct.plans.section import Section, named, table, text, word
+from indistinct.workloads import Noise
+
+ADJACENCIES = {"add-remove": Adjacency.ADD_REMOVE, "replace-one": Adjacency.REPLACE_ONE}
+Unit = Records | UserRecords | UserTotals
+
+
+class Split(Enum):
+    """How the budget is divided among releases."""
+
+    WEIGHTS = "weights"
+    WORST_RELATIVE_ERROR = "worst-relative-error"
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where records come from: files, or a SELECT on a DuckDB database."""
+
+    csv: tuple[str, ...] = ()
+    parquet: tuple[str, ...] = ()
+    sql: str | None = None
+    database: str | None = None
+    records: int | None = None
+    """About how many there are, as everybody knows: errors are compared with it."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The declared domain of a column."""
+
+    low: float | None = None
+    high: float | None = None
+    bins: int | None = None
+    categories: tuple[Any, ...] | None = None
+    outside: str | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The plan without its releases."""
+
+    data: DataSource
+    user: str | None
+    most: int | None
+    """Records of a user that take part in a release that does not clip totals."""
+    adjacency: Adjacency
+    epsilon: float
+    delta: float
+    split: Split
+    columns: tuple[tuple[str, Column], ...]
+
+    @property
+    def noise(self) -> Noise:
+        """Laplace for a pure budget, else Gaussian."""
+        return Noise.GAUSSIAN if self.delta else Noise.LAPLACE
+
+    @property
+    def norm(self) -> Norm:
+        """The one that the noise protects."""
+        return Norm.L2 if self.delta else Norm.L1
+
+    def unit(self, where: str) -> Records | UserRecords:
+        """Of a release that stands at `where`."""
+        if self.user is None:
+            return Records()
+        if self.most is None:
+            raise ArgumentError(
+                "privacy.most", None, f"given for {where}, which does not clip a user's total"
+            )
+        return UserRecords(self.user, self.most)
+
+    def totals(self, where: str, norm: Norm, bound: float) -> UserTotals:
+        """The unit of a release that clips the total of each user."""
+        if self.user is None:
+            raise ArgumentError(f"{where}.user_total", bound, "absent: there is no privacy.user")
+        return UserTotals(self.user, norm, bound)
+
+    def numbers(self, name: str) -> Numbers:
+        """The interval of a column."""
+        column = self.column(name)
+        if column.low is None or column.high is None:
+            raise ArgumentError(f"columns.{name}", "categories", "declared with low and high to be added up")
+        return named(f"columns.{name}", Numbers, column.low, column.high, **self._policies(name))
+
+    def axis(self, name: str, bins: int | None = None) -> Bins | Categories:
+        """The cells of a column."""
+        column, where = self.column(name), f"columns.{name}"
+        policies = self._policies(name)
+        if column.categories is not None:
+            return named(where, Categories, column.categories, **policies)
+        bins = column.bins if bins is None else bins
+        if bins is None:
+            raise ArgumentError(f"{where}.bins", None, "given, for counts by this column")
+        return named(where, Bins, column.low, column.high, bins, **policies)
+
+    def column(self, name: str) -> Column:
+        declared = dict(self.columns)
+        if name not in declared:
+            listed = ", ".join(map(repr, declared)) or "none"
+            raise ArgumentError("column", name, f"declared under [columns] (there: {listed})")
+        return declared[name]
+
+    def _policies(self, name: str) -> dict[str, Any]:
+        column, where = self.column(name), f"columns.{name}"
+        given: dict[str, Any] = {}
+        if column.outside is not None:
+            given["outside"] = word(f"{where}.outside", column.outside, Outside)
+        if column.missing is not None:
+            given["missing"] = word(f"{where}.missing", column.missing, Missing)
+        return given
+
+
+def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
+    """From the sections of a plan; paths of data are relative to the folder."""
+    privacy = Section("privacy", content.get("privacy", {}), {"user", "most", "adjacency"})
+    budget = Section("budget", content.get("budget"), {"epsilon", "delta", "split"})
+    user, most = privacy.maybe("user", privacy.text), privacy.maybe("most", privacy.count)
+    if user is None and most is not None:
+        raise ArgumentError("privacy.most", most, "given together with privacy.user")
+    adjacency = privacy.get("adjacency", "add-remove")
+    if adjacency not in ADJACENCIES:
+        raise ArgumentError("privacy.adjacency", adjacency, " or ".join(map(repr, ADJACENCIES)))
+    delta = budget.probability("delta", 0.0)
+    if delta >= 0.1:
+        raise ArgumentError("budget.delta", delta, "far below one in the number of people, or 0")
+    columns = table("columns", content.get("columns", {}))
+    terms = Terms(
+        _source(content.get("data"), folder),
+        user,
+        most,
+        ADJACENCIES[adjacency],
+        budget.positive("epsilon"),
+        delta,
+        budget.word("split", Split, "weights"),
+        tuple((name, _domain(name, declared)) for name, declared in columns.items()),
+    )
+    for name, column in terms.columns:  # a domain that is wrong is wrong even where nothing uses it
+        if column.categories is not None or column.bins is not None:
+            terms.axis(name)
+        if column.low is not None:
+            terms.numbers(name)
+    if terms.split is Split.WORST_RELATIVE_ERROR and terms.data.records is None:
+        raise ArgumentError("data.records", None, "given where the split is by relative error")
+    return terms
+
+
+def _source(given: Any, folder: Path) -> DataSource:
+    data = Section("data", given, {"csv", "parquet", "sql", "database", "records"})
+    kinds = [kind for kind in ("csv", "parquet", "sql") if kind in data]
+    if len(kinds) != 1:
+        raise ArgumentError("data", ", ".join(kinds) or None, "one of csv, parquet or sql")
+    if ("sql" in data) != ("database" in data):
+        raise ArgumentError("data.database", data.get("database"), "given with data.sql, and only with it")
+    records = data.maybe("records", data.count)
+    if "sql" in data:
+        return DataSource(sql=data.text("sql"), database=str(folder / data.text("database")), records=records)
+    paths = data.get(kinds[0])
+    listed = paths if isinstance(paths, list) and paths else [paths]
+    files = tuple(str(folder / text(f"data.{kinds[0]}", path)) for path in listed)
+    csv, parquet = (files, ()) if kinds[0] == "csv" else ((), files)
+    return DataSource(csv, parquet, records=records)
+
+
+def _domain(name: str, given: Any) -> Column:
+    declared = Section(f"columns.{name}", given, {"low", "high", "bins", "categories", "outside", "missing"})
+    if "categories" in declared:
+        if interval := {"low", "high", "bins"} & declared.given.keys():
+            raise ArgumentError(declared.where, sorted(interval), "categories, or low and high, but not both")
+        values = declared.get("categories")
+        if not isinstance(values, list) or not values:
+            allowed = "a list of texts, integers or truth values"
+            raise ArgumentError(declared.at("categories"), values, allowed)
+        return Column(**{**declared.given, "categories": tuple(values)})
+    for end in ("low", "high"):
+        if end not in declared:
+            raise ArgumentError(declared.at(end), None, "given, or categories instead")
+    return Column(**declared.given)
