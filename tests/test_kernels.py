@@ -92,6 +92,18 @@ def test_stationary_kernels_are_as_high_everywhere_as_their_bound(kernel: Kernel
     assert np.allclose(np.diag(kernel(x, x)), kernel.bound, rtol=1e-15)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 5, 40])
+def test_values_do_not_depend_on_the_batch_or_the_layout(columns: int) -> None:
+    x, y = some_points(30, columns), some_points(9, columns, seed=1)
+    backwards = GaussianKernel(2).on(*range(columns)[::-1])
+    for kernel in (backwards, PolynomialKernel(3, 1), PeriodicKernel(1, 3), LaplaceKernel(2)):
+        alone = np.concatenate([kernel(row[None], y) for row in x])
+        for stored in (x, np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2]):
+            assert np.array_equal(kernel(stored, y), alone)
+            assert np.array_equal(kernel(y, stored), alone.T)
+            assert np.array_equal(np.diag(kernel(stored, stored)), kernel.diagonal(stored))
+
+
 def test_near_points_far_from_zero_lose_no_digits() -> None:
     kernel, far = GaussianKernel(length=1e-3), 2.0**30
     near = kernel([[far]], [[far + 2.0**-10]]).item()
@@ -452,6 +464,7 @@ def test_deep_json_is_refused() -> None:
         (lambda: GaussianKernel((1, -1)), "length"),
         (lambda: GaussianKernel(()), "length"),
         (lambda: GaussianKernel("wide"), "length"),
+        (lambda: GaussianKernel(np.array(0.0)), "length"),
         (lambda: GaussianKernel([[1.0]]), "length"),
         (lambda: MaternKernel(0, 1), "smoothness"),
         (lambda: MaternKernel(1000, 1), "smoothness"),

@@ -14,6 +14,9 @@ import numpy as np
 from indistinct.errors import check_count
 from indistinct.numerics.arrays import Array
 
+BLOCK = 2**18
+"""Numbers drawn at once, which bounds the memory beside the result; it does not change them."""
+
 
 @final
 class PublicUniforms:
@@ -27,5 +30,10 @@ class PublicUniforms:
         self._bits = np.random.Philox(check_count("seed", seed))
 
     def draw(self, *shape: int) -> Array:
-        bits = self._bits.random_raw(math.prod(shape)) >> np.uint64(11)
-        return ((bits.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)
+        uniforms = np.empty(math.prod(shape))
+        for start in range(0, uniforms.size, BLOCK):
+            block = uniforms[start : start + BLOCK]
+            block[:] = self._bits.random_raw(block.size) >> np.uint64(11)
+        uniforms += 0.5
+        uniforms *= 2.0**-53
+        return uniforms.reshape(shape)

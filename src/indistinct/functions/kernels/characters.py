@@ -108,7 +108,7 @@ class Characters:
         """The phase of every point under every character [n, m]."""
         points = self.kernel.checked("points", points)
         if points.shape[1] != self.dimension:
-            raise ArgumentError("points", points.shape, f"an array with {self.dimension} columns")
+            raise ArgumentError("points", points.shape[1], f"{self.dimension} columns wide")
         frequencies = self._drawn.frequencies
         if self.elementwise:
             phases: Array = np.zeros((len(points), self.count))
@@ -143,7 +143,7 @@ class Characters:
             here = slice(start, start + count)
             for factor in term.factors:
                 drawn = factor.kernel.draw(uniforms, count, len(factor.columns))
-                frequencies[here, list(factor.columns)] += drawn.frequencies
+                frequencies[here, _places(factor.columns)] += drawn.frequencies
                 for place, table in drawn.tables.items():
                     column = factor.columns[place]
                     _grow(tables, column, len(table), self.count)
@@ -166,6 +166,12 @@ def spectral_density(terms: Sequence[Term], frequencies: Array) -> Array:
             density *= factor.kernel.density(frequencies[:, list(factor.columns)])
         total += density
     return total
+
+
+def _places(columns: tuple[int, ...]) -> slice | list[int]:
+    """An index of these columns; of neighbours a slice, which is not copied."""
+    first, last = columns[0], columns[-1] + 1
+    return slice(first, last) if columns == tuple(range(first, last)) else list(columns)
 
 
 def _grow(tables: dict[int, Array], column: int, categories: int, count: int) -> None:

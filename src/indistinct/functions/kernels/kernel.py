@@ -101,7 +101,7 @@ class Kernel(ABC):
     def _both(self, x: Any, y: Any) -> tuple[Array, Array]:
         left, right = self.checked("x", x), self.checked("y", y)
         if left.shape[1] != right.shape[1]:
-            raise ArgumentError("y", right.shape, f"an array with {left.shape[1]} columns, as x")
+            raise ArgumentError("y", right.shape[1], f"{left.shape[1]} columns wide, as x is")
         return left, right
 
     @abstractmethod
@@ -304,7 +304,7 @@ class OnColumns(Kernel):
 
     def _accept(self, argument: str, points: Array) -> None:
         if points.shape[1] <= max(self.columns):
-            raise ArgumentError(argument, points.shape, f"an array with a column {max(self.columns)}")
+            raise ArgumentError(argument, points.shape[1], f"at least {max(self.columns) + 1} columns wide")
         self.part._accept(argument, self._of(points))
 
     def _of(self, points: Array) -> Array:
@@ -344,7 +344,7 @@ def _rows(argument: str, points: Any) -> Array:
     rows = check_array(argument, points, -LARGEST, LARGEST, allowed)
     if rows.ndim != 2 or not rows.shape[1]:
         raise ArgumentError(argument, f"shape {rows.shape}", allowed)
-    return rows
+    return np.ascontiguousarray(rows)  # so that sums are in one order, however the points are stored
 
 
 def _kernels(argument: str, parts: Any) -> tuple[Kernel, ...]:

@@ -93,7 +93,7 @@ class PolynomialKernel(Kernel):
             raise ArgumentError(argument, "points beyond", f"points within {self.radius} of 0")
 
     def _inner(self, x: Array, y: Array) -> Array:
-        # einsum adds in the same order for (x, y) and (y, x), so the kernel is exactly symmetric
+        # unlike a product of matrices, einsum adds in the same order for (x, y) and (y, x) and in any batch
         inner: Array = np.einsum("ia,ja->ij", x, y) + self.offset
         return inner
 
@@ -142,7 +142,7 @@ class DeltaKernel(Spectral):
 
     def _accept(self, argument: str, points: Array) -> None:
         if points.shape[1] != 1:
-            raise ArgumentError(argument, f"shape {points.shape}", "an array with one column of categories")
+            raise ArgumentError(argument, points.shape[1], "1 column wide: categories")
         if np.any(points != np.clip(np.rint(points), 0, self.categories - 1)):
             raise ArgumentError(argument, "other numbers", f"codes from 0 to {self.categories - 1}")
 

@@ -2,7 +2,6 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -83,7 +82,11 @@ class Radial(Spectral):
     @final
     def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> Drawn:
         scales = self._mixture(uniforms.draw(count))
-        return Drawn(ndtri(uniforms.draw(count, dimension)) * scales[:, None] / self.length)
+        frequencies = uniforms.draw(count, dimension)
+        ndtri(frequencies, out=frequencies)
+        frequencies *= scales[:, None]
+        frequencies /= self.length
+        return Drawn(frequencies)
 
     @final
     def density(self, frequencies: Array) -> Array:
@@ -259,9 +262,9 @@ class LaplaceKernel(Spectral):
 class PeriodicKernel(Spectral):
     """exp(-2 Σ sin²(π (x_a - y_a)/period_a)/length_a²): periodic functions; lengths are in radians.
 
-    D. MacKay, *Introduction to Gaussian processes*, 1998. In each column its frequencies are 2π/period times
-    the difference of two Poisson numbers of mean 1/(2 length²), because
-    exp(c (cos t - 1)) is the characteristic function of that difference with means c/2.
+    It is the Gaussian kernel after each column is wound round a circle (D. MacKay, *Introduction to Gaussian
+    processes*, 1998). In each column its frequencies are 2π/period times the difference of two Poisson
+    numbers of mean 1/(2 length²), of which exp((cos t - 1)/length²) is the characteristic function.
     """
 
     length: Lengths
@@ -282,9 +285,12 @@ class PeriodicKernel(Spectral):
         return turns - np.rint(turns)
 
     def _values(self, x: Array, y: Array) -> Array:
-        sines: Array = np.sin(math.pi * self._turns(x, y)) / self.length
-        values: Array = np.exp(-2 * np.sum(sines * sines, axis=-1))
-        return values
+        return np.exp(-cdist(self._wound(x), self._wound(y), "sqeuclidean") / 2)
+
+    def _wound(self, points: Array) -> Array:
+        turns = points / self.period
+        angles = 2 * math.pi * (turns - np.rint(turns))
+        return np.hstack([np.cos(angles) / self.length, np.sin(angles) / self.length])
 
     def _log_gradient(self, x: Array, y: Array) -> Array:
         rates = 2 * math.pi / (np.asarray(self.period) * np.square(self.length))
@@ -325,14 +331,15 @@ def _poisson(length: float, uniforms: Array) -> Array:
 
 def check_lengths(argument: str, value: Any) -> Lengths:
     """A positive number, or a tuple of them."""
-    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes) and len(value):
-        return tuple(check_positive(argument, length) for length in value)
-    return check_positive(argument, value)
+    plain = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(plain, list | tuple) and plain:
+        return tuple(check_positive(argument, length) for length in plain)
+    return check_positive(argument, plain)
 
 
 def _check_columns(argument: str, points: Array, lengths: Lengths) -> None:
     if isinstance(lengths, tuple) and points.shape[1] != len(lengths):
-        raise ArgumentError(argument, f"shape {points.shape}", f"an array with {len(lengths)} columns")
+        raise ArgumentError(argument, points.shape[1], f"{len(lengths)} columns wide")
     with np.errstate(over="ignore"):
         if not np.all(np.abs(points / lengths) <= LARGEST):
             raise ArgumentError(argument, "larger ones", f"at most {LARGEST} lengths from 0")
