@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.function import Drawn, PrivateFunction, corners, gauss_legendre
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import Axes, Space
-from indistinct.functions.whitening import SLACK, Functionals, Whitening
+from indistinct.functions.whitening import Functionals, Whitening
 from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
@@ -68,49 +69,48 @@ class ExactKernel(Space):
             allowed = "Records(): a path drawn bit by bit must take the same records of a user each time"
             raise ArgumentError("unit", unit, allowed)
         curator = Curator(table(data), tuple(axes.items()), source)
-        longer = math.sqrt(1 + 2 * SLACK) * (1 + 2 * _ROUNDING)
+        longer = 1 + 2 * _ROUNDING
         added, replaced = (self.sensitivity(adjacency) * longer for adjacency in Adjacency)
         private = source is None or source.private
         drawn = Drawn(scale, Lattice.of(scale).unit, added, replaced, private)
-        empty = Functionals.values(np.zeros((0, self.dimension)))
-        path = Path(Whitening(self.kernel, empty, np.zeros((0, 0))), np.zeros(0))
-        function = PathFunction(self, drawn, path=path, curator=curator)
-        curator.check(function)
-        return function
+        path = Path(Whitening.empty(self.kernel, self.dimension), np.zeros(0))
+        curator.check(self)
+        return PathFunction(self, drawn, path=path, curator=curator)
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates(FeatureMap):
-    """The new whitened values of k(x, ·), for each record's x."""
+    """The whitened values of k(x, ·) that the last batch of nodes adds, for each record's x.
 
-    kernel: Kernel
-    nodes: Functionals
-    rows: Array = field(repr=False)
-    longest: float = 1.0
+    All batches together are one vector, whose length is at most √k(x, x) in exact arithmetic. Here each
+    batch is cut to what the earlier ones have left of that length, so that it holds for the numbers that
+    are added up. """
+
+    whitening: Whitening
+    ends: tuple[int, ...]
+    """Of the batches, the last one included."""
+    bound: float
+
+    nonnegative = False
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        return len(self.rows)
+        return self.ends[-1] - ([0, *self.ends][-2])
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
-        return int(self.nodes.points.shape[1])
-
-    @property
-    def bound(self) -> float:  # type: ignore[override]
-        return self.longest
-
-    @property
-    def nonnegative(self) -> bool:  # type: ignore[override]
-        return False
+        return int(self.whitening.nodes.points.shape[1])
 
     def __call__(self, points: Array) -> Array:
-        known = self.nodes.covariance(self.kernel, Functionals.values(points))
-        # Term by term rather than as a matrix product, whose last bits depend on the other records.
-        total = np.zeros((len(points), len(self.rows)))
-        for place, values in enumerate(known):
-            total += values[:, None] * self.rows[:, place]
-        return total
+        whitened = self.whitening.whitened(points)
+        left = np.full(len(points), self.bound**2)
+        batch = whitened
+        for start, end in pairwise((0, *self.ends)):
+            batch = whitened[:, start:end]
+            squares = np.einsum("ij,ij->i", batch, batch)
+            batch = batch * np.sqrt(np.minimum(left / np.maximum(squares, 1e-300), 1.0))[:, None]
+            left = np.maximum(left - np.einsum("ij,ij->i", batch, batch), 0.0)
+        return batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,23 +121,21 @@ class Curator:
     axes: Sequence[tuple[str, Any]]
     source: Source | None
 
-    def check(self, function: "PathFunction") -> None:
+    def check(self, space: ExactKernel) -> None:
         """Refuses unknown columns and wrong types, without reading a record."""
-        probe = Functionals.values(np.zeros((1, function.space.dimension)))
-        self._query(function, probe, np.ones((1, 1))).check(self.data)
+        probe = Functionals.values(np.zeros((1, space.dimension)))
+        self._query(space, Whitening(space.kernel, probe, np.ones((1, 1))), (1,)).check(self.data)
 
-    def draw(self, function: "PathFunction", whitening: Whitening, new: int) -> Array:
-        """The last `new` whitened values of the sum, with noise."""
-        query = self._query(function, whitening.nodes, whitening.inverse[-new:])
-        step = query.bounded.step
-        if math.sqrt(_MOST) * step > _ROUNDING * function.space.bound:
+    def draw(self, function: "PathFunction", whitening: Whitening, ends: tuple[int, ...]) -> Array:
+        """The whitened values of the sum that the last batch adds, with noise."""
+        query = self._query(function.space, whitening, ends)
+        if math.sqrt(_MOST) * query.bounded.step > _ROUNDING * function.space.bound:
             raise ArithmeticError("more rounding than was accounted; please report this as a bug")
         values: Array = query.gaussian(function.drawn.scale).release(self.data, source=self.source).values
         return values
 
-    def _query(self, function: "PathFunction", nodes: Functionals, rows: Array) -> FeatureSum:
-        longest = function.space.bound * math.sqrt(1 + 2 * SLACK)
-        return FeatureSum(dict(self.axes), Coordinates(function.space.kernel, nodes, rows, longest))
+    def _query(self, space: ExactKernel, whitening: Whitening, ends: tuple[int, ...]) -> FeatureSum:
+        return FeatureSum(dict(self.axes), Coordinates(whitening, ends, space.bound))
 
 
 @dataclass(eq=False)
@@ -146,6 +144,8 @@ class Path:
 
     whitening: Whitening
     whitened: Array
+    ends: tuple[int, ...] = ()
+    """Of the batches in which it was drawn."""
     answers: dict[tuple[bytes, int], float] = field(default_factory=dict)
 
 
@@ -198,10 +198,11 @@ class PathFunction(PrivateFunction):
         if len(whitening) > _MOST:
             allowed = f"{_MOST} in all for one path; for more use FourierBasis or RandomFeatures"
             raise ArgumentError("points", f"{len(whitening)} that are independent", allowed)
-        if grown := len(whitening) - len(path.whitening):
-            drawn = self.curator.draw(self, whitening, grown)
-            # Together: a path whose points have no values would be drawn twice.
-            path.whitening, path.whitened = whitening, np.concatenate([path.whitened, drawn])
+        if len(whitening) > len(path.whitening):
+            ends = (*path.ends, len(whitening))
+            whitened = np.concatenate([path.whitened, self.curator.draw(self, whitening, ends)])
+            # Together, and only once it is drawn.
+            path.whitening, path.whitened, path.ends = whitening, whitened, ends
         values = rows @ path.whitened
         return values
 
@@ -211,7 +212,7 @@ class PathFunction(PrivateFunction):
         return {
             "points": self.path.whitening.nodes.points,
             "axes": self.path.whitening.nodes.axes.astype(np.float64),
-            "inverse": self.path.whitening.inverse,
+            "factor": self.path.whitening.factor,
             "whitened": self.path.whitened,
             "asked": asked,
             "asked_axes": np.array([axis for _, axis in keys], dtype=np.float64),

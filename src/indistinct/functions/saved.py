@@ -56,8 +56,8 @@ def load_function(path: str | FilePath) -> PrivateFunction:
         nodes = Functionals(arrays["points"], arrays["axes"].astype(np.int64))
         asked = zip(arrays["asked"], arrays["asked_axes"], arrays["answers"], strict=True)
         answers = {(point.tobytes(), int(axis)): float(value) for point, axis, value in asked}
-        path_so_far = Path(Whitening(space.kernel, nodes, arrays["inverse"]), arrays["whitened"], answers)
-        return PathFunction(space, drawn, factor, path=path_so_far)
+        whitening = Whitening(space.kernel, nodes, arrays["factor"])
+        return PathFunction(space, drawn, factor, path=Path(whitening, arrays["whitened"], answers=answers))
     except (KeyError, ValueError, TypeError, AssertionError, OSError) as error:
         if isinstance(error, FileNotFoundError | ArgumentError):
             raise

@@ -113,7 +113,9 @@ class FiniteSpace(Space, FeatureMap):
 
     def evaluate(self, coefficients: Array, points: Array) -> Array:
         """f at the points."""
-        values = [self(points[part]) @ coefficients for part in self._pieces(len(points))]
+        # not a matrix product: the value at a point must not depend on the points beside it
+        pieces = self._pieces(len(points))
+        values = [np.einsum("nm,m->n", self(points[part]), coefficients) for part in pieces]
         return np.concatenate(values) if values else np.zeros(0)
 
     def evaluate_gradient(self, coefficients: Array, points: Array) -> Array:

@@ -6,26 +6,25 @@ length is at most √k(x, x), however the points were chosen: the projection of 
 functionals. So noise on whitened values is Gaussian noise on a vector of bounded length, and conditioning
 on everything drawn before is one triangular solve.
 
-A functional that the earlier ones determine (a duplicate, or a singular Gram matrix) gets no coordinate: it
-is read from the others. So does one that they nearly determine, before rounding errors grow to where they
-count: with fl(K) = K + E the squared length is at most κ²/(1 - |E| |K⁻¹|), and a coordinate is admitted
-only while the bound on |E| |K⁻¹| stays below `SLACK`. Nothing is ever added to the diagonal. """
+A functional that the earlier ones determine (a duplicate, or a singular Gram matrix) gets no coordinate of
+its own: it is read from theirs. Nothing is ever added to the diagonal. Rounding errors may make a computed
+L⁻¹f a little longer than it should be; who adds noise cuts it back (`Coordinates`). """
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_triangular
 
 from indistinct.functions.kernels import Kernel
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import Array
 
 Axes = npt.NDArray[np.int64]
 
 VALUE = -1
-SLACK = 1e-5
-"""How much longer, relatively, a squared length may be than it is in exact arithmetic."""
-_ERROR = 8.0
-"""Rounding of an entry of a Gram matrix, and of its factor, in units of EPS κ² for each row."""
+_DETERMINED = 1e-7
+"""The share of its variance that must be left of a functional, given the others, for a coordinate of its
+own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +76,15 @@ class Functionals:
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """Functionals with coordinates of their own, and the inverse factor of their covariance."""
+    """Functionals with coordinates of their own, and the factor L of their covariance."""
 
     kernel: Kernel
     nodes: Functionals
-    inverse: Array
-    """L⁻¹, lower triangular."""
+    factor: Array
+
+    @classmethod
+    def empty(cls, kernel: Kernel, dimension: int) -> "Whitening":
+        return cls(kernel, Functionals.values(np.zeros((0, dimension))), np.zeros((0, 0)))
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -92,32 +94,41 @@ class Whitening:
         combinations of whitened values."""
         old = len(self)
         room = old + len(new)
-        inverse = np.zeros((room, room))
-        inverse[:old, :old] = self.inverse
+        factor = np.zeros((room, room))
+        factor[:old, :old] = self.factor
         with_old, among = self.nodes.covariance(self.kernel, new), new.covariance(self.kernel, new)
         rows = np.zeros((len(new), room))
         admitted: list[int] = []
-        squared = float((self.inverse**2).sum())
-        height = max(self.kernel.bound, float(np.abs(np.diag(among)).max(initial=0.0)))
         for place in range(len(new)):
             n = old + len(admitted)
             known = np.concatenate([with_old[:, place], among[:, place][admitted]])
-            row = inverse[:n, :n] @ known
+            row = _solved(factor[:n, :n], known)
             rows[place, :n] = row
             rest = float(among[place, place] - row @ row)
-            if rest <= 0:
-                continue
-            line = np.append(-(row @ inverse[:n, :n]), 1.0) / np.sqrt(rest)
-            grown = squared + float(line @ line)
-            if (n + 1) ** 2 * _ERROR * EPS * height * grown > SLACK:
-                continue
-            inverse[n, : n + 1], squared = line, grown
-            rows[place, n] = np.sqrt(rest)
-            admitted.append(place)
+            if rest > _DETERMINED * among[place, place]:
+                rows[place, n] = np.sqrt(rest)
+                factor[n] = rows[place]
+                admitted.append(place)
         n = old + len(admitted)
         nodes = self.nodes.and_more(new.take(np.array(admitted, dtype=np.intp)))
-        return Whitening(self.kernel, nodes, inverse[:n, :n].copy()), rows[:, :n]
+        return Whitening(self.kernel, nodes, factor[:n, :n].copy()), rows[:, :n]
 
     def rows(self, functionals: Functionals) -> Array:
         """Functionals as combinations of whitened values, as far as these determine them."""
-        return (self.inverse @ self.nodes.covariance(self.kernel, functionals)).T
+        return _solved(self.factor, self.nodes.covariance(self.kernel, functionals)).T
+
+    def whitened(self, points: Array) -> Array:
+        """The whitened values of k(x, ·) for each point x: `rows` of their values, one term after the
+        other. In `rows` the last bits of a point depend on the points beside it; here they do not."""
+        known = self.nodes.covariance(self.kernel, Functionals.values(points))
+        for place in range(len(self)):
+            known[place] /= self.factor[place, place]
+            known[place + 1 :] -= self.factor[place + 1 :, place, None] * known[place]
+        return known.T
+
+
+def _solved(factor: Array, known: Array) -> Array:
+    if not len(factor):
+        return known
+    solution: Array = solve_triangular(factor, known, lower=True, check_finite=False)
+    return solution
