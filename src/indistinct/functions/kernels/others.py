@@ -9,7 +9,7 @@ import numpy as np
 
 from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_positive
 from indistinct.functions.kernels.characters import Drawn, Term
-from indistinct.functions.kernels.kernel import Kernel, bound_above
+from indistinct.functions.kernels.kernel import LARGEST, Kernel, bound_above
 from indistinct.functions.kernels.spectral import Spectral
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
@@ -72,7 +72,10 @@ class PolynomialKernel(Kernel):
     kind = "polynomial"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", check_count("degree", self.degree, least=1))
+        degree = check_count("degree", self.degree, least=1)
+        if degree > 100:
+            raise ArgumentError("degree", degree, "an integer from 1 to 100")
+        object.__setattr__(self, "degree", degree)
         object.__setattr__(self, "offset", check_nonnegative("offset", self.offset))
         if self.radius is not None:
             object.__setattr__(self, "radius", check_positive("radius", self.radius))
@@ -89,8 +92,10 @@ class PolynomialKernel(Kernel):
         return self.degree % 2 == 0
 
     def _accept(self, argument: str, points: Array) -> None:
-        if self.radius is not None and np.any(np.linalg.norm(points, axis=1) > self.radius * (1 + SLACK)):
-            raise ArgumentError(argument, "points beyond", f"points within {self.radius} of 0")
+        # without a radius, as far as the values can be written as floats
+        radius = LARGEST ** (1 / self.degree) if self.radius is None else self.radius
+        if np.any(np.linalg.norm(points, axis=1) > radius * (1 + SLACK)):
+            raise ArgumentError(argument, "points beyond", f"points within {radius} of 0")
 
     def _inner(self, x: Array, y: Array) -> Array:
         # unlike a product of matrices, einsum adds in the same order for (x, y) and (y, x) and in any batch
