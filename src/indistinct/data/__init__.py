@@ -6,6 +6,7 @@ from indistinct.data.duck import read_csv, read_parquet, read_sql
 from indistinct.data.encoding import Boxed, Cells, Clipped
 from indistinct.data.heavy_hitters import HeavyHitters
 from indistinct.data.mapped import FeatureMap, FeatureSum, Mapped
+from indistinct.data.products import Products, ProductSum
 from indistinct.data.quantiles import Quantile, Quantiles
 from indistinct.data.query import NoisyQuery, Query
 from indistinct.data.reach import Norm
@@ -36,6 +37,8 @@ __all__ = [
     "Norm",
     "Numbers",
     "Outside",
+    "ProductSum",
+    "Products",
     "PublicMean",
     "Quantile",
     "Quantiles",

@@ -122,23 +122,27 @@ class Mapped(Encoding):
         return step_for(self.map.bound) * 2.0 ** (32 - spare)
 
     @property
-    def _limit(self) -> int:
+    def limit(self) -> int:
         """The longest row, in steps: the bound and room for rounding, so that true features are never cut."""
         room = 1 + 1e-12 + (self.map.size + 8) * 2.0**-49
         return math.ceil(self.map.bound / self.step * room) + math.isqrt(self.map.size) + 1
 
     @property
+    def radius(self) -> float:
+        """No point is further than this from the origin."""
+        return math.sqrt(sum(_furthest(domain) ** 2 for _, domain in self.axes))
+
+    @property
     def _charge(self) -> float:
         """How much the rounding of all other records may move the sum, when one of them goes."""
-        ends = [_furthest(domain) for _, domain in self.axes]
-        wobble = self.map.wobble(math.sqrt(sum(end * end for end in ends)))
+        wobble = self.map.wobble(self.radius)
         return self.records * (wobble + math.sqrt(self.map.size) * self.step) if wobble else 0.0
 
     @property
     def reach(self) -> Reach:
         # Rounding may turn a right angle into an obtuse one: by less than this many steps of length.
         room = math.isqrt(self.map.size) + 1
-        longest = self._limit + room + math.ceil(self._charge / self.step)
+        longest = self.limit + room + math.ceil(self._charge / self.step)
         return Ball(Norm.L2, longest, self.size, acute=self.map.nonnegative)
 
     @property
@@ -158,17 +162,17 @@ class Mapped(Encoding):
             require_listed(name, kinds[name], categories)
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
-        keep, points, blocks = self._points(batch)
+        keep, points, blocks = self.points(batch)
         rows = np.zeros((len(points), self.blocks, self.map.size), dtype=np.int64)
         for part in self._pieces(len(points)):
-            rows[np.arange(len(points))[part], blocks[part]] = self._rounded(points[part])
+            rows[np.arange(len(points))[part], blocks[part]] = self.rounded(points[part])
         return keep, rows.reshape(len(points), self.size)
 
     def add_up(self, batch: Batch) -> npt.NDArray[Any]:
-        _, points, blocks = self._points(batch)
+        _, points, blocks = self.points(batch)
         totals = np.zeros((self.blocks, self.map.size), dtype=object)
         for part in self._pieces(len(points)):
-            rows = self._rounded(points[part])
+            rows = self.rounded(points[part])
             for block in np.unique(blocks[part]):
                 chosen = rows if self.blocks == 1 else rows[blocks[part] == block]
                 totals[block] += chosen.sum(axis=0).astype(object)
@@ -179,7 +183,7 @@ class Mapped(Encoding):
         step = max(1, min(_AT_ONCE // self.map.size, 2**15))
         return (slice(start, start + step) for start in range(0, rows, step))
 
-    def _points(self, batch: Batch) -> tuple[Mask, Points, npt.NDArray[np.int64]]:
+    def points(self, batch: Batch) -> tuple[Mask, Points, npt.NDArray[np.int64]]:
         """Which records are kept; of these the points, and the places of their blocks."""
         keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
         parts = [_coordinate(batch, name, domain, keep) for name, domain in self.axes]
@@ -189,7 +193,7 @@ class Mapped(Encoding):
             blocks = _coordinate(batch, *self.block, keep).astype(np.int64)
         return keep, points[keep], blocks[keep]
 
-    def _rounded(self, points: Points) -> Integers:
+    def rounded(self, points: Points) -> Integers:
         """Rows of integers no longer than the limit, whatever the map returned."""
         features = np.asarray(self.map(points), dtype=np.float64)
         if features.shape != (len(points), self.map.size) or not np.isfinite(features).all():
@@ -198,8 +202,8 @@ class Mapped(Encoding):
         rows = np.rint(features / self.step)
         # Raised above the true lengths by more than all rounding together.
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * (1 + (self.map.size + 8) * 2.0**-50)
-        if (long := lengths > self._limit).any():
-            rows[long] = np.trunc(rows[long] * (self._limit / lengths[long] * (1 - 2.0**-50))[:, None])
+        if (long := lengths > self.limit).any():
+            rows[long] = np.trunc(rows[long] * (self.limit / lengths[long] * (1 - 2.0**-50))[:, None])
         return rows.astype(np.int64)
 
 

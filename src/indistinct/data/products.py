@@ -1,0 +1,138 @@
+"""Sums of products of features: Σ φ(x) φ(x)ᵀ over records, a second moment or a matrix of curvatures."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.data.batch import Batch, Kind, Mask
+from indistinct.data.bounded_sum import BoundedSum
+from indistinct.data.domain import Categories, Numbers
+from indistinct.data.encoding import Encoding, Integers, step_for
+from indistinct.data.mapped import Axes, FeatureMap, Mapped
+from indistinct.data.query import Query, Values
+from indistinct.data.reach import Ball, Norm, Reach
+from indistinct.data.unit import RECORDS, Unit
+
+_BITS = 62
+_FINEST = 20
+_ROWS = 2**12
+"""Products of two numbers of 20 bits, so many of them: their sums are integers that floats hold exactly."""
+
+
+@dataclass(frozen=True)
+class Products(Encoding):
+    """The products of every two features of a record, each pair once: the upper triangle of φ φᵀ.
+
+    Features are rounded to few enough bits that a matrix product of floats adds up integers without any
+    rounding, in whatever order it does so.
+    """
+
+    axes: Axes
+    map: FeatureMap
+    records: int = 2**30
+    counts = False
+
+    def __post_init__(self) -> None:
+        _ = self._features  # refuses what is no point, and what has no bound
+
+    @property
+    def _features(self) -> Mapped:
+        return Mapped(self.axes, self.map, None, self.records)
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._features.columns
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.map.size * (self.map.size + 1) // 2
+
+    @property
+    def grain(self) -> float:
+        """What features are rounded to."""
+        spare = min(_FINEST, (_BITS - (self.records - 1).bit_length()) // 2)
+        return step_for(self.map.bound) * 2.0 ** (32 - spare)
+
+    @property
+    def step(self) -> float:  # type: ignore[override]
+        return self.grain**2
+
+    @property
+    def reach(self) -> Reach:
+        fine, m = self._features, self.map.size
+        longest = math.ceil(fine.limit * fine.step / self.grain) + math.isqrt(m) + 1
+        # Removing a record may round the others differently: |vvᵀ - wwᵀ| ≤ |v - w| (|v| + |w|).
+        wobble = fine.map.wobble(fine.radius)
+        other = 2 * longest * self.records * (wobble / self.grain + math.sqrt(m)) if wobble else 0.0
+        # Σ_{i≤j} v_i v_j w_i w_j = (<v, w>² + Σ v_i² w_i²)/2 is never negative.
+        return Ball(Norm.L2, longest**2 + math.ceil(other), self.size, acute=not wobble)
+
+    @property
+    def drops(self) -> bool:
+        return self._features.drops
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        self._features.check(kinds)
+
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        keep, points, _ = self._features.points(batch)
+        left, right = np.triu_indices(self.map.size)
+        rows = np.concatenate([part.astype(np.int64) for part in self._rounded(points)])
+        return keep, rows[:, left] * rows[:, right]
+
+    def add_up(self, batch: Batch) -> npt.NDArray[Any]:
+        _, points, _ = self._features.points(batch)
+        total = np.zeros((self.map.size, self.map.size), dtype=np.int64)
+        for part in self._rounded(points):
+            total += (part.T @ part).astype(np.int64)
+        return total[np.triu_indices(self.map.size)].astype(object)
+
+    def _rounded(self, points: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64]]:
+        fine = self._features
+        for start in range(0, max(len(points), 1), _ROWS):
+            rows = fine.rounded(points[start : start + _ROWS])
+            yield np.rint(rows * (fine.step / self.grain))
+
+
+@dataclass(frozen=True)
+class ProductSum(Query):
+    """The sum over records of φ φᵀ, a symmetric matrix.
+
+    >>> from indistinct.functions import GaussianKernel, RandomFeatures
+    >>> place = {"x": Numbers(0, 1), "y": Numbers(0, 1)}
+    >>> query = ProductSum(place, RandomFeatures(GaussianKernel(0.1), pairs=5, dimension=2))
+    >>> query.size, query.sensitivity(Norm.L2)
+    (55, 1.000)
+    """
+
+    axes: Axes
+    map: FeatureMap
+    unit: Unit
+    records: int
+
+    def __init__(
+        self,
+        axes: Mapping[str, Numbers | Categories],
+        map: FeatureMap,
+        *,
+        unit: Unit = RECORDS,
+        records: int = 2**30,
+    ) -> None:
+        object.__setattr__(self, "axes", tuple(dict(axes).items()))
+        object.__setattr__(self, "map", map)
+        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "records", records)
+        _ = self.bounded
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(Products(self.axes, self.map, self.records), self.unit)
+
+    def read(self, values: Values) -> Any:
+        matrix = np.zeros((self.map.size, self.map.size))
+        matrix[np.triu_indices(self.map.size)] = values
+        return matrix + np.triu(matrix, 1).T
