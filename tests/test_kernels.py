@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
@@ -389,9 +390,19 @@ def test_characters_are_the_same_for_ever() -> None:
 # Bounds, text, errors
 
 
-def test_bounds_are_rounded_up() -> None:
-    tenth = ConstantKernel(0.1)
-    assert (tenth + tenth.scale(2)).bound >= 0.1 + 0.2
+heights = st.floats(1e-100, 1e100)
+
+
+@settings(deadline=None)
+@given(a=heights, b=heights, c=heights)
+def test_bounds_are_rounded_up(a: float, b: float, c: float) -> None:
+    one, two = ConstantKernel(a), ConstantKernel(b)
+    assert Fraction((one + two + ConstantKernel(c)).bound) >= Fraction(a) + Fraction(b) + Fraction(c)
+    assert Fraction((one * two * ConstantKernel(c)).bound) >= Fraction(a) * Fraction(b) * Fraction(c)
+    assert Fraction(one.scale(b).bound) >= Fraction(a) * Fraction(b)
+
+
+def test_bounds_of_kernels() -> None:
     assert (GaussianKernel(1) + GaussianKernel(2)).bound == 2
     assert (GaussianKernel(1) * ConstantKernel(0.1)).bound == 0.1
     assert PolynomialKernel(degree=2).bound == math.inf
