@@ -4,6 +4,7 @@ from indistinct.data.bounded_sum import BoundedSum, Totals
 from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.duck import read_csv, read_parquet, read_sql
 from indistinct.data.encoding import Boxed, Cells, Clipped
+from indistinct.data.frames import frame_types, pandas_frame
 from indistinct.data.heavy_hitters import HeavyHitters
 from indistinct.data.mapped import FeatureMap, FeatureSum, Mapped
 from indistinct.data.products import Products, ProductSum
@@ -15,6 +16,7 @@ from indistinct.data.saved import from_json
 from indistinct.data.source import table
 from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
 from indistinct.data.table import Table
+from indistinct.data.tabulated import Celled, Intervals, OrMissing, Tables, Tabulated
 from indistinct.data.unit import Records, UserRecords, UserTotals
 from indistinct.data.written import parquet_from_csv
 
@@ -23,6 +25,7 @@ __all__ = [
     "BoundedSum",
     "Boxed",
     "Categories",
+    "Celled",
     "Cells",
     "Clipped",
     "Count",
@@ -30,12 +33,14 @@ __all__ = [
     "FeatureSum",
     "HeavyHitters",
     "Histogram",
+    "Intervals",
     "Mapped",
     "Mean",
     "Missing",
     "NoisyQuery",
     "Norm",
     "Numbers",
+    "OrMissing",
     "Outside",
     "ProductSum",
     "Products",
@@ -47,11 +52,15 @@ __all__ = [
     "Remembered",
     "Sum",
     "Table",
+    "Tables",
+    "Tabulated",
     "Totals",
     "UserRecords",
     "UserTotals",
     "VectorSum",
+    "frame_types",
     "from_json",
+    "pandas_frame",
     "parquet_from_csv",
     "read_csv",
     "read_parquet",

@@ -1,0 +1,34 @@
+"""Released columns as a pandas frame, with the types that the original had."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+
+def frame_types(data: Any) -> dict[str, str]:
+    """The names of a pandas frame's types; nothing for other tables. They describe columns, not records.
+
+    Which categories a categorical column lists may come from the data, so only its name is kept.
+    """
+    types = getattr(data, "dtypes", None)
+    if types is None or not hasattr(types, "items"):
+        return {}
+    return {str(name): str(kind) for name, kind in types.items()}
+
+
+def pandas_frame(
+    columns: Mapping[str, npt.NDArray[Any]],
+    types: Mapping[str, str],
+    categories: Mapping[str, list[Any]],
+) -> Any:
+    """Columns as a pandas frame; categorical ones list the declared categories."""
+    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+
+    frame = pd.DataFrame(dict(columns))
+    for name, kind in types.items():
+        if name not in columns or str(frame[name].dtype) == kind:
+            continue
+        listed = kind == "category" and name in categories
+        frame[name] = frame[name].astype(pd.CategoricalDtype(categories[name]) if listed else kind)
+    return frame

@@ -1,0 +1,270 @@
+"""Several tables of counts in one sum: each record counts one in each of them.
+
+This is the mean embedding of a product kernel: a kernel that is 1 where two records agree in a set of columns
+and 0 elsewhere has the cells of that set's table as its features, and a sum of such kernels has all tables
+together. A record is a vector of as many ones as there are tables, so κ² is their number, exactly.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.data.batch import Batch, Column, Kind, Mask
+from indistinct.data.bounded_sum import BoundedSum
+from indistinct.data.domain import MOST_CELLS, Bins, Categories, Missing, Outside, check_policies
+from indistinct.data.encoding import (
+    ABOVE,
+    BELOW,
+    MISSING,
+    Encoding,
+    Integers,
+    places_in,
+    refuse_outside,
+    require,
+    require_listed,
+    settle,
+)
+from indistinct.data.query import Query, Values
+from indistinct.data.reach import Ball, Norm, Reach, root_up
+from indistinct.data.unit import RECORDS, Unit
+from indistinct.errors import ArgumentError, check_real
+
+Group = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Numbers in cells between declared edges, each without its upper end, the last with it.
+
+    `whole` says that the values are whole numbers; then every cell must hold one.
+
+    >>> Intervals([0, 1, 5000, 100_000], whole=True).labels
+    [(0.0, 1.0), (1.0, 5000.0), (5000.0, 100000.0)]
+    """
+
+    edges: tuple[float, ...]
+    whole: bool
+    outside: Outside
+    missing: Missing
+
+    def __init__(
+        self,
+        edges: Sequence[float],
+        *,
+        whole: bool = False,
+        outside: Outside = Outside.CLIP,
+        missing: Missing = Missing.ERROR,
+    ) -> None:
+        ends = tuple(check_real("edges", edge) for edge in edges)
+        rising = all(math.isfinite(end) for end in ends) and all(a < b for a, b in pairwise(ends))
+        if len(ends) < 2 or not rising:
+            raise ArgumentError("edges", edges, "two finite numbers or more, each above the one before")
+        check_policies(outside, missing)
+        object.__setattr__(self, "edges", ends)
+        object.__setattr__(self, "whole", bool(whole))
+        object.__setattr__(self, "outside", outside)
+        object.__setattr__(self, "missing", missing)
+        if self.whole and (max(map(abs, ends)) > 2**53 or any(low > high for low, high in self.integers)):
+            raise ArgumentError("edges", edges, "edges with a whole number below 2**53 in every cell")
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def labels(self) -> list[tuple[float, float]]:
+        return list(pairwise(self.edges))
+
+    @property
+    def integers(self) -> list[tuple[int, int]]:
+        """The first and the last whole number of each cell."""
+        ends = [(math.ceil(low), math.ceil(high) - 1) for low, high in self.labels]
+        return [*ends[:-1], (ends[-1][0], math.floor(self.edges[-1]))]
+
+
+@dataclass(frozen=True)
+class OrMissing:
+    """A domain with one cell more, for missing values: that a value is missing is kept, not refused.
+
+    >>> OrMissing(Categories(["no", "yes"])).size
+    3
+    """
+
+    domain: Bins | Categories | Intervals
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Bins | Categories | Intervals):
+            raise ArgumentError("domain", self.domain, "Bins(...), Categories(...) or Intervals(...)")
+
+    @property
+    def size(self) -> int:
+        return self.domain.size + 1
+
+    @property
+    def labels(self) -> list[Any]:
+        return [*self.domain.labels, None]
+
+
+Celled = Bins | Categories | Intervals | OrMissing
+"""What the cells of a table can be made of."""
+
+
+@dataclass(frozen=True)
+class Tabulated(Encoding):
+    """Each record counts one in each table; a table is a group of axes, its cells ordered as in C."""
+
+    axes: tuple[tuple[str, Celled], ...]
+    groups: tuple[Group, ...]
+    counts = False
+    step = 1.0
+
+    def __post_init__(self) -> None:
+        for name, domain in self.axes:
+            if not isinstance(domain, Bins | Categories | Intervals | OrMissing):
+                allowed = "Bins(...), Categories(...), Intervals(...) or OrMissing(...)"
+                raise ArgumentError(f"domain of {name!r}", domain, allowed)
+        if len(set(self.columns)) != len(self.columns):
+            raise ArgumentError("columns", self.columns, "distinct")
+        places = range(len(self.axes))
+        proper = all(len(set(group)) == len(group) and set(group) <= set(places) for group in self.groups)
+        if not self.groups or len(set(self.groups)) < len(self.groups) or not proper:
+            raise ArgumentError("groups", self.groups, f"one or more, of different axes of 0 to {places[-1]}")
+        if self.size > MOST_CELLS:
+            raise ArgumentError("groups", f"{self.size} cells", f"at most {MOST_CELLS} cells together")
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(name for name, _ in self.axes)
+
+    def shape(self, group: Group) -> tuple[int, ...]:
+        return tuple(self.axes[axis][1].size for axis in group)
+
+    @property
+    def sizes(self) -> list[int]:
+        return [math.prod(self.shape(group)) for group in self.groups]
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return sum(self.sizes)
+
+    @property
+    def reach(self) -> Reach:
+        return Ball(Norm.L2, root_up(Fraction(len(self.groups))), self.size, nonnegative=True)
+
+    @property
+    def drops(self) -> bool:
+        return any(_inner(d).outside is Outside.DROP or _missing(d) is Missing.DROP for _, d in self.axes)
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        for name, domain in self.axes:
+            inner = _inner(domain)
+            if isinstance(inner, Categories):
+                require_listed(name, kinds[name], inner)
+            else:
+                require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER), "its cells are intervals")
+
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        keep, places = self._places(batch)
+        rows = np.zeros((len(places), self.size), dtype=np.int64)
+        start = 0
+        for group, size in zip(self.groups, self.sizes, strict=True):
+            rows[np.arange(len(places)), start + self._cells(places, group)] = 1
+            start += size
+        return keep, rows
+
+    def add_up(self, batch: Batch) -> npt.NDArray[Any]:
+        _, places = self._places(batch)
+        tables = [
+            np.bincount(self._cells(places, group), minlength=size)
+            for group, size in zip(self.groups, self.sizes, strict=True)
+        ]
+        return np.concatenate(tables)
+
+    def _cells(self, places: Integers, group: Group) -> Integers:
+        cells = np.zeros(len(places), dtype=np.int64)
+        for axis, size in zip(group, self.shape(group), strict=True):
+            cells = cells * size + places[:, axis]
+        return cells
+
+    def _places(self, batch: Batch) -> tuple[Mask, Integers]:
+        """Which records are kept; of these, the cell along each axis."""
+        keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
+        parts = [settled_places(batch[name], name, domain, keep) for name, domain in self.axes]
+        return keep, np.stack(parts, axis=1)[keep]
+
+
+def settled_places(column: Column, name: str, domain: Celled, keep: Mask) -> Integers:
+    """The cell of each record, by the policies of the domain; what is left out is crossed off `keep`."""
+    inner = _inner(domain)
+    places = _between(column, inner) if isinstance(inner, Intervals) else places_in(column, inner)
+    absent, places = places == MISSING, np.array(places)
+    if isinstance(domain, OrMissing):
+        places[absent] = domain.size - 1
+    else:
+        settle(name, absent, domain.missing, keep)
+    refuse_outside(name, (places == BELOW) | (places == ABOVE), inner.outside, keep)
+    return np.where(places == ABOVE, inner.size - 1, np.maximum(places, 0))
+
+
+def _between(column: Column, domain: Intervals) -> Integers:
+    edges = np.array(domain.edges)
+    numbers = np.where(column.missing, edges[0], column.numbers())
+    places = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, domain.size - 1).astype(np.int64)
+    places = np.where(numbers > edges[-1], ABOVE, np.where(numbers < edges[0], BELOW, places))
+    return np.where(column.missing, MISSING, places)
+
+
+def _inner(domain: Celled) -> Bins | Categories | Intervals:
+    return domain.domain if isinstance(domain, OrMissing) else domain
+
+
+def _missing(domain: Celled) -> Missing | None:
+    return None if isinstance(domain, OrMissing) else domain.missing
+
+
+@dataclass(frozen=True)
+class Tables(Query):
+    """Counts by several groups of columns at once; the answer has one table for each group.
+
+    >>> axes = {"age": Intervals([0, 18, 65, 120]), "smokes": Categories(["no", "yes"])}
+    >>> query = Tables(axes, [("age",), ("age", "smokes")])
+    >>> query.size, query.gaussian(scale=4).guarantee().epsilon(delta=1e-6)  # two tables: √2
+    (9, 1.54363)
+    """
+
+    axes: tuple[tuple[str, Celled], ...]
+    groups: tuple[tuple[str, ...], ...]
+    unit: Unit
+
+    def __init__(
+        self, axes: Mapping[str, Celled], groups: Sequence[Sequence[str]], unit: Unit = RECORDS
+    ) -> None:
+        object.__setattr__(self, "axes", tuple(dict(axes).items()))
+        object.__setattr__(self, "groups", tuple(tuple(group) for group in groups))
+        object.__setattr__(self, "unit", unit)
+        if unknown := {name for group in self.groups for name in group} - set(dict(axes)):
+            raise ArgumentError("groups", sorted(unknown), f"groups of {', '.join(dict(axes))}")
+        _ = self.bounded  # refuses at once what cannot be counted
+
+    @property
+    def encoding(self) -> Tabulated:
+        places = {name: place for place, (name, _) in enumerate(self.axes)}
+        groups = tuple(tuple(places[name] for name in group) for group in self.groups)
+        return Tabulated(self.axes, groups)
+
+    @property
+    def bounded(self) -> BoundedSum:
+        return BoundedSum(self.encoding, self.unit)
+
+    def read(self, values: Values) -> Any:
+        encoding, tables, start = self.encoding, {}, 0
+        for names, group, size in zip(self.groups, encoding.groups, encoding.sizes, strict=True):
+            tables[names] = values[start : start + size].reshape(encoding.shape(group))
+            start += size
+        return tables

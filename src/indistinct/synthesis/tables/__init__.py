@@ -1,0 +1,8 @@
+"""Private synthetic tables: one release of noisy counts, then a generator that costs no privacy."""
+
+from indistinct.synthesis.tables.decode import Determined
+from indistinct.synthesis.tables.generator import Mixture
+from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
+from indistinct.synthesis.tables.training import Training
+
+__all__ = ["Determined", "Mixture", "SyntheticTable", "TableSynthesizer", "Training"]

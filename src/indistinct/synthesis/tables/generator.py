@@ -1,0 +1,75 @@
+"""The generator: a mixture whose components draw each column by itself.
+
+Given the label, a component is picked at random and each column is drawn from the component's own
+distribution. All low-order tables of such a mixture are sums of outer products, so they are compared with
+noisy ones exactly, without drawing a sample.
+"""
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.errors import ArgumentError, check_count
+from indistinct.functions.public_randomness import PublicUniforms
+from indistinct.numerics.arrays import Array
+
+Places = npt.NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """For each label, equally likely components, each with one distribution for each column.
+
+    `shares` [labels] are the probabilities of the labels; `chances` [labels, components, cells] are those of
+    the cells, the columns side by side.
+    """
+
+    sizes: tuple[int, ...]
+    shares: Array
+    chances: Array
+
+    def __post_init__(self) -> None:
+        labels, cells = len(self.shares), sum(self.sizes)
+        if self.chances.ndim != 3 or (self.chances.shape[0], self.chances.shape[2]) != (labels, cells):
+            raise ArgumentError("chances", self.chances.shape, f"of shape ({labels}, components, {cells})")
+        for name, array in (("shares", self.shares), ("chances", self.chances)):
+            if not (np.isfinite(array).all() and (array >= 0).all()):
+                raise ArgumentError(name, "numbers that are no probabilities", "finite and not negative")
+        sums = [self.shares.sum(), *(self.chances[:, :, part].sum(axis=2) for part in self.columns)]
+        if any((np.abs(total - 1) > 1e-3).any() for total in sums):
+            raise ArgumentError("chances", "sums that are not 1", "1 for all labels, and for each column")
+
+    @property
+    def columns(self) -> list[slice]:
+        """Where the cells of each column are."""
+        return [slice(a, b) for a, b in pairwise(accumulate(self.sizes, initial=0))]
+
+    def sample(self, rows: int, public: PublicUniforms) -> tuple[Places, Places]:
+        """The labels of new records, and the cells of their columns [rows, columns]."""
+        count = check_count("rows", rows)
+        uniforms = public.draw(count, 2 + len(self.sizes))
+        labels = _drawn(np.broadcast_to(self.shares, (count, len(self.shares))), uniforms[:, 0])
+        components = (uniforms[:, 1] * self.chances.shape[1]).astype(np.int64)
+        cells = [
+            _drawn(self.chances[labels, components, part], uniforms[:, 2 + place])
+            for place, part in enumerate(self.columns)
+        ]
+        return labels, np.stack(cells, axis=1)
+
+    def pairs(self) -> Array:
+        """Probabilities [labels, cells, cells] of a label and two cells; meaningless inside one column."""
+        joint: Array = np.einsum("yki,ykj->yij", self.chances, self.chances)
+        joint *= self.shares[:, None, None] / self.chances.shape[1]
+        return joint
+
+
+def _drawn(chances: Array, uniforms: Array) -> Places:
+    """One cell for each row of chances, by inverting their sums."""
+    sums = np.cumsum(chances, axis=1)
+    below = sums <= uniforms[:, None] * sums[:, -1:]
+    places: Places = np.minimum(below.sum(axis=1), chances.shape[1] - 1)
+    return places

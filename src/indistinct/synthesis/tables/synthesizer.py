@@ -1,0 +1,212 @@
+"""Synthetic tables from declared columns: one noisy sum, then a generator, then as many rows as you like."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate, combinations, pairwise
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import Categories, Celled, NoisyQuery, Tables, frame_types, pandas_frame
+from indistinct.errors import ArgumentError, DataError, check_count
+from indistinct.functions.public_randomness import PublicUniforms
+from indistinct.guarantees import Guarantee
+from indistinct.mechanisms import Release, calibrate
+from indistinct.noise import Source
+from indistinct.synthesis.tables.decode import Determined, decoded, inner
+from indistinct.synthesis.tables.generator import Mixture
+from indistinct.synthesis.tables.training import NoisyCounts, Progress, Training, train
+
+Columns = dict[str, npt.NDArray[Any]]
+Accept = Callable[[Columns], npt.NDArray[np.bool_]]
+
+_MOST_ROUNDS = 100
+
+
+@final
+@dataclass(frozen=True)
+class TableSynthesizer:
+    """What a table is made of, and which column, if any, is to be predicted from the others.
+
+    The kernel is [y = y'] (Σ_i [x_i = x'_i] + Σ_{i<j} [x_i = x'_i][x_j = x'_j]), with cells for numbers: its
+    mean embedding is every one-way and two-way table by label. A record is in each of d + d(d-1)/2 tables
+    once, so κ² is their number.
+
+    >>> from indistinct.data import Intervals
+    >>> design = TableSynthesizer(
+    ...     {"age": Intervals([18, 40, 65, 100], whole=True), "smokes": Categories(["no", "yes"])}
+    ... )
+    >>> design.query.groups
+    (('age',), ('smokes',), ('age', 'smokes'))
+    >>> design.mechanism(epsilon=1, delta=1e-5).guarantee().epsilon(delta=1e-5)
+    1.0
+    """
+
+    columns: tuple[tuple[str, Celled], ...]
+    label: str | None
+    determined: tuple[tuple[str, Determined], ...]
+
+    def __init__(
+        self,
+        columns: Mapping[str, Celled],
+        *,
+        label: str | None = None,
+        determined: Mapping[str, Determined] | None = None,
+    ) -> None:
+        object.__setattr__(self, "columns", tuple(dict(columns).items()))
+        object.__setattr__(self, "label", label)
+        object.__setattr__(self, "determined", tuple(dict(determined or {}).items()))
+        domains = dict(self.columns)
+        if label is not None and label not in domains:
+            raise ArgumentError("label", label, f"one of {', '.join(domains)}")
+        if not self.features:
+            raise ArgumentError("columns", list(domains), "at least one column beside the label")
+        for name, rule in self.determined:
+            if name in domains:
+                raise ArgumentError("determined", name, "columns that are not declared otherwise")
+            rule.check(name, domains)
+        _ = self.query  # refuses at once what cannot be counted
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns beside the label."""
+        return tuple(name for name, _ in self.columns if name != self.label)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells the features have."""
+        return tuple(dict(self.columns)[name].size for name in self.features)
+
+    @property
+    def query(self) -> Tables:
+        """The only thing that is asked of the records."""
+        given = () if self.label is None else (self.label,)
+        groups = [*((name,) for name in self.features), *combinations(self.features, 2)]
+        return Tables(dict(self.columns), [(*given, *group) for group in groups])
+
+    def mechanism(
+        self, epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
+    ) -> NoisyQuery:
+        """The query with as little Gaussian noise as the target allows."""
+        found = calibrate(self.query.gaussian, epsilon=epsilon, delta=delta, adjacency=adjacency)
+        assert isinstance(found, NoisyQuery)
+        return found
+
+    def fit(
+        self,
+        data: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        training: Training | None = None,
+        seed: int = 0,
+        source: Source | None = None,
+        progress: Progress | None = None,
+    ) -> "SyntheticTable":
+        """Releases the noisy counts of the data, once, and fits a generator to them.
+
+        `seed` is that of the post-processing: the noise does not come from it.
+        """
+        import torch  # noqa: F401  (before any budget is spent)
+
+        check_count("seed", seed)
+        noisy = self.mechanism(epsilon, delta, adjacency)
+        noisy.check(data)
+        release = noisy.release(data, source=source)
+        mixture = self.trained(release.values, noisy.deviation, training, seed, progress)
+        return SyntheticTable(self, mixture, tuple(frame_types(data).items()), release)
+
+    def trained(
+        self,
+        tables: Mapping[tuple[str, ...], npt.NDArray[np.float64]],
+        deviation: float,
+        training: Training | None = None,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> Mixture:
+        """The generator that fits released tables, whose noise has this deviation. It reads no records."""
+        return train(self._side_by_side(tables, deviation), training or Training(), seed, progress)
+
+    def _side_by_side(
+        self, tables: Mapping[tuple[str, ...], npt.NDArray[np.float64]], deviation: float
+    ) -> NoisyCounts:
+        labels = 1 if self.label is None else dict(self.columns)[self.label].size
+        cells = sum(self.sizes)
+        ends = pairwise(accumulate(self.sizes, initial=0))
+        places = {name: slice(a, b) for name, (a, b) in zip(self.features, ends, strict=True)}
+        ones, pairs = np.zeros((labels, cells)), np.zeros((labels, cells, cells))
+        for group, table in tables.items():
+            names = group if self.label is None else group[1:]
+            by_label = table[None] if self.label is None else table
+            if len(names) == 1:
+                ones[:, places[names[0]]] = by_label
+            else:
+                pairs[:, places[names[0]], places[names[1]]] = by_label
+        return NoisyCounts(self.sizes, ones, pairs, deviation)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SyntheticTable:
+    """A fitted generator: draws rows, and says what the data paid for it."""
+
+    synthesizer: TableSynthesizer
+    mixture: Mixture
+    types: tuple[tuple[str, str], ...] = ()
+    """The names of the types that the columns had in pandas, in the order of the columns."""
+    release: Release | None = None
+
+    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+        """That of the one release; drawing rows adds nothing."""
+        if self.release is None:
+            raise ArgumentError("release", None, "known: this generator was not fitted by `fit`")
+        return self.release.guarantee(adjacency)
+
+    def columns(self, rows: int, *, seed: int = 0, accept: Accept | None = None) -> Columns:
+        """New records as arrays; with `accept`, a rule on such arrays, only those for which it is true."""
+        count, uniforms = check_count("rows", rows), PublicUniforms(seed)
+        found: list[Columns] = []
+        have = 0
+        for _ in range(_MOST_ROUNDS):
+            drawn = self._drawn(count, uniforms)
+            if accept is not None:
+                kept = np.asarray(accept(drawn), dtype=bool)
+                drawn = {name: values[kept] for name, values in drawn.items()}
+            found.append(drawn)
+            have += len(next(iter(drawn.values())))
+            if have >= count:
+                return {name: np.concatenate([part[name] for part in found])[:count] for name in drawn}
+        raise DataError(f"only {have} of {_MOST_ROUNDS * count} synthetic rows were accepted: relax the rule")
+
+    def sample(self, rows: int, *, seed: int = 0, accept: Accept | None = None) -> Any:
+        """New records as a pandas frame, with the types of the table that was fitted."""
+        lists = {
+            name: list(domain.values)
+            for name, whole in self.synthesizer.columns
+            if isinstance(domain := inner(whole), Categories)
+        }
+        return pandas_frame(self.columns(rows, seed=seed, accept=accept), dict(self.types), lists)
+
+    def _drawn(self, rows: int, uniforms: PublicUniforms) -> Columns:
+        design = self.synthesizer
+        labels, cells = self.mixture.sample(rows, uniforms)
+        places = dict(zip(design.features, cells.T, strict=True))
+        if design.label is not None:
+            places[design.label] = labels
+        spread = uniforms.draw(rows, len(design.columns))
+        values = {
+            name: decoded(domain, places[name], spread[:, at])
+            for at, (name, domain) in enumerate(design.columns)
+        }
+        domains = dict(design.columns)
+        for name, rule in design.determined:
+            values[name] = rule.column(places[rule.by], domains[rule.by])
+        order = [name for name, _ in self.types if name in values]
+        return {name: values[name] for name in (order if len(order) == len(values) else values)}
+
+    def without_release(self) -> "SyntheticTable":
+        """The generator alone, to be handed on."""
+        return replace(self, release=None)

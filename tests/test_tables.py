@@ -1,0 +1,183 @@
+"""Synthetic tables: several tables of counts in one sum, the generator that fits them, and what comes out."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indistinct import Adjacency
+from indistinct.data import (
+    Bins,
+    Categories,
+    Intervals,
+    Missing,
+    Norm,
+    OrMissing,
+    Outside,
+    Tables,
+    from_json,
+    table,
+)
+from indistinct.errors import ArgumentError, DataError
+from indistinct.functions.public_randomness import PublicUniforms
+from indistinct.noise import NotPrivateSource
+from indistinct.synthesis.tables import Determined, Mixture, TableSynthesizer, Training
+
+AXES = {
+    "age": Intervals([0, 18, 40, 65, 120], whole=True),
+    "job": OrMissing(Categories(["none", "some"])),
+    "pay": Bins(0, 1, 3),
+    "rich": Categories([0, 1]),
+}
+DESIGN = TableSynthesizer(
+    AXES, label="rich", determined={"works": Determined("job", {"none": 0, "some": 1, None: -1})}
+)
+QUICK = Training(components=32, width=32, steps=60)
+
+
+def records(count: int, seed: int = 0) -> dict[str, np.ndarray]:
+    draw = np.random.default_rng(seed)
+    age = draw.integers(0, 121, count)
+    job = np.where(draw.random(count) < 0.1, None, np.where(age > 40, "some", "none"))
+    return {"age": age, "job": job, "pay": draw.random(count), "rich": (age > 40).astype(np.int64)}
+
+
+def test_tables_are_histograms() -> None:
+    data = records(500)
+    query = Tables(AXES, [("rich",), ("age", "job"), ("job", "rich", "pay")])
+    tables = query.read(query.statistic(data).values)
+    ages = np.minimum(np.searchsorted([0, 18, 40, 65], data["age"], side="right") - 1, 3)
+    jobs = np.array([{"none": 0, "some": 1, None: 2}[job] for job in data["job"]])
+    expected = np.zeros((4, 3))
+    np.add.at(expected, (ages, jobs), 1)
+    assert (tables["age", "job"] == expected).all()
+    assert tables["job", "rich", "pay"].shape == (3, 2, 3)
+    assert all(part.sum() == 500 for part in tables.values())
+    assert tables["rich",].tolist() == np.bincount(data["rich"]).tolist()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40))
+@settings(deadline=None, max_examples=30)
+def test_sensitivity_is_kept_and_reached(seed: int, count: int) -> None:
+    query = DESIGN.query
+    data = records(count + 1, seed)
+    without = {name: values[:-1] for name, values in data.items()}
+    other = {name: np.concatenate([values[:-1], values[:1]]) for name, values in data.items()}
+    full, less, moved = (query.statistic(each).values for each in (data, without, other))
+    assert np.linalg.norm(full - less) ** 2 == pytest.approx(len(query.groups))
+    assert np.linalg.norm(full - less) <= query.sensitivity(Norm.L2)
+    assert np.linalg.norm(full - moved) <= query.sensitivity(Norm.L2, Adjacency.REPLACE_ONE)
+    assert query.sensitivity(Norm.L2, Adjacency.REPLACE_ONE) == pytest.approx(
+        math.sqrt(2 * len(query.groups))
+    )
+
+
+def test_rows_add_up_to_the_sum() -> None:
+    encoding, data = DESIGN.query.encoding, records(50)
+    batch = next(table(data).batches(encoding.columns, None))  # type: ignore[attr-defined]
+    keep, rows = encoding.encode(batch)
+    assert keep.all() and (rows.sum(axis=0) == encoding.add_up(batch)).all()
+
+
+def test_queries_read_back_equal() -> None:
+    noisy = DESIGN.query.gaussian(scale=3)
+    assert from_json(noisy.to_json()) == noisy
+
+
+@pytest.mark.parametrize(
+    ("policy", "value"),
+    [(Missing.ERROR, np.nan), (Outside.ERROR, -1.0)],
+)
+def test_what_is_not_declared_is_refused(policy: object, value: float) -> None:
+    axes = {"x": Intervals([0, 1, 2], outside=Outside.ERROR)}
+    with pytest.raises(DataError, match="'x'"):
+        Tables(axes, [("x",)]).statistic({"x": np.array([0.5, value])})
+
+
+def test_dropped_records_count_nowhere() -> None:
+    axes = {"x": Intervals([0, 1, 2], outside=Outside.DROP, missing=Missing.DROP), "y": Bins(0, 1, 2)}
+    data = {"x": np.array([0.5, np.nan, 9.0, 2.0]), "y": np.full(4, 0.2)}
+    query = Tables(axes, [("x",), ("y",)])
+    assert query.statistic(data).values.tolist() == [1, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Intervals([1]),
+        lambda: Intervals([0, 0, 1]),
+        lambda: Intervals([0, math.inf]),
+        lambda: Intervals([0.1, 0.2, 3], whole=True),
+        lambda: Tables(AXES, []),
+        lambda: Tables(AXES, [("age", "age")]),
+        lambda: Tables(AXES, [("height",)]),
+        lambda: TableSynthesizer(AXES, label="height"),
+        lambda: TableSynthesizer({"rich": AXES["rich"]}, label="rich"),
+        lambda: TableSynthesizer(AXES, determined={"works": Determined("job", {"none": 0, "some": 1})}),
+        lambda: TableSynthesizer(AXES, determined={"works": Determined("age", {})}),
+        lambda: TableSynthesizer(AXES, determined={"age": Determined("job", {})}),
+        lambda: Training(steps=0),
+        lambda: Training(price=-1.0),
+        lambda: Mixture((2,), np.ones(1), np.full((1, 1, 2), 0.4)),
+        lambda: Mixture((2,), np.ones(1), np.full((1, 2), 0.5)),
+    ],
+)
+def test_bad_declarations_are_refused(wrong: object) -> None:
+    with pytest.raises(ArgumentError):
+        wrong()  # type: ignore[operator]
+
+
+def test_mixture_draws_what_it_says() -> None:
+    chances = np.array(
+        [[[0.9, 0.1, 0.2, 0.8], [0.5, 0.5, 1.0, 0.0]], [[0.0, 1.0, 0.3, 0.7], [1.0, 0.0, 0.6, 0.4]]]
+    )
+    mixture = Mixture((2, 2), np.array([0.3, 0.7]), chances)
+    labels, cells = mixture.sample(200_000, PublicUniforms(1))
+    found = np.zeros((2, 2, 2))
+    np.add.at(found, (labels, cells[:, 0], cells[:, 1]), 1 / 200_000)
+    assert np.abs(found - mixture.pairs()[:, :2, 2:]).max() < 0.005
+
+
+def test_fit_draws_the_declared_table() -> None:
+    pytest.importorskip("torch")
+    pd = pytest.importorskip("pandas")
+    data = pd.DataFrame(records(4000)).astype({"age": "int16", "job": "category"})
+    data["works"] = 0
+    fitted = DESIGN.fit(data, epsilon=2, delta=1e-5, training=QUICK, source=NotPrivateSource(3))
+    frame = fitted.sample(3000, seed=5)
+    assert (frame.dtypes.drop("job") == data.dtypes.drop("job")).all()
+    assert frame["job"].cat.categories.tolist() == ["none", "some"]
+    assert list(frame.columns) == list(data.columns)
+    assert frame["age"].between(0, 120).all() and frame["pay"].between(0, 1).all()
+    assert (frame["works"] == frame["job"].astype(object).map({"none": 0, "some": 1}).fillna(-1)).all()
+    assert abs(frame["job"].isna().mean() - 0.1) < 0.05
+    assert np.corrcoef(frame["age"], frame["rich"])[0, 1] > 0.6
+    assert frame.equals(fitted.sample(3000, seed=5)) and not frame.equals(fitted.sample(3000, seed=6))
+    assert fitted.guarantee().epsilon(delta=1e-5) == math.inf  # the noise came from a seed
+    again = DESIGN.fit(data, epsilon=2, delta=1e-5, training=QUICK, source=NotPrivateSource(3))
+    assert (again.mixture.chances == fitted.mixture.chances).all()
+
+
+def test_rules_are_kept_by_rejection() -> None:
+    pytest.importorskip("torch")
+    fitted = DESIGN.fit(records(1000), epsilon=5, delta=1e-5, training=QUICK)
+    assert fitted.guarantee().epsilon(delta=1e-5) == pytest.approx(5)
+    old = fitted.columns(500, accept=lambda columns: columns["age"] >= 65)
+    assert len(old["age"]) == 500 and (old["age"] >= 65).all()
+    with pytest.raises(DataError, match="accepted"):
+        fitted.columns(10, accept=lambda columns: columns["age"] > 200)
+
+
+def test_without_label_and_without_signal() -> None:
+    pytest.importorskip("torch")
+    design = TableSynthesizer({name: AXES[name] for name in ("age", "job")})
+    data = {name: values for name, values in records(300).items() if name in ("age", "job")}
+    nearly_nothing = design.fit(data, epsilon=1e-3, delta=1e-6, training=QUICK, source=NotPrivateSource(1))
+    assert np.isfinite(nearly_nothing.mixture.chances).all()
+    assert len(nearly_nothing.columns(20)["age"]) == 20
+    exact = design.trained(design.query.read(design.query.statistic(data).values), 0.0, QUICK)
+    age_and_job = exact.pairs()[0][:4, 4:] * 300
+    truth = design.query.read(design.query.statistic(data).values)["age", "job"]
+    assert np.abs(age_and_job - truth).sum() < 0.2 * 300
