@@ -4,6 +4,7 @@ import copy
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,9 +17,13 @@ import pytest
 
 from indistinct import Adjacency, ArgumentError
 from indistinct.cli import main
+from indistinct.data import Bins, Count, from_json
 from indistinct.errors import DataError, SourceChanged, TargetError
 from indistinct.plans import check_plan, parse_plan, read_plan, run_plan
+from indistinct.plans.kinds.pictures import ranges_picture
 from indistinct.plans.kinds.workloads import WorkloadPart
+from indistinct.plans.plan import KINDS
+from indistinct.workloads import IdentityStrategy, Marginals, MatrixMechanism, Noise, Prefix, optimise
 
 pytest.importorskip("duckdb")
 
@@ -94,6 +99,8 @@ def people(path: Path, records: int = 2000, **changes: Any) -> None:
         ages[place] = value
     for place, value in changes.get("persons", {}).items():
         persons[place] = value
+    for place, value in changes.get("towns", {}).items():
+        towns[place] = value
     lines = [f"{p},{a},{t}" for p, a, t in zip(persons, ages, towns, strict=True)]
     path.write_text("\n".join(["person,age,town", *lines]) + "\n")
 
@@ -203,6 +210,145 @@ def test_users_and_left_out_records_count_in_a_workload(folder: Path) -> None:
     assert other.sensitivity(swap) >= max(part.sensitivity(swap), part.sensitivity(Adjacency.ADD_REMOVE))
 
 
+MORE = """
+[[releases]]
+name = "public_mean"
+kind = "mean"
+column = "age"
+records = 2000
+
+[[releases]]
+name = "towns"
+kind = "heavy-hitters"
+column = "town"
+"""
+TOTALS = {
+    "people": 4,  # of each person's four records
+    "ages": 4,
+    "total": 256,
+    "mean": 4,
+    "quartiles": 4,
+    "public_mean": 256,
+}
+
+
+def whole(**sections: Any) -> dict[str, Any]:
+    """A plan with every kind of release."""
+    plan = changed(**sections)
+    plan["releases"] += tomllib.loads(MORE)["releases"]
+    return plan
+
+
+def test_every_kind_is_tried() -> None:
+    assert {one["kind"] for one in whole()["releases"]} == KINDS.keys()
+
+
+@pytest.mark.parametrize("totals", [False, True])
+def test_heavy_hitters_public_means_and_totals_of_users(folder: Path, totals: bool) -> None:
+    given = whole(budget={"epsilon": 6})
+    if totals:
+        given["privacy"] = {"user": "person"}
+        given["releases"] = [
+            {**one, "user_total": TOTALS[one["name"]]} for one in given["releases"] if one["name"] in TOTALS
+        ]
+    plan, out = parse_plan(given, folder), folder / "out"
+    checked = check_plan(plan)
+    assert 6 * (1 - 1e-4) < checked.mechanism.guarantee().epsilon(delta=1e-6) <= 6
+    run_plan(plan, out)
+    ages = np.array([float(one["age"]) for one in rows(folder / "people.csv")])
+    truths = {"people": 2000, "total": ages.sum(), "mean": ages.mean(), "public_mean": ages.mean()}
+    for name, truth in truths.items():
+        (row,) = rows(out / f"{name}.csv")
+        value, error = (float(number) for number in row.values())
+        assert abs(value - truth) < 7 * error, name
+    if not totals:
+        found = rows(out / "towns.csv")
+        assert sorted(row["town"] for row in found) == ["Aarau", "Bern"]
+        assert sum(float(row["count"]) for row in found) == pytest.approx(2000, abs=200)
+        assert "values are shown from a count of" in str(checked)
+
+
+def test_totals_of_users_are_clipped(folder: Path) -> None:
+    given = changed(privacy={"user": "person"}, budget={"epsilon": 50}, releases=[])
+    given["releases"] = [{"name": "people", "kind": "count", "user_total": 2.5}]
+    checked = check_plan(parse_plan(given, folder))
+    assert checked.parts[0].sensitivity(Adjacency.ADD_REMOVE) == 2.5
+    run_plan(checked.plan, folder / "out")  # 500 people with four records each
+    (row,) = rows(folder / "out" / "people.csv")
+    assert abs(float(row["count"]) - 1250) < 7 * float(row["standard_error"])
+
+
+def test_a_public_mean_has_less_noise(folder: Path) -> None:
+    mean = {"name": "mean", "kind": "mean", "column": "age"}
+    errors = []
+    for one in (mean, {**mean, "records": 2000}):
+        checked = check_plan(parse_plan(changed(releases=[one]), folder))
+        errors.append(checked.parts[0].error(checked.scales[0]) or 0.0)
+    assert errors[1] == pytest.approx(errors[0], rel=0.01)  # the ages begin at 0: nothing is centred
+    middle = changed(releases=[{**mean, "records": 2000}], columns={"age": {"low": -32, "high": 32}})
+    checked = check_plan(parse_plan(middle, folder))
+    assert (checked.parts[0].error(checked.scales[0]) or 0.0) < 0.51 * errors[0]
+
+
+def test_the_report_says_who_is_protected(folder: Path) -> None:
+    def page(number: int, **privacy: Any) -> str:
+        given = changed(privacy=privacy, releases=[{"name": "people", "kind": "count"}])
+        if "most" not in privacy and privacy:
+            given["releases"][0]["user_total"] = 4
+        return run_plan(parse_plan(given, folder), folder / f"out{number}").read_text()
+
+    records, users, totals = page(0), page(1, user="person", most=3), page(2, user="person")
+    assert "about one record" in records and "one person&#x27;s record" in records and "user" not in records
+    for text in (users, totals):
+        assert "about one user" in text and "all records of one user (one value of person)" in text
+        assert "person&#x27;s record" not in text and "one given user&#x27;s records were used" in text
+        assert "the record " not in text
+    assert "up to 3 of which take part in each release" in users
+    assert "up to" not in totals.split("In words")[0]
+    assert "the total of each user is clipped" in totals
+
+
+def test_a_page_has_pictures(folder: Path) -> None:
+    given = whole(budget={"epsilon": 20})
+    given["releases"].append(
+        {"name": "crossed", "kind": "marginals", "columns": ["age", "town"], "ways": 2, "weight": 2}
+    )
+    page = run_plan(parse_plan(given, folder), folder / "out").read_text()
+    sections = dict(re.findall(r"<h3>(\w+)</h3>(.*?)(?=<h[23]>)", page, re.DOTALL))
+    drawn = {name for name, text in sections.items() if "<svg" in text}
+    assert drawn == {"ages", "below", "between", "tables", "towns", "crossed"}
+    assert {name for name in drawn if 'class="heat"' in sections[name]} == {"ages", "between", "crossed"}
+    assert sections["tables"].count("<svg") == 2 and sections["people"].count("<table>") == 1
+    ids = re.findall(r' id="([^"]*)"', page)
+    assert len(set(ids)) == len(ids)
+    # between the edges 0 and 64 lies everything: the darkest of the ranges is about all records
+    darkest = float(re.findall(r"the darkest is ([\d,.]+) records", sections["between"])[0].replace(",", ""))
+    assert darkest == pytest.approx(2000, abs=300)
+
+
+def test_pictures_show_the_right_ranges() -> None:
+    bins = Bins(0, 200, 200)
+    starts, stops = np.triu_indices(201, 1)
+    listed = [["", "", str(1000 * i + j), "0.1"] for i, j in zip(starts, stops, strict=True)]
+    (chart,) = ranges_picture("a", "age", bins, listed)
+    # every fourth edge: 50 starts, of which the first has 50 ends; the largest is 196 up to 200
+    assert chart.count("<rect") == 50 * 51 // 2 and "the darkest is 196,200 records" in chart
+    assert not ranges_picture("a", "age", Bins(0, 1, 1), [["0", "1", "5", "1"]])
+
+
+def test_matrix_mechanisms_are_saved_in_compositions() -> None:
+    line = MatrixMechanism(Prefix(8), optimise(Prefix(8)).strategy, 2.0)
+    table = MatrixMechanism(Marginals((2, 3), ways=1), IdentityStrategy(6), 3.0, Noise.LAPLACE)
+    plan = 3 * line + Count().laplace(2.0) + table.group(2) + line.subsample(0.1)
+    assert from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    deep: Any = {"workload": "prefix", "cells": 3}
+    for _ in range(500):
+        deep = {"workload": "kronecker", "factors": [deep]}
+    for bad in ({"mechanism": "matrix"}, {**line.to_json(), "workload": deep}):
+        with pytest.raises(ArgumentError):
+            from_json({"mechanism": "composed", "parts": [bad]})
+
+
 def test_a_release_is_as_accounted(folder: Path) -> None:
     checked = check_plan(parse_plan(tomllib.loads(PLAN), folder))
     for part, scale in zip(checked.parts, checked.scales, strict=True):
@@ -232,6 +378,8 @@ BAD_DATA = {
     "nan": ({"ages": {7: "nan"}}, {}, "age"),
     "empty": ({"records": 0}, {}, "no records|holds"),
     "null user": ({"persons": {7: ""}}, {"user": "person", "most": 2}, "person"),
+    "unknown user": ({}, {"user": "people", "most": 2}, "unknown column 'people'"),
+    "unlisted": ({"towns": {7: "Chur"}}, {}, "'town' has values outside its declared domain"),
 }
 
 
@@ -242,6 +390,17 @@ def test_bad_data_charge_nothing(folder: Path, case: str) -> None:
     with pytest.raises(DataError, match=words):
         run_plan(parse_plan(changed(privacy=privacy), folder), folder / "out")
     assert not (folder / "out").exists() or os.listdir(folder / "out") == [".lock"]
+
+
+def test_an_unknown_column_charges_nothing(folder: Path) -> None:
+    wages = changed(columns={"wage": {"low": 0, "high": 1}})
+    wages["releases"].append({"name": "wages", "kind": "sum", "column": "wage"})
+    words = changed()
+    words["releases"].append({"name": "words", "kind": "heavy-hitters", "column": "word"})
+    for given in (wages, words):
+        with pytest.raises(DataError, match=r"unknown column 'w.*; the table has 'person', 'age', 'town'"):
+            run_plan(parse_plan(given, folder), folder / "out")
+    assert not (folder / "out").exists()
 
 
 def test_a_file_that_changes_while_it_is_read(folder: Path) -> None:
@@ -262,7 +421,46 @@ BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
     "split": ({"budget": {"split": "best"}}, "budget.split must be one of weights, worst-relative-error"),
     "no source": ({"data": {"parquet": "x"}}, "one of csv, parquet or sql, got 'csv, parquet'"),
     "adjacency": ({"privacy": {"adjacency": "both"}}, "privacy.adjacency must be 'add-remove' or"),
-    "half a user": ({"privacy": {"user": "person"}}, "privacy.most"),
+    "half a user": ({"privacy": {"user": "person"}}, "privacy.most must be given for releases.ages"),
+    "no user": ({"privacy": {"most": 2}}, "privacy.most must be given together with privacy.user, got 2"),
+    "total of nobody": ({"releases": [{"name": "a", "kind": "count", "user_total": 3}]}, "no privacy.user"),
+    "total too fine": (
+        {
+            "privacy": {"user": "person"},
+            "releases": [{"name": "a", "kind": "count", "user_total": 1e-9}],
+        },
+        "releases.a.user_total must be between",
+    ),
+    "total of ranges": (
+        {"releases": [{"name": "a", "kind": "ranges", "column": "age", "user_total": 3}]},
+        "made of column, kind, name, size, weight, got 'user_total'",
+    ),
+    "hitters for certain": (
+        {"budget": {"delta": 0}, "releases": [{"name": "a", "kind": "heavy-hitters", "column": "town"}]},
+        "budget.delta must be positive for releases.a",
+    ),
+    "hitters' share": (
+        {"releases": [{"name": "a", "kind": "heavy-hitters", "column": "town", "delta": 1e-5}]},
+        "releases.a.delta must be positive, and below budget.delta=1e-06",
+    ),
+    "hitters replaced": (
+        {
+            "privacy": {"adjacency": "replace-one"},
+            "releases": [{"name": "a", "kind": "heavy-hitters", "column": "town"}],
+        },
+        "privacy.adjacency must be add-remove for releases.a",
+    ),
+    "hitters of a crowd": (
+        {
+            "privacy": {"user": "person", "most": 1000},
+            "releases": [{"name": "a", "kind": "heavy-hitters", "column": "town"}],
+        },
+        "releases.a.unit must be .* at most 100 records",
+    ),
+    "public mean": (
+        {"releases": [{"name": "a", "kind": "mean", "column": "age", "records": 0}]},
+        "releases.a.records must be",
+    ),
     "domain": ({"columns": {"age": {"low": 9, "high": 3}}}, "columns.age.high must be .* low=9.*, got 3"),
     "both domains": ({"columns": {"age": {"low": 9, "categories": ["a"]}}}, "not both"),
     "policy": ({"columns": {"age": {"low": 0, "high": 1, "missing": "zero"}}}, "columns.age.missing must"),

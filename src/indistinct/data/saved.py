@@ -8,9 +8,11 @@ from indistinct.data.quantiles import Quantile, Quantiles
 from indistinct.data.query import WithGaussian, WithLaplace
 from indistinct.data.reach import Norm
 from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
+from indistinct.data.tabulated import Intervals, OrMissing, Tables
 from indistinct.data.unit import Records, UserRecords, UserTotals
 from indistinct.errors import ExpressionError
 from indistinct.mechanisms.serialise import DEEPEST, MECHANISMS, build
+from indistinct.workloads import MatrixMechanism
 
 _ENUMS = {kind.__name__: kind for kind in (Missing, Norm, Outside)}
 _VALUES: dict[str, type[Any]] = {
@@ -20,12 +22,15 @@ _VALUES: dict[str, type[Any]] = {
         Categories,
         Count,
         Histogram,
+        Intervals,
         Mean,
         Numbers,
+        OrMissing,
         PublicMean,
         Quantiles,
         Records,
         Sum,
+        Tables,
         UserRecords,
         UserTotals,
         VectorSum,
@@ -60,10 +65,22 @@ def _read(data: Any, depth: int) -> Any:
             return _ENUMS[name](data.get("value"))
         except ValueError:
             raise ExpressionError(name, data.get("value"), "one of its values") from None
+    if data.get("mechanism") == MatrixMechanism.kind:
+        _check_depth(data, depth)
+        return MatrixMechanism.from_json(data)  # workloads and strategies have tables of their own
     key = "mechanism" if "mechanism" in data else "is"
     table = _MECHANISMS if key == "mechanism" else _VALUES
     kind = table.get(data[key]) if isinstance(data.get(key), str) else None
     if kind is None:
-        raise ExpressionError(key, data.get(key), f"one of {', '.join(sorted(table))}")
+        known = [*table, MatrixMechanism.kind] if key == "mechanism" else table
+        raise ExpressionError(key, data.get(key), f"one of {', '.join(sorted(known))}")
     values = {name: _read(value, depth + 1) for name, value in data.items() if name != key}
     return build(kind, kind, data[key], values, data)
+
+
+def _check_depth(data: Any, depth: int) -> None:
+    if depth > DEEPEST:
+        raise ExpressionError("nesting", depth, f"at most {DEEPEST} deep")
+    for item in data.values() if isinstance(data, dict) else data:
+        if isinstance(item, dict | list):
+            _check_depth(item, depth + 1)

@@ -126,7 +126,7 @@ def accuracy(part: Part, scale: float) -> str:
     if error is None:
         return f"{what}, {noise}; the expected error needs data.records"
     share = f" ({100 * error / size:.2g} % of {size:.6g})" if size else ""
-    return f"{what}, {noise}; expected error {error:.4g} {part.error_words}{share}"
+    return f"{what}, {noise}; expected error {error:.4g} {part.error_words}{share}{part.remark(scale)}"
 
 
 def unit_words(plan: Plan) -> str:

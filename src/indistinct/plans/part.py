@@ -101,6 +101,10 @@ class Part(ABC):
         """What the error is an error of."""
         return "records"
 
+    def remark(self, scale: float) -> str:
+        """What else is to be known of the result."""
+        return ""
+
     @property
     @abstractmethod
     def header(self) -> Row: ...

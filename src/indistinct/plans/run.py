@@ -125,12 +125,13 @@ def _subject(checked: Checked) -> Subject:
     named = ", ".join(f"{part.name} ({part.kind})" for part in checked.parts)
     if terms.user is None:
         return replace(subject, expression=named)
-    told = []
+    told, user = [], User(terms.user, terms.most)
     if terms.most is not None:
         told.append(f"up to {terms.most} records of each user take part in a release; all are protected")
     if clipped := [part.name for part in checked.parts if part.clips_totals]:
         told.append(f"all records take part in {', '.join(clipped)}, where the total of each user is clipped")
-    return replace(subject, expression=named, sampling=tuple(told), user=User(terms.user, terms.most))
+        user = User(terms.user)
+    return replace(subject, expression=named, sampling=tuple(told), user=user)
 
 
 def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> dict[str, Any]:

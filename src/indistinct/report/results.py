@@ -8,7 +8,9 @@ import numpy as np
 from indistinct.report.svg import _Axes, _chart, _round_ticks
 
 _MOST_LABELS = 8
-_LONGEST_LABEL = 10
+_LETTERS = 42
+"""What has room along the horizontal axis; beside the vertical one there is room for `_BESIDE`."""
+_BESIDE = 8
 
 
 @dataclass(frozen=True)
@@ -20,14 +22,19 @@ class Line:
     ends: tuple[float, float] | None = None
     labels: tuple[str, ...] = ()
 
-    def ticks(self, most: int = _MOST_LABELS) -> list[tuple[float, str]]:
+    def ticks(self, most: int, letters: int) -> list[tuple[float, str]]:
         """Places, in cells, and what stands there."""
         if self.ends is not None:
             low, high = self.ends
-            return [(self.size * k / 4, f"{low + (high - low) * k / 4:.4g}") for k in range(5)]
+            return [(self.size * k / 4, _number(low + (high - low) * k / 4)) for k in range(5)]
         every = -(-self.size // most)
-        longest = _LONGEST_LABEL if self.size > 3 else 2 * _LONGEST_LABEL
-        return [(place + 0.5, _short(self.labels[place], longest)) for place in range(0, self.size, every)]
+        return [(place + 0.5, _short(self.labels[place], letters)) for place in range(0, self.size, every)]
+
+    def across(self) -> list[tuple[float, str]]:
+        return self.ticks(_MOST_LABELS, _LETTERS // min(self.size, _MOST_LABELS))
+
+    def up(self) -> list[tuple[float, str]]:
+        return self.ticks(2 * _MOST_LABELS, _BESIDE)
 
 
 def counts_chart(name: str, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
@@ -43,8 +50,8 @@ def counts_chart(name: str, line: Line, values: Sequence[float], errors: Sequenc
         body += f'<path class="main" d="M{left:.1f} {axes.up(value):.1f}H{right:.1f}"/>'
         up, down = axes.up(value + 2 * error), axes.up(value - 2 * error)
         body += f'<path class="plain" d="M{middle:.1f} {up:.1f}V{down:.1f}"/>'
-    description = f"Counts by {line.name}, with noise; the dashed lines are two standard errors either way."
-    return _chart(name, name, description, body)
+    description = "Counts with noise; the dashed lines are two standard errors either way."
+    return _chart(name, f"By {line.name}", description, body)
 
 
 def curve_chart(name: str, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
@@ -55,8 +62,8 @@ def curve_chart(name: str, line: Line, values: Sequence[float], errors: Sequence
         np.concatenate((places, places[::-1])), np.concatenate((curve + wide, (curve - wide)[::-1]))
     )
     body += f'<path class="band" d="{band}Z"/><path class="main" d="{axes.path(places, curve)}"/>'
-    description = f"Records below each {line.name}, with noise; the shaded band is two standard errors wide."
-    return _chart(name, name, description.replace("wide", "either way"), body)
+    description = "Counts with noise; the shaded band is two standard errors either way."
+    return _chart(name, f"Records up to each {line.name}", description, body)
 
 
 def _counted(line: Line, values: Sequence[float], errors: Sequence[float]) -> tuple[_Axes, str]:
@@ -65,8 +72,8 @@ def _counted(line: Line, values: Sequence[float], errors: Sequence[float]) -> tu
     low = min(0.0, *(value - 2 * error for value, error in reach))
     high = max(1e-9, *(value + 2 * error for value, error in reach))
     axes = _Axes((0.0, float(line.size)), (low, high))
-    y_ticks = [(y, _count(y)) for y in _round_ticks(high)]
-    return axes, axes.frame(line.ticks(), y_ticks, (line.name, "records"))
+    y_ticks = [(y, _number(y)) for y in _round_ticks(high)]
+    return axes, axes.frame(line.across(), y_ticks, (line.name, "records"))
 
 
 def heat_map(name: str, across: Line, up: Line, values: list[list[float | None]], error: float) -> str:
@@ -77,7 +84,7 @@ def heat_map(name: str, across: Line, up: Line, values: list[list[float | None]]
     largest = max(*told, 2 * error)
     width = axes.across(1.0) - axes.across(0.0)
     height = axes.up(0.0) - axes.up(1.0)
-    body = axes.frame(across.ticks(6), up.ticks(12), (across.name, up.name))
+    body = axes.frame(across.across(), up.up(), (across.name, up.name))
     for i, row in enumerate(values):
         for j, value in enumerate(row):
             if value is None or value <= 2 * error:
@@ -86,13 +93,13 @@ def heat_map(name: str, across: Line, up: Line, values: list[list[float | None]]
             shade = 0.08 + 0.92 * (value / largest) ** 0.5
             body += f'<rect class="heat" x="{axes.across(i):.1f}" y="{axes.up(j + 1):.1f}"'
             body += f' width="{width:.1f}" height="{height:.1f}" fill-opacity="{shade:.2f}"/>'
-    darkest = f"The darkest is {_count(max(told))} records"
-    empty = f"cells below {_count(2 * error)}, two standard errors, are left empty"
-    return _chart(name, name, f"Counts by {across.name} and {up.name}. {darkest}; {empty}.", body)
+    darkest = f"Counts with noise; the darkest is {_number(max(told))} records"
+    empty = f"cells below {_number(2 * error)}, two standard errors, are left empty"
+    return _chart(name, f"By {across.name} and {up.name}", f"{darkest}; {empty}.", body)
 
 
-def _count(number: float) -> str:
-    return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+def _number(number: float) -> str:
+    return f"{number:,.4g}" if abs(number) < 1e4 or abs(number) >= 1e9 else f"{number:,.0f}"
 
 
 def _short(text: str, longest: int) -> str:

@@ -70,6 +70,9 @@ class HeavyHittersPart(Part):
     def error(self, scale: float) -> float:
         return 1 / (math.sqrt(2) * math.sinh(min(1 / scale, 1400.0) / 2))
 
+    def remark(self, scale: float) -> str:
+        return f"; values are shown from a count of {self.at(scale).threshold} on"
+
     @property
     def header(self) -> Row:
         return [self.column, "count", "standard_error"]

@@ -10,7 +10,7 @@ from indistinct.report.results import Line, counts_chart, curve_chart, heat_map
 _MOST_BARS = 2000
 _MOST_CELLS = 4096
 _MOST_TABLES = 12
-_MOST_EDGES = 48
+_MOST_EDGES = 64
 _MOST_VALUES = 24
 
 
