@@ -1,6 +1,7 @@
 """Synthetic tables: several tables of counts in one sum, the generator that fits them, and what comes out."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +24,14 @@ from indistinct.data import (
 from indistinct.errors import ArgumentError, DataError
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.noise import NotPrivateSource
-from indistinct.synthesis.tables import Determined, Mixture, TableSynthesizer, Training
+from indistinct.synthesis.tables import (
+    Determined,
+    Mixture,
+    TableSynthesizer,
+    Training,
+    load_table,
+    save_table,
+)
 
 AXES = {
     "age": Intervals([0, 18, 40, 65, 120], whole=True),
@@ -181,3 +189,37 @@ def test_without_label_and_without_signal() -> None:
     age_and_job = exact.pairs()[0][:4, 4:] * 300
     truth = design.query.read(design.query.statistic(data).values)["age", "job"]
     assert np.abs(age_and_job - truth).sum() < 0.2 * 300
+
+
+def test_evaluation_tells_copies_from_noise() -> None:
+    pytest.importorskip("sklearn")
+    from indistinct.synthesis.tables.evaluation import closeness, learned, table_errors
+
+    used, others = records(400, 1), records(400, 2)
+    shuffled = {
+        name: np.random.default_rng(at).permutation(part) for at, (name, part) in enumerate(used.items())
+    }
+    assert table_errors(DESIGN, used, used) == 0
+    assert table_errors(DESIGN, shuffled, used, ways=1) == 0 < table_errors(DESIGN, shuffled, used)
+    good, bad = learned(DESIGN, used, others), learned(DESIGN, shuffled, others)
+    assert good.boosting > 0.99 and good.logistic > 0.95 and abs(bad.boosting - 0.5) < 0.3
+    copied, fair = closeness(DESIGN, used, used, others), closeness(DESIGN, records(400, 3), used, others)
+    assert copied.copies_of_used == 1 and copied.to_used == 0 < copied.to_others
+    assert fair.copies_of_used == fair.copies_of_others == 0
+    assert fair.to_used == pytest.approx(fair.to_others, rel=0.2)
+
+
+def test_generators_read_back_equal(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    fitted = DESIGN.fit(records(500), epsilon=2, delta=1e-5, training=QUICK)
+    save_table(fitted, tmp_path / "table")
+    again = load_table(tmp_path / "table")
+    assert again.synthesizer == fitted.synthesizer and again.types == fitted.types
+    assert again.guarantee().epsilon(delta=1e-5) == fitted.guarantee().epsilon(delta=1e-5)
+    for name, values in fitted.columns(100).items():
+        assert (again.columns(100)[name] == values).all()
+    assert (again.refitted(QUICK).mixture.chances == fitted.mixture.chances).all()
+    (tmp_path / "other").write_bytes(b"not a table")
+    with pytest.raises(ArgumentError, match="save_table"):
+        load_table(tmp_path / "other")

@@ -161,9 +161,7 @@ class SyntheticTable:
 
     def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
         """That of the one release; drawing rows adds nothing."""
-        if self.release is None:
-            raise ArgumentError("release", None, "known: this generator was not fitted by `fit`")
-        return self.release.guarantee(adjacency)
+        return self._known_release().guarantee(adjacency)
 
     def columns(self, rows: int, *, seed: int = 0, accept: Accept | None = None) -> Columns:
         """New records as arrays; with `accept`, a rule on such arrays, only those for which it is true."""
@@ -207,6 +205,17 @@ class SyntheticTable:
         order = [name for name, _ in self.types if name in values]
         return {name: values[name] for name in (order if len(order) == len(values) else values)}
 
-    def without_release(self) -> "SyntheticTable":
-        """The generator alone, to be handed on."""
-        return replace(self, release=None)
+    def refitted(
+        self, training: Training | None = None, *, seed: int = 0, progress: Progress | None = None
+    ) -> "SyntheticTable":
+        """Another generator for the same release: no privacy is spent."""
+        release = self._known_release()
+        assert isinstance(release.mechanism, NoisyQuery)
+        deviation = release.mechanism.deviation
+        mixture = self.synthesizer.trained(release.values, deviation, training, seed, progress)
+        return replace(self, mixture=mixture)
+
+    def _known_release(self) -> Release:
+        if self.release is None:
+            raise ArgumentError("release", None, "known: this generator was not fitted by `fit`")
+        return self.release

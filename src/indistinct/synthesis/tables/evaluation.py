@@ -1,0 +1,133 @@
+"""How good synthetic rows are, against real ones that the generator was not fitted to.
+
+Nothing here is private: it looks at real records and its numbers are about them. Give it records that were
+set aside for that, and choose nothing by it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.data import Categories, Celled, OrMissing, Tables
+from indistinct.errors import ArgumentError, DataError
+from indistinct.numerics.arrays import Array
+from indistinct.synthesis.tables.decode import inner
+from indistinct.synthesis.tables.synthesizer import TableSynthesizer
+
+_ROWS_COMPARED = 1000
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Areas under the ROC curve on real records, of models that have seen synthetic ones only. With more
+    than two labels, the mean over each label against the rest."""
+
+    boosting: float
+    logistic: float
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """How near synthetic rows come to the records that were used, and to others that were not. A generator
+    that remembers records is nearer to the first; one that does not treats both the same, up to the
+    difference in their numbers (give as many of both)."""
+
+    copies_of_used: float
+    """The share of synthetic rows that equal a record in every column."""
+    copies_of_others: float
+    to_used: float
+    """The mean distance to the nearest record, out of 1 for each column."""
+    to_others: float
+
+
+def table_errors(design: TableSynthesizer, synthetic: Any, real: Any, ways: int = 2) -> float:
+    """Total variation between real and synthetic tables, the mean over all sets of `ways` columns."""
+    query = Tables(dict(design.columns), list(combinations([name for name, _ in design.columns], ways)))
+    one, other = (query.read(query.statistic(data).values) for data in (synthetic, real))
+    apart = [np.abs(one[key] / one[key].sum() - other[key] / other[key].sum()).sum() / 2 for key in one]
+    return float(np.mean(apart))
+
+
+def learned(design: TableSynthesizer, synthetic: Any, real: Any) -> Learned:
+    """Trains on synthetic rows and tests on real ones: gradient boosting, and logistic regression."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped,unused-ignore]
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped,unused-ignore]
+    from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped,unused-ignore]
+
+    if design.label is None:
+        raise ArgumentError("label", None, "declared, to be predicted")
+    domain = dict(design.columns)[design.label]
+    if not isinstance(domain, Categories):
+        raise ArgumentError("label", domain, "a column with Categories(...)")
+    seen, wanted = (_places(data[design.label], domain).astype(np.int64) for data in (synthetic, real))
+    if len(np.unique(seen)) < 2:
+        return Learned(0.5, 0.5)
+    names = design.features
+    listed = [isinstance(inner(dict(design.columns)[name]), Categories) for name in names]
+
+    def area(model: Any, made: Array, true: Array) -> float:
+        chances = np.zeros((len(true), domain.size))
+        chances[:, np.unique(seen)] = model.fit(made, seen).predict_proba(true)
+        present = [place for place in range(domain.size) if 0 < (wanted == place).sum() < len(wanted)]
+        if not present:
+            raise DataError("the real records have one label only")
+        chosen = present[-1:] if domain.size == 2 else present
+        return float(np.mean([roc_auc_score(wanted == place, chances[:, place]) for place in chosen]))
+
+    trees = HistGradientBoostingClassifier(categorical_features=listed, random_state=0)
+    lines = LogisticRegression(max_iter=500)
+    made, true = (_matrix(data, design, names) for data in (synthetic, real))
+    wide_made, wide_true = (_widened(data, design, names) for data in (synthetic, real))
+    return Learned(area(trees, made, true), area(lines, wide_made, wide_true))
+
+
+def closeness(design: TableSynthesizer, synthetic: Any, used: Any, others: Any) -> Closeness:
+    """Compares synthetic rows with the records that were used and with others; see `Closeness`."""
+    from scipy.spatial.distance import cdist
+
+    names = tuple(name for name, _ in design.columns)
+    rows = _matrix(synthetic, design, names)
+    copies, distances = [], []
+    near = _widened(synthetic, design, names)[:_ROWS_COMPARED]
+    for records in (used, others):
+        known = {row.tobytes() for row in _matrix(records, design, names)}
+        copies.append(float(np.mean([row.tobytes() in known for row in rows])))
+        wide = _widened(records, design, names)
+        nearest = [cdist(near[at : at + 50], wide, "cityblock").min(axis=1) for at in range(0, len(near), 50)]
+        distances.append(float(np.concatenate(nearest).mean()))
+    return Closeness(copies[0], copies[1], distances[0], distances[1])
+
+
+def _matrix(data: Mapping[str, Any], design: TableSynthesizer, names: tuple[str, ...]) -> Array:
+    """Numbers as they are, categories as places in their list, NaN for what is missing."""
+    domains = dict(design.columns)
+    return np.stack([_places(data[name], domains[name]) for name in names], axis=1)
+
+
+def _widened(data: Mapping[str, Any], design: TableSynthesizer, names: tuple[str, ...]) -> Array:
+    """Numbers from 0 to 1, or out of it where they are not in the domain; one column of 0 or 1/2 for each
+    category, and for what is missing: two categories are at distance 1."""
+    parts: list[npt.NDArray[np.float64]] = []
+    for name in names:
+        whole = dict(design.columns)[name]
+        domain, values = inner(whole), _places(data[name], whole)
+        absent = np.isnan(values)
+        if isinstance(domain, Categories):
+            parts.append(0.5 * (values[:, None] == np.arange(domain.size)))
+        else:
+            low, high = domain.edges[0], domain.edges[-1]
+            parts.append(np.where(absent, 0.0, (values - low) / (high - low))[:, None])
+        if isinstance(whole, OrMissing):
+            parts.append(0.5 * absent[:, None])
+    return np.concatenate(parts, axis=1)
+
+
+def _places(values: Any, domain: Celled) -> Array:
+    kind = inner(domain)
+    if not isinstance(kind, Categories):
+        return np.asarray(values, dtype=np.float64)
+    return np.array([kind.places.get(value, np.nan) for value in np.asarray(values, dtype=object)])
