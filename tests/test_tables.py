@@ -23,7 +23,7 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError, DataError
 from indistinct.functions.public_randomness import PublicUniforms
-from indistinct.noise import NotPrivateSource
+from indistinct.noise import NotPrivateSource, Source
 from indistinct.synthesis.tables import (
     Determined,
     Mixture,
@@ -223,3 +223,39 @@ def test_generators_read_back_equal(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"not a table")
     with pytest.raises(ArgumentError, match="save_table"):
         load_table(tmp_path / "other")
+
+
+class Untouched(Source):
+    """Bits that nobody may draw."""
+
+    private = True
+
+    def words(self, count: int) -> np.ndarray:
+        raise AssertionError("noise was drawn")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("job", np.array(["none", "other"], dtype=object), "outside its declared domain"),
+        ("pay", np.array([0.5, np.nan]), "missing values"),
+        ("pay", np.array(["a", "b"]), "holds text"),
+        ("rich", np.array([0, 2]), "outside its declared domain"),
+        ("rich", None, "unknown column 'rich'"),
+    ],
+)
+def test_bad_data_spend_nothing(column: str, values: np.ndarray | None, message: str) -> None:
+    pytest.importorskip("torch")
+    data = {name: part[:2] for name, part in records(2).items()} | {column: values}
+    data = {name: part for name, part in data.items() if part is not None}
+    with pytest.raises(DataError, match=message):
+        DESIGN.fit(data, epsilon=1, delta=1e-5, training=QUICK, source=Untouched())
+
+
+def test_constant_columns_and_empty_labels() -> None:
+    pytest.importorskip("torch")
+    axes = {"x": Categories(["always"]), "z": Intervals([0, 1]), "y": Categories(["no", "yes", "never"])}
+    data = {"x": np.array(["always"] * 60), "z": np.full(60, 0.5), "y": np.array(["no", "yes"] * 30)}
+    fitted = TableSynthesizer(axes, label="y").fit(data, epsilon=10, delta=1e-5, training=QUICK)
+    columns = fitted.columns(200)
+    assert set(columns["x"]) == {"always"} and (columns["y"] == "never").mean() < 0.3
