@@ -18,7 +18,9 @@ from indistinct.data import (
     OrMissing,
     Outside,
     Tables,
+    UserRecords,
     from_json,
+    read_parquet,
     table,
 )
 from indistinct.errors import ArgumentError, DataError
@@ -259,3 +261,21 @@ def test_constant_columns_and_empty_labels() -> None:
     fitted = TableSynthesizer(axes, label="y").fit(data, epsilon=10, delta=1e-5, training=QUICK)
     columns = fitted.columns(200)
     assert set(columns["x"]) == {"always"} and (columns["y"] == "never").mean() < 0.3
+
+
+def test_engines_count_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    pd = pytest.importorskip("pandas")
+    data = records(300)
+    pd.DataFrame(data).to_parquet(tmp_path / "records.parquet")
+    here, there = (
+        DESIGN.query.statistic(each) for each in (data, read_parquet(tmp_path / "records.parquet"))
+    )
+    assert (here.values == there.values).all()
+
+
+def test_users_are_bounded() -> None:
+    query = Tables(AXES, [("age",), ("job", "pay")], unit=UserRecords("who", 2))
+    data = records(40) | {"who": np.repeat(np.arange(4), 10)}
+    assert query.statistic(data).values.sum() == 4 * 2 * 2
+    assert query.sensitivity(Norm.L2) == pytest.approx(2 * math.sqrt(2))

@@ -1,0 +1,1 @@
+"""Private generative models: one release, then only post-processing."""
