@@ -19,6 +19,7 @@ from indistinct import Adjacency, ArgumentError
 from indistinct.cli import main
 from indistinct.data import Bins, Count, from_json
 from indistinct.errors import DataError, SourceChanged, TargetError
+from indistinct.mechanisms.mechanism import Composed
 from indistinct.plans import check_plan, parse_plan, read_plan, run_plan
 from indistinct.plans.kinds.pictures import ranges_picture
 from indistinct.plans.kinds.workloads import WorkloadPart
@@ -193,6 +194,14 @@ def test_a_pure_budget_gets_laplace_noise(folder: Path, adjacency: str) -> None:
     given["releases"] = [one for one in given["releases"] if one["name"] == "below"]
     run_plan(parse_plan(given, folder), folder / "out")  # a report on many Laplace noises takes seconds
     assert json.loads((folder / "out" / "guarantee.json").read_text())["releases"][0]["noise"] == "laplace"
+
+
+def test_noises_that_are_nearly_alike_are_counted_as_the_largest(folder: Path) -> None:
+    checked = check_plan(parse_plan(changed(budget={"delta": 0}), folder))
+    merged, exact = checked.mechanism.guarantee(), Composed(checked.mechanism.parts).guarantee()
+    assert len(merged.product.terms) < len(exact.product.terms)
+    for order in (1.5, 4.0, np.inf):
+        assert exact.renyi(order) <= merged.renyi(order) <= 1.002 * exact.renyi(order)
 
 
 def test_users_and_left_out_records_count_in_a_workload(folder: Path) -> None:

@@ -28,7 +28,8 @@ from indistinct import (
     parse_guarantee,
 )
 from indistinct.mechanisms import parse_statement
-from indistinct.report import explain
+from indistinct.report import User, explain
+from indistinct.report.results import Line, counts_chart, curve_chart, heat_map
 from indistinct.report.text import rounded_down, rounded_up, sentences
 
 EXPRESSIONS = [
@@ -73,6 +74,33 @@ def test_text_states_neighbours_and_sampling(expression: str) -> None:
     assert "nan" not in text.split()
     assert "inf" not in text.split()
     assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_words_fit_a_user(adjacency: Adjacency) -> None:
+    report = explain(Gaussian(scale=2, sensitivity=3), adjacency=adjacency)
+    by_user = replace(report, user=User("account", 3))
+    text = " ".join(str(by_user).split())
+    assert "all records of one user (one value of account), up to 3 of which take part" in text
+    for words in map(str.split, sentences(by_user.data())):
+        assert not {"record", "record's", "person's", "person"} & set(words)
+    assert "user" in sentences(replace(explain(0 * Gaussian(2)), user=User("account")).data())[0]
+    assert "about one user" in by_user.html() and "about one person" in report.html()
+    assert by_user.data()["user"] == {"column": "account", "most": 3} and report.data()["user"] is None
+    assert "up to" not in str(replace(report, user=User("account"))).split("What the release")[0]
+
+
+def test_pictures_of_counts_say_what_noise_leaves_open() -> None:
+    towns = Line("town", 3, labels=("Aarau", "Bern", "a town with a long name"))
+    ages = Line("age", 2, ends=(0.0, 100_000.0))
+    bars = counts_chart("a", towns, [100.0, -5.0, 20.0], [4.0, 4.0, 4.0])
+    assert bars.count("<rect") == 3 and "long name" not in bars and "a town" in bars
+    curve = curve_chart("b", ages, [0.0, 50.0, 90.0], [0.0, 5.0, 5.0])
+    assert curve.count('class="band"') == 1 and "50,000" in curve
+    heat = heat_map("c", ages, towns, [[100.0, 3.0, 60.0], [None, 8.0, 8.1]], 4.0)
+    # 3 and 8 may be noise alone
+    assert heat.count("<rect") == 3 and "the darkest is 100 records" in heat and "below 8," in heat
+    assert heat_map("d", ages, towns, [[-9.0] * 3] * 2, 4.0).count("<rect") == 0
 
 
 def test_words_fit_the_mechanism() -> None:

@@ -13,8 +13,6 @@ the budget is met exactly. The proportions:
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 
 from indistinct.data import Remembered, Table, read_csv, read_parquet, read_sql
 from indistinct.errors import ArgumentError, TargetError
@@ -22,6 +20,7 @@ from indistinct.mechanisms import Mechanism, calibrate
 from indistinct.plans.part import Part
 from indistinct.plans.plan import Plan
 from indistinct.plans.terms import DataSource, Split, Terms
+from indistinct.plans.together import Together
 from indistinct.report.text import short
 
 
@@ -78,7 +77,7 @@ def open_table(data: DataSource) -> Table:
 
 
 def together(parts: Sequence[Part], scales: Sequence[float]) -> Mechanism:
-    return reduce(add, (part.at(scale) for part, scale in zip(parts, scales, strict=True)))
+    return Together(tuple(part.at(scale) for part, scale in zip(parts, scales, strict=True)))
 
 
 def proportions(terms: Terms, parts: Sequence[Part]) -> list[float]:

@@ -57,7 +57,7 @@ def sentences(data: dict[str, Any]) -> list[str]:
     """What an attacker can and cannot do, for someone who has never heard of epsilon."""
     pure = value_of(data["pure"])
     if pure == 0:
-        return ["Nothing: what is released does not depend on the record."]
+        return [f"Nothing: what is released does not depend on {whom(data).alone or 'the records'}."]
     told = [_test(data), _guess(data), _rare_guess(data), _belief(data)]
     told += [_reconstruction(data), _consequence(data), _epsilon(data)]
     if data["against"] is not None:
