@@ -1,0 +1,125 @@
+"""Functions that minimise a regularised risk, released: what regression and classification share."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import Categories, Numbers, table
+from indistinct.errors import ArgumentError, check_positive, check_probability
+from indistinct.functions.estimators.estimator import PrivateEstimator, release
+from indistinct.functions.estimators.losses import Loss
+from indistinct.functions.estimators.risk import Against, Between, Risk, with_target
+from indistinct.functions.function import FiniteFunction
+from indistinct.functions.kernels import Kernel
+from indistinct.functions.space import FiniteSpace
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms import Exponential, Release
+from indistinct.numerics.arrays import Array
+
+
+def public_regularization(loss: Loss, height: float, multiplier: float, records: int, noise: float) -> float:
+    """The regularization at which the noise of a score has deviation `noise`, a public number: less of it
+    fits better and needs more noise."""
+    low, high = 1e-9, 1e9
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        deviation = multiplier * height * loss.moved(height, middle) / records
+        low, high = (middle, high) if deviation > noise else (low, middle)
+    return high
+
+
+class PrivateRiskMinimiser(PrivateEstimator):
+    """Minimises (1/records) Σ loss(y, f(x)) + (regularization/2) |f|² for each of several targets, and
+    releases the minimisers."""
+
+    candidates: Sequence[Kernel | FiniteSpace] | None
+    choice: float
+    noise: ClassVar[float]
+    """How large the noise of a score is by the public rule for the regularization."""
+    loss: Loss | None
+    regularization: float | None
+    guarantee_: Guarantee
+    regularization_: float
+    space_: FiniteSpace
+    """The space of the functions, with the kernel that was chosen."""
+
+    def _fit(
+        self,
+        X: Array,
+        column: Array,
+        domain: Numbers | Categories,
+        loss: Loss,
+        targets: Sequence[Between | Against],
+    ) -> tuple[FiniteFunction, ...]:
+        box, budget = self._box(), self._budget()
+        kernels = [self.kernel] if self.candidates is None else list(self.candidates)
+        if not kernels or (self.candidates is not None and self.kernel is not None):
+            raise ArgumentError("candidates", self.candidates, "one or more kernels, and kernel left out")
+        spaces = [self._space(kernel, box) for kernel in kernels]
+        records = self._public_number(len(X))
+        spent = self._choice_epsilon() if len(spaces) > 1 else 0.0
+        before = Exponential(1 / spent, monotonic=True) if spent else None
+        multiplier = budget.multiplier(before) * len(targets) ** 0.5
+        if self.regularization is None:
+            height = max(space.bound for space in spaces)
+            self.regularization_ = public_regularization(loss, height, multiplier, records, self.noise)
+        else:
+            self.regularization_ = check_positive("regularization", self.regularization)
+        data = table({**{name: X[:, place] for place, name in enumerate(box)}, "target": column})
+        axes = with_target(box, domain)
+        risks = [
+            [Risk(space, loss, target, self.regularization_, records, axes) for target in targets]
+            for space in spaces
+        ]
+        found = [[risk.minimiser(data) for risk in several] for several in risks]
+        chosen, place = None, 0
+        if spent:
+            chosen = self._chosen(data, risks, found, spent)
+            place = int(chosen.values)
+        self.space_ = spaces[place]
+        functions = tuple(
+            release(
+                risk.space,
+                coefficients,
+                multiplier,
+                {kind: self._moves(risk, kind) for kind in Adjacency},
+                self.adjacency,
+                self.source,
+            )
+            for risk, coefficients in zip(risks[place], found[place], strict=True)
+        )
+        known = [function.guarantee(self.adjacency) for function in functions]
+        known += [chosen.guarantee(self.adjacency)] if chosen is not None else []
+        self.guarantee_ = sum(known[1:], start=known[0])
+        return functions
+
+    def _moves(self, risk: Risk, adjacency: Adjacency) -> float:
+        """Infinite where the number of records, by which the risk was divided, is private."""
+        private = self.records is None and adjacency is Adjacency.ADD_REMOVE
+        return float("inf") if private else risk.sensitivity(adjacency)
+
+    def _choice_epsilon(self) -> float:
+        if self.epsilon is None:
+            raise ArgumentError("candidates", self.candidates, "absent, or else epsilon and delta given")
+        share = check_probability("choice", self.choice)
+        if not 0 < share < 1:
+            raise ArgumentError("choice", self.choice, "between 0 and 1: a share of epsilon")
+        return share * self.epsilon
+
+    def _chosen(self, data: Any, risks: list[list[Risk]], found: list[list[Array]], spent: float) -> Release:
+        """By the exponential mechanism, the lower the least objective the likelier.
+
+        The least objective is a score on the data that were fitted, but no worse for that: with as much
+        regularization as privacy asks for, a held-out record's loss differs on average by at most
+        L²κ²/(λn) (Bousquet and Elisseeff 2002), less than the noise of the release.
+        """
+        totals = [
+            sum(risk.total(data, place) for risk, place in zip(*pair, strict=True))
+            for pair in zip(risks, found, strict=True)
+        ]
+        moves = max(sum(risk.highest for risk in several) for several in risks)
+        monotonic = self.adjacency is Adjacency.ADD_REMOVE  # losses are not negative: a record raises all
+        scale = (1 if monotonic else 2) * moves / spent
+        mechanism = Exponential(scale, moves, monotonic)
+        return mechanism.release([-total for total in totals], source=self.source)
