@@ -10,7 +10,7 @@ from indistinct.report.svg import _Axes, _chart, _round_ticks
 _MOST_LABELS = 8
 _LETTERS = 42
 """What has room along the horizontal axis; beside the vertical one there is room for `_BESIDE`."""
-_BESIDE = 8
+_BESIDE = 6
 
 
 @dataclass(frozen=True)
