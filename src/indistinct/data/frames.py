@@ -1,20 +1,9 @@
-"""Released columns as a pandas frame, with the types that the original had."""
+"""Released columns as a pandas frame, with declared types."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
-
-
-def frame_types(data: Any) -> dict[str, str]:
-    """The names of a pandas frame's types; nothing for other tables. They describe columns, not records.
-
-    Which categories a categorical column lists may come from the data, so only its name is kept.
-    """
-    types = getattr(data, "dtypes", None)
-    if types is None or not hasattr(types, "items"):
-        return {}
-    return {str(name): str(kind) for name, kind in types.items()}
 
 
 def pandas_frame(

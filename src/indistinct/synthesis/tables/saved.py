@@ -27,8 +27,9 @@ def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
         "format": _FORMAT,
         "query": design.query.to_json(),
         "label": design.label,
+        "order": [name for name, _ in design.declared],
         "determined": [[name, rule.by, rule.values] for name, rule in design.determined],
-        "types": table.types,
+        "types": design.types,
     }
     if release is not None:
         assert isinstance(release.mechanism, NoisyQuery)
@@ -56,10 +57,15 @@ def load_table(path: str | os.PathLike[str]) -> SyntheticTable:
     if not isinstance(query, Tables):
         raise ArgumentError("query", query, "the tables that were counted")
     rules = {name: Determined(by, dict(map(tuple, values))) for name, by, values in description["determined"]}
-    design = TableSynthesizer(dict(query.axes), label=description["label"], determined=rules)
+    declared = dict(query.axes) | rules
+    design = TableSynthesizer(
+        {name: declared[name] for name in description["order"]},
+        label=description["label"],
+        types=dict(map(tuple, description["types"])),
+    )
     release = None
     if "release" in description:
         scale, private, unit = description["release"]
         release = Release(query.read(numbers["released"]), query.gaussian(scale), private, unit)
     mixture = Mixture(design.sizes, numbers["shares"], numbers["chances"])
-    return SyntheticTable(design, mixture, tuple(map(tuple, description["types"])), release)
+    return SyntheticTable(design, mixture, release)

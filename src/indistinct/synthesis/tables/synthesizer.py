@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Categories, Celled, NoisyQuery, Tables, frame_types, pandas_frame
+from indistinct.data import Categories, Celled, NoisyQuery, OrMissing, Tables, pandas_frame
 from indistinct.errors import ArgumentError, DataError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
@@ -44,30 +44,47 @@ class TableSynthesizer:
     1.0
     """
 
-    columns: tuple[tuple[str, Celled], ...]
+    declared: tuple[tuple[str, Celled | Determined], ...]
     label: str | None
-    determined: tuple[tuple[str, Determined], ...]
+    types: tuple[tuple[str, str], ...]
+    """Names of pandas types, where they are not int64, float64 or those of texts. They are declared too: a
+    frame's own types may depend on its records, one missing value turns integers into floats."""
 
     def __init__(
         self,
-        columns: Mapping[str, Celled],
+        columns: Mapping[str, Celled | Determined],
         *,
         label: str | None = None,
-        determined: Mapping[str, Determined] | None = None,
+        types: Mapping[str, str] | None = None,
     ) -> None:
-        object.__setattr__(self, "columns", tuple(dict(columns).items()))
+        object.__setattr__(self, "declared", tuple(dict(columns).items()))
         object.__setattr__(self, "label", label)
-        object.__setattr__(self, "determined", tuple(dict(determined or {}).items()))
+        object.__setattr__(
+            self, "types", tuple((name, str(kind)) for name, kind in dict(types or {}).items())
+        )
         domains = dict(self.columns)
         if label is not None and label not in domains:
             raise ArgumentError("label", label, f"one of {', '.join(domains)}")
         if not self.features:
             raise ArgumentError("columns", list(domains), "at least one column beside the label")
         for name, rule in self.determined:
-            if name in domains:
-                raise ArgumentError("determined", name, "columns that are not declared otherwise")
             rule.check(name, domains)
+        for name, kind in self.types:
+            if name not in dict(self.declared):
+                raise ArgumentError("types", name, f"of {', '.join(dict(self.declared))}")
+            if isinstance(domains.get(name), OrMissing) and kind.startswith(("int", "uint", "bool")):
+                raise ArgumentError(f"type of {name!r}", kind, "one that has missing values, such as 'Int64'")
         _ = self.query  # refuses at once what cannot be counted
+
+    @property
+    def columns(self) -> tuple[tuple[str, Celled], ...]:
+        """The columns that are read."""
+        return tuple((name, domain) for name, domain in self.declared if not isinstance(domain, Determined))
+
+    @property
+    def determined(self) -> tuple[tuple[str, Determined], ...]:
+        """The columns that follow from others."""
+        return tuple((name, rule) for name, rule in self.declared if isinstance(rule, Determined))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -117,7 +134,7 @@ class TableSynthesizer:
         noisy.check(data)
         release = noisy.release(data, source=source)
         mixture = self.trained(release.values, noisy.deviation, training, seed, progress)
-        return SyntheticTable(self, mixture, tuple(frame_types(data).items()), release)
+        return SyntheticTable(self, mixture, release)
 
     def trained(
         self,
@@ -155,8 +172,6 @@ class SyntheticTable:
 
     synthesizer: TableSynthesizer
     mixture: Mixture
-    types: tuple[tuple[str, str], ...] = ()
-    """The names of the types that the columns had in pandas, in the order of the columns."""
     release: Release | None = None
 
     def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
@@ -180,13 +195,13 @@ class SyntheticTable:
         raise DataError(f"only {have} of {_MOST_ROUNDS * count} synthetic rows were accepted: relax the rule")
 
     def sample(self, rows: int, *, seed: int = 0, accept: Accept | None = None) -> Any:
-        """New records as a pandas frame, with the types of the table that was fitted."""
+        """New records as a pandas frame, in the declared order and with the declared types."""
         lists = {
             name: list(domain.values)
             for name, whole in self.synthesizer.columns
             if isinstance(domain := inner(whole), Categories)
         }
-        return pandas_frame(self.columns(rows, seed=seed, accept=accept), dict(self.types), lists)
+        return pandas_frame(self.columns(rows, seed=seed, accept=accept), dict(self.synthesizer.types), lists)
 
     def _drawn(self, rows: int, uniforms: PublicUniforms) -> Columns:
         design = self.synthesizer
@@ -202,8 +217,7 @@ class SyntheticTable:
         domains = dict(design.columns)
         for name, rule in design.determined:
             values[name] = rule.column(places[rule.by], domains[rule.by])
-        order = [name for name, _ in self.types if name in values]
-        return {name: values[name] for name in (order if len(order) == len(values) else values)}
+        return {name: values[name] for name, _ in design.declared}
 
     def refitted(
         self, training: Training | None = None, *, seed: int = 0, progress: Progress | None = None
