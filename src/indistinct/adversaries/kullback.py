@@ -6,14 +6,17 @@ small bounded function so that all means are met, and reports that g's own diver
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from indistinct.adversaries.bracket import Bracket
 from indistinct.adversaries.coordinate import Coordinate
+from indistinct.adversaries.far_peaks import PeakSearch
 from indistinct.adversaries.moments import (
     ROUNDING,
     Measure,
+    Reach,
     feature_moments,
     held,
     null_space,
@@ -23,8 +26,21 @@ from indistinct.numerics.arrays import EPS, Array
 _CLOSED = 1e-9
 _ROUND_OFF = 1e-7
 _INSIDE = 0.05
+_RIDGE = 1e-14
+_MOST_STEPS = 200
+_NOTHING = 1e-28
+"""A Newton decrement that is rounding."""
 _FASTEST, _SLOWEST, _LAST_BARRIER = 0.1, 0.95, 1e-10
 """Shares by which the barrier falls from one step to the next, and where it is taken away."""
+
+
+class _Density(NamedTuple):
+    """Features and orthonormal features at nodes, log Z, and the share of each node in Z."""
+
+    features: Array
+    basis: Array
+    log_z: float
+    density: Array
 
 
 def _better(one: Bracket, other: Bracket) -> Bracket:
@@ -100,8 +116,9 @@ class KullbackProgramme:
         a = np.zeros(self.target.size)
         a[-1] = -_INSIDE * self._upward
         barrier, share, last = 0.1, _FASTEST, math.inf
+        search = PeakSearch(self.measure, self.basis, self.target, self._reach)
         while True:
-            tried = self._newton(a, barrier)
+            tried = self._newton(a, barrier) if last == math.inf else search.solve(a, barrier)
             this = self._certify(tried)
             if this.low > found.low:
                 self.best = tried
@@ -127,80 +144,78 @@ class KullbackProgramme:
         """The coefficients of the best function in the given features, and the divergence, as found."""
         a = self._newton(np.zeros(self.target.size))
         reach = self._reach(a)
-        log_z = self._density(a, reach, dense=False)[2] if reach else math.inf
+        log_z = self._density(a, reach, dense=False).log_z if reach else math.inf
         return a @ self.basis, float(a @ self.target) - log_z
 
     def _newton(self, a: Array, barrier: float = 0.0) -> Array:
-        """To the largest a . E_P φ - log Z + barrier log|a_last|."""
-        at, before = self._at(a), math.inf
-        for _ in range(200):
+        """To the largest a . E_P φ - log Z + barrier log|a_last|. Slopes judge a step and not values, which
+        do not see a peak of mass 1e-12 that makes up a moment."""
+        at, before = self._at(a, barrier), math.inf
+        for _ in range(_MOST_STEPS):
             if at is None:
                 break
-            log_z, mean, spread = at
-            slope = self.target - mean
-            if barrier:
-                slope[-1] += barrier / a[-1]
-                spread[-1, -1] += barrier / a[-1] ** 2
+            slope, spread = at
+            unit = np.sqrt(np.diag(spread))
+            if not (unit > 0).all():
+                break
             try:
-                step = np.linalg.solve(spread + 1e-15 * np.trace(spread) * np.eye(a.size), slope)
+                step = np.linalg.solve(spread / np.outer(unit, unit) + _RIDGE * np.eye(a.size), slope / unit)
             except np.linalg.LinAlgError:
                 break
+            step /= unit
             decrement = float(slope @ step)
-            near = decrement < 1e-10
-            if not decrement > 1e-28 or (near and decrement >= before):
+            if not decrement > _NOTHING or (decrement < 1e-20 and decrement >= before):
                 break
-            before = decrement if near else math.inf
-            size, value = 1.0, self._value(a, log_z, barrier)
+            before = decrement
+            size = 1.0
             while size > 1e-8:
-                tried = a + size * step
-                there = self._at(tried)
-                if there is not None and (
-                    near or self._value(tried, there[0], barrier) >= value + 0.1 * size * decrement
-                ):
+                there = self._at(a + size * step, barrier)
+                left = -math.inf if there is None else float(there[0] @ step)
+                if left >= -0.5 * decrement:
                     break
-                size /= 2
+                size *= min(max(decrement / (decrement - left), 0.1), 0.7)
             else:
                 break
-            a, at = tried, there
+            a, at = a + size * step, there
         return a
 
-    def _value(self, a: Array, log_z: float, barrier: float) -> float:
-        wall = barrier * math.log(abs(a[-1])) if barrier else 0.0
-        return float(a @ self.target) - log_z + wall
-
-    def _at(self, a: Array) -> tuple[float, Array, Array] | None:
-        """log Z with its first two derivatives; nothing where Z is infinite."""
+    def _at(self, a: Array, barrier: float) -> tuple[Array, Array] | None:
+        """The slope of what is made large, and how it falls; nothing where Z is infinite."""
         reach = self._reach(a)
         if reach is None:
             return None
-        basis, _, log_z, density = self._density(a, reach, dense=False)
+        _, basis, _, density = self._density(a, reach, dense=False)
         mean = basis @ density
-        return log_z, mean, (basis * density) @ basis.T - np.outer(mean, mean)
+        centred = basis - mean[:, None]
+        slope, spread = self.target - mean, (centred * density) @ centred.T
+        if barrier:
+            slope[-1] += barrier / a[-1]
+            spread[-1, -1] += barrier / a[-1] ** 2
+        return slope, spread
 
-    def _reach(self, a: Array) -> tuple[float, float] | None:
+    def _reach(self, a: Array, ceiling: float = math.inf) -> Reach | None:
         if a[-1] * self._upward > 0:
             return None  # however small: the noise's tails lose in the end
         raw = a @ self.basis
-        near = self.measure.extent(lambda features: raw @ features)
+        cuts = self.measure.peaks(raw)
+        near = self.measure.extent(lambda features: raw @ features, cuts, ceiling)
         # where the leading coefficient nearly vanishes, a little mass far out holds most of the moments
         far = self.measure.extent(
-            lambda features: raw @ features + 2 * np.log1p(np.abs(self.basis @ features).max(axis=0))
+            lambda features: raw @ features + 2 * np.log1p(np.abs(self.basis @ features).max(axis=0)), cuts
         )
         if near is None or far is None:
             return None
-        return min(near[0], far[0]), max(near[1], far[1])
+        return Reach(min(near[0], far[0]), max(near[1], far[1]), cuts)
 
-    def _density(
-        self, a: Array, reach: tuple[float, float], *, dense: bool
-    ) -> tuple[Array, Array, float, Array]:
+    def _density(self, a: Array, reach: Reach, *, dense: bool) -> _Density:
         x, log_weight = self.measure.rule(*reach, dense=dense, exponential=True)
-        basis = self.basis @ self.measure.features(x)
+        features = self.measure.features(x)
+        basis = self.basis @ features
         h = a @ basis
         top = float((h + log_weight).max())
         density = np.exp(h + log_weight - top)
         total = float(density.sum())
-        log_z = top + math.log(total)
-        return basis, h, log_z, density / total
+        return _Density(features, basis, top + math.log(total), density / total)
 
     def _certify(self, a: Array) -> Bracket:
         reach = self._reach(a)
@@ -211,29 +226,49 @@ class KullbackProgramme:
         except np.linalg.LinAlgError:  # a density on so few places that no correction can be made of it
             return Bracket(0.0, math.inf)
 
-    def _repaired(self, a: Array, reach: tuple[float, float]) -> Bracket:
-        coarse = self._density(a, reach, dense=False)
-        basis, h, log_z, density = self._density(a, reach, dense=True)
-        with_one = np.vstack((np.ones(h.size), basis))
-        kept = held(with_one)
+    def _repaired(self, a: Array, reach: Reach) -> Bracket:
+        """With g = e^{h - log Z} (1 + factor) (1 + rest), where the factor puts in what is seen to be missing
+        and the rest what is not, the means are met, so that
+
+            E_Q[g log g] = a . E_P φ - log Z + E[g log(1 + factor)] + E[g log(1 + rest)]:
+
+        the rest, whose mean is nearly 0, counts by its square only."""
+        _, coarse, coarse_z, coarse_density = self._density(a, reach, dense=False)
+        features, basis, log_z, density = self._density(a, reach, dense=True)
+        # rounding of h is a relative error of the density
+        rounding = ROUNDING * (1 + np.abs(a @ self.basis) @ np.abs(features)) * density
+        z_error = abs(log_z - coarse_z) + float(rounding.sum())
+        reached = float(a @ self.target) - log_z
+        error = float(np.abs(a) @ (self.error + ROUNDING * np.abs(self.target))) + ROUNDING * abs(log_z)
+        low = max(reached - error - z_error, 0.0)
         missing = np.append(0.0, self.target - basis @ density)
+        left = 0.0
         if missing[-1] * self._upward > 0:
             # its coefficient is never positive, so that its mean may fall short (weak duality)
-            missing[-1] = 0.0
-        change = np.linalg.solve(((kept * density) @ with_one.T).T, missing)
-        factor = change @ kept
-        size = np.abs(basis) @ density
-        unseen = np.abs(basis @ density - coarse[0] @ coarse[3]) + ROUNDING * size + self.error
-        z_error = abs(log_z - coarse[2]) + ROUNDING
-        low = float(a @ self.target) - float(np.abs(a) @ self.error) - log_z - z_error
-        if not np.abs(factor).max() < 0.5:
-            return Bracket(max(low, 0.0), math.inf)
-        log_g = h - log_z + np.log1p(factor)
+            left, missing[-1] = abs(float(a[-1] * missing[-1])), 0.0
+        white, kept = _white(basis, density)
+        mix = (kept * density) @ white[1].T
+        factor = np.linalg.solve(mix.T, white[0] @ missing) @ kept
+        largest = float(np.abs(factor).max())
+        if not largest < 0.5:
+            return Bracket(low, math.inf)
         repaired = density * (1 + factor)
-        value = float(repaired @ log_g)
-        dual = np.linalg.solve(((kept * repaired) @ with_one.T).T, np.eye(a.size + 1)[:, 1:])
-        bound = 1.1 * np.abs(dual.T @ kept).max(axis=1)
-        loose = float(unseen @ bound)
-        entropy = float(repaired @ np.abs(log_g))
-        high = value + loose * (entropy + 1 + loose) + 2 * z_error + ROUNDING * entropy
-        return Bracket(max(low, 0.0), max(high, 0.0) * (1 + 4 * EPS))
+        unseen = np.abs(basis @ density - coarse @ coarse_density) + np.abs(basis) @ rounding + self.error
+        unseen = np.append(z_error, unseen)
+        dual = np.linalg.solve(((kept * repaired) @ white[1].T).T, white[0]).T @ kept
+        rest = float(unseen @ (1.1 * np.abs(dual).max(axis=1)))
+        if not rest < 0.5:
+            return Bracket(low, math.inf)
+        more = max(float(repaired @ np.log1p(factor)), 0.0) + rest * 2 * largest + 2 * z_error + rest * rest
+        return Bracket(low, max(reached + error + left + more, 0.0) * (1 + 4 * EPS))
+
+
+def _white(basis: Array, density: Array) -> tuple[tuple[Array, Array], Array]:
+    """What makes the constant and the features orthonormal under a density, the features made so, and these
+    held where they grow large."""
+    with_one = np.vstack((np.ones(density.size), basis))
+    gram = (with_one * density) @ with_one.T
+    unit = 1 / np.sqrt(np.diag(gram))
+    root = np.linalg.inv(np.linalg.cholesky(gram * np.outer(unit, unit))) * unit
+    white = root @ with_one
+    return (root, white), held(white)

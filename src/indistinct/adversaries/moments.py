@@ -25,6 +25,14 @@ class Rule(NamedTuple):
     log_weight: Array
 
 
+class Reach(NamedTuple):
+    """From where to where to integrate an exponential, and where to cut so that no peak is missed."""
+
+    low: float
+    high: float
+    cuts: Array
+
+
 class Measure(Protocol):
     """A law, features, and rules for the expectations of functions that these span."""
 
@@ -46,8 +54,14 @@ class Measure(Protocol):
     def zeros(self, coefficients: Array, low: float, high: float) -> Array:
         """Where a function changes sign, as far as its rule has to know."""
 
-    def extent(self, log_size: Callable[[Array], Array]) -> tuple[float, float] | None:
-        """Where e^{log_size(features)} times the density is not negligible; none if that never ends."""
+    def peaks(self, coefficients: Array) -> Array:
+        """Where to cut for e^h with these coefficients, so that no peak is missed."""
+
+    def extent(
+        self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
+    ) -> tuple[float, float] | None:
+        """Where e^{log_size(features)} times the density is not negligible against its largest value, or
+        against a ceiling in logarithms; none if that never ends."""
 
     def square_extent(self) -> tuple[float, float]:
         """Where the squares of the features matter; refused where their second moment is infinite."""

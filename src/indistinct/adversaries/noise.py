@@ -27,6 +27,10 @@ class Noise(ABC):
     def log_density(self, x: Array) -> Array: ...
 
     @abstractmethod
+    def slopes(self, place: float) -> tuple[tuple[float, float], ...]:
+        """Pairs (b, c): away from kinks the logarithm of the density around a place has a slope b + c x."""
+
+    @abstractmethod
     def cumulant(self, w: Any) -> tuple[Any, Any, Any]:
         """K(w) = log E[e^{wX}] and its first two derivatives, at real or complex w."""
 
@@ -45,6 +49,9 @@ class GaussianNoise(Noise):
     def log_density(self, x: Array) -> Array:
         return -x * x / 2 - _LOG_SQRT_2PI
 
+    def slopes(self, place: float) -> tuple[tuple[float, float], ...]:
+        return ((place, -1.0),)
+
     def cumulant(self, w: Any) -> tuple[Any, Any, Any]:
         return w * w / 2, w, np.ones_like(w)
 
@@ -62,6 +69,9 @@ class LaplaceNoise(Noise):
 
     def log_density(self, x: Array) -> Array:
         return -np.abs(x) - math.log(2.0)
+
+    def slopes(self, place: float) -> tuple[tuple[float, float], ...]:
+        return (1.0, 0.0), (-1.0, 0.0)
 
     def cumulant(self, w: Any) -> tuple[Any, Any, Any]:
         left = 1 / (1 - w * w)

@@ -12,6 +12,7 @@ stopped, and V itself gives the lower one.
 """
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -34,8 +35,11 @@ from indistinct.numerics.arrays import EPS, TINY, Array
 
 _MOST_STEPS, _FEW_STEPS = 60, 12
 _RIDGE = 1e-14
+_CLOSED = 1e-9
+"""A gap for which no other search is tried."""
 _ENOUGH, _ROUGH = 2e-5, 1e-3
 """Slopes of log ||h|| at which one more step is the last."""
+_LOCAL = 1e-3
 _FURTHEST = 0.4
 """From one power A of |h| to the next, log(A - 1) moves no further than this."""
 
@@ -67,11 +71,18 @@ class Programme:
         """The restricted divergence of a finite order above 1."""
         if order not in self._known:
             power = order / (order - 1)
-            try:
-                self._known[order] = self._certify(power, self._search(power))
-            except _LostError:
-                self._known[order] = Bracket(0.0, math.inf)
+            found = self._certified(power, self._search)
+            if self._pieces is not None and power > 2 and not found.gap < _CLOSED:
+                other = self._certified(power, self._pieces.solve)  # good above 2 as well, if less often
+                found = Bracket(max(found.low, other.low), min(found.high, other.high))
+            self._known[order] = found
         return self._known[order]
+
+    def _certified(self, power: float, search: Callable[[float], Array]) -> Bracket:
+        try:
+            return self._certify(power, search(power))
+        except _LostError:
+            return Bracket(0.0, math.inf)
 
     def solution(self, order: float) -> tuple[Array, float]:
         """The coefficients of the best function in the given features, and the divergence."""
@@ -88,15 +99,27 @@ class Programme:
         goal = math.log(power - 1)
         at, a = self._start(goal)
         while abs(goal - at) > (step := _FURTHEST if at < 0 else _FURTHEST / 4):
-            at += math.copysign(step, goal - at)
-            a = self._newton(a, 1 + math.exp(at), rough=True)
-        a = self._newton(a, power)
+            moved = math.copysign(step, goal - at)
+            at += moved
+            a = self._newton(self._carried(a, moved), 1 + math.exp(at), rough=True)
+        a = self._newton(self._carried(a, goal - at), power)
         self._solved.append((goal, a))
         return a
+
+    def _carried(self, a: Array, moved: float) -> Array:
+        """Where to start when log(A - 1) has moved: |h|^(A-1) changes least, and where features are local its
+        values at their places can be kept."""
+        if not self.measure.local or not moved:
+            return a
+        kept = np.sign(a) * np.abs(a / np.abs(a).max()) ** math.exp(-moved)
+        reached = float(kept @ self.moments.target)
+        return kept / reached if reached > 0 else a
 
     def _start(self, goal: float) -> tuple[float, Array]:
         """The nearest solution, or what the three nearest foretell."""
         near = sorted(self._solved, key=lambda known: abs(known[0] - goal))[:3]
+        if self.measure.local:
+            return near[0]
         places = [place for place, _ in near]
         if len(near) < 3 or len(set(places)) < 3 or abs(goal - places[2]) > _FURTHEST:
             return near[0]
@@ -114,6 +137,8 @@ class Programme:
         # what the certificate loses grows with the larger of the two powers
         largest = max(power, power / (power - 1))
         enough = _ROUGH if rough else _ENOUGH * min(1.0, (5 / largest) ** 2)
+        if self.measure.local and not rough:
+            enough *= _LOCAL  # the means are not of one size: small ones count as much
         for _ in range(_FEW_STEPS if rough else _MOST_STEPS):
             slope = plane.T @ norm.slope
             bend = plane.T @ norm.bend @ plane
@@ -229,12 +254,17 @@ class Programme:
             found.append((log_v, basis @ (g * np.exp(log_weight))))
         (coarse_v, coarse), (log_v, met) = found
         v_error = abs(log_v - coarse_v) + ROUNDING + 8 * EPS * abs(log_reached)
-        # what is seen to be missing is put in, what cannot be seen is bounded
-        repaired = g + (target - met) @ self._dual(basis)
+        # what is seen to be missing is put in, what cannot be seen is bounded; outside of its rule g is 0
+        change = target - met
+        repaired = g + change @ self._dual(basis)
         size = np.abs(basis) @ np.abs(g * np.exp(log_weight))
         unseen = np.abs(met - coarse) + ROUNDING * size + target_error
         with np.errstate(divide="ignore"):
-            log_norm = log_sum(order * np.log(np.abs(repaired)) + log_weight) / order
+            log_power = log_sum(order * np.log(np.abs(repaired)) + log_weight)
+        log_outside = self._log_outside(change, order, float(x.min()), float(x.max()))
+        log_norm = float(np.logaddexp(log_power, log_outside)) / order
+        if not math.isfinite(log_norm):
+            return Bracket(0.0, math.inf)
         log_norm += v_error / power
         high = power * (
             log_norm + math.log1p(float(unseen @ self._repair_norms(order)) * math.exp(-log_norm))
@@ -244,21 +274,31 @@ class Programme:
 
     def _dual(self, basis: Array) -> Array:
         """Bounded functions that change one mean each: the features, held where they grow large."""
-        dual: Array = self._repair[0] @ held(basis)
+        dual: Array = self._repair[1] @ held(basis)
         return dual
 
     @cached_property
-    def _repair(self) -> tuple[Array, Array, Array]:
-        """How those are made from the held features, their values, and the weights of these."""
+    def _repair(self) -> tuple[Array, Array, Array, Array]:
+        """Nodes, how those are made from the held features, their values, and the weights of these."""
         x, log_weight = self.measure.rule(*self.measure.square_extent())
         basis = self.moments.basis @ self.measure.features(x)
         kept = held(basis)
         mix = np.asarray(np.linalg.inv((kept * np.exp(log_weight)) @ basis.T), dtype=np.float64)
-        return mix, mix @ kept, log_weight
+        return x, mix, mix @ kept, log_weight
+
+    def _log_outside(self, change: Array, order: float, low: float, high: float) -> float:
+        """log of what a change of the means costs where g is 0."""
+        x, dual, log_weight = self._repair[0], self._repair[2], self._repair[3]
+        outside = (x < low) | (x > high)
+        if not outside.any():
+            return -math.inf
+        with np.errstate(divide="ignore"):
+            size = order * np.log(1.1 * np.abs(change @ dual[:, outside])) + log_weight[outside]
+        return log_sum(size) if size.max() > -math.inf else -math.inf
 
     def _repair_norms(self, order: float) -> Array:
         """Their norms of an order, rounded up: what a unit of each missing mean costs."""
-        _, dual, log_weight = self._repair
+        _, _, dual, log_weight = self._repair
         top = np.abs(dual).max(axis=1, keepdims=True)
         powers = np.exp(order * np.log(np.abs(dual) / top + TINY)) @ np.exp(log_weight)
         norms: Array = 1.1 * top[:, 0] * powers ** (1 / order)

@@ -47,7 +47,11 @@ def _double_exponential(count: int) -> _Panel:
 
 _PLAIN = _legendre(16), _legendre(24)
 _PIECES = 5
-"""Panels in one for exponentials, which may hold a narrow peak far out."""
+"""Panels in one for exponentials, which are less smooth than powers."""
+_NARROW = 0.05
+"""Widths of peaks, as a share of how far out they are, that panels do not resolve by themselves."""
+_AROUND = np.array([0.0, 2.0, 5.0, 10.0, 20.0, 50.0])
+"""Where the line is cut around a peak, in units of its width."""
 _GRADED = _double_exponential(60), _double_exponential(90)
 GRADED = _GRADED[0]
 """Graded towards both ends; node k from the left is as far from 0 as node k from the right is from 1."""
@@ -99,18 +103,43 @@ class Line:
     def zeros(self, coefficients: Array, low: float, high: float) -> Array:
         return self.span.zeros(coefficients, low, high)
 
-    def extent(self, log_size: Callable[[Array], Array]) -> tuple[float, float] | None:
-        """Where e^{log_size(features)} times the density is not negligible; none if that never ends."""
+    def peaks(self, coefficients: Array) -> Array:
+        """Cuts around each peak of e^h times the density that is narrow against the panels there."""
+        found = [
+            place + side * width * _AROUND
+            for centre in self.law.centres
+            for slope in self.law.noise.slopes(centre[1])
+            for place, width in self.span.peaks(coefficients, *slope)
+            if width < _NARROW * (1 + abs(place))
+            for side in (-1.0, 1.0)
+        ]
+        if not found:
+            return np.zeros(0)
+        cuts = np.unique(found)
+        inside: Array = cuts[(cuts > self._grid[0]) & (cuts < self._grid[-1])]
+        return inside
+
+    def extent(
+        self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
+    ) -> tuple[float, float] | None:
+        """Where e^{log_size(features)} times the density is not negligible against its largest value, or
+        against a ceiling in logarithms; none if that never ends."""
+        grid, features, log_density = self._grid, self._features, self._log_density
+        if cuts is not None and cuts.size:
+            place = np.searchsorted(grid, cuts)
+            grid = np.insert(grid, place, cuts)
+            features = np.insert(features, place, self.span(cuts), axis=1)
+            log_density = np.insert(log_density, place, self.law.log_density(cuts))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            size = log_size(self._features) + self._log_density
-        top = size.max()
+            size = log_size(features) + log_density
+        top = min(size.max(), ceiling)
         if not -math.inf < top < math.inf:  # NaN too
             return None
         seen = np.flatnonzero(size >= top - _LOG_NEGLIGIBLE)
         first, last = int(seen[0]) - 1, int(seen[-1]) + 1
         if first < 0 or last >= size.size:
             return None
-        return float(self._grid[first]), float(self._grid[last])
+        return float(grid[first]), float(grid[last])
 
     def square_extent(self) -> tuple[float, float]:
         """Where the squares of the features matter; refused where their second moment is infinite."""
@@ -135,9 +164,10 @@ class Line:
         dense: bool = False,
         exponential: bool = False,
     ) -> Rule:
-        """A rule from low to high, graded towards the zeros."""
+        """A rule from low to high, cut at the zeros and graded towards them; for exponentials only cut."""
         ends = self.ends(low, high, zeros)
         if exponential:
+            zeros = None
             places = np.arange(_PIECES * (ends.size - 1) + 1) / _PIECES
             ends = np.interp(places, np.arange(ends.size), ends)
         plain: Any = np.ones(ends.size - 1, dtype=bool)

@@ -35,6 +35,11 @@ class Span(ABC):
     def zeros(self, coefficients: Array, low: float, high: float) -> Array:
         """Where the function with these coefficients changes sign."""
 
+    def peaks(self, coefficients: Array, constant: float, slope: float) -> list[tuple[float, float]]:
+        """Where h' + constant + slope x falls through 0, and the widths 1/sqrt(-h'' - slope); only for spans
+        whose peaks may be narrower than the grid that looks for them."""
+        return []
+
 
 @dataclass(frozen=True)
 class PolynomialSpan(Span):
@@ -67,6 +72,19 @@ class PolynomialSpan(Span):
             fresh = near[1:] - near[:-1] > 1e-12 * (1 + np.abs(near[1:]))
             near = near[np.concatenate(([True], fresh))]
         return near
+
+    def peaks(self, coefficients: Array, constant: float, slope: float) -> list[tuple[float, float]]:
+        if self.degree < 2:
+            return []
+        below = PolynomialSpan(self.degree - 1)  # He_k' is sqrt(k) He_{k-1} in the normalised basis
+        rising = np.sqrt(np.arange(1.0, self.degree + 1)) * coefficients[1:]
+        rising[:2] += constant, slope
+        bending = np.append(np.sqrt(np.arange(1.0, self.degree)) * rising[1:], 0.0)
+        places = below.zeros(rising, -math.inf, math.inf)
+        places = places[np.abs(places) < self.furthest]
+        bend = bending @ below(places)
+        falls = bend < 0
+        return [*zip(places[falls].tolist(), (1 / np.sqrt(-bend[falls])).tolist(), strict=True)]
 
 
 @cache

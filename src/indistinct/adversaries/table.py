@@ -40,7 +40,12 @@ class Table:
     def zeros(self, coefficients: Array, low: float, high: float) -> Array:
         return np.zeros(0)
 
-    def extent(self, log_size: Callable[[Array], Array]) -> tuple[float, float]:
+    def peaks(self, coefficients: Array) -> Array:
+        return np.zeros(0)
+
+    def extent(
+        self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
+    ) -> tuple[float, float]:
         return 0.0, float(self._log.size)
 
     def square_extent(self) -> tuple[float, float]:
