@@ -47,7 +47,12 @@ from indistinct.adversaries import (
     published_pinsker,
     sequential,
 )
+from indistinct.adversaries.coordinate import Coordinate, Law
+from indistinct.adversaries.estimate import _deviation
 from indistinct.adversaries.kullback import KullbackProgramme
+from indistinct.adversaries.noise import GaussianNoise
+from indistinct.adversaries.programme import Programme
+from indistinct.adversaries.quadrature import Line
 from indistinct.adversaries.table import Table, TableProgramme
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "adversaries.json").read_text("utf-8"))
@@ -132,11 +137,15 @@ def test_gap_is_closed(noise, shift, degree) -> None:
     [
         (Laplace(1.0, 1.6146706850506503).subsample(0.1), 6, 1e-8),
         (Gaussian(1.0, 3.1511993373706226).subsample(0.1), 8, 1e-8),
-        (Gaussian(1.0, 0.8599804676674238).subsample(0.1), 8, 2e-8),
+        (Gaussian(1.0, 0.8599804676674238).subsample(0.1), 8, 1e-8),
         (Gaussian(1.0, 2.0), 6, 1e-8),
         # the best function has a second peak far out, of mass 1e-12, that makes up the highest moment
-        (Gaussian(1.0, 0.8165842053936171).subsample(0.02), 4, 2e-7),
-        (Laplace(1.0, 1.0457668597463903), 8, 5e-7),
+        (Gaussian(1.0, 0.8165842053936171).subsample(0.02), 4, 1e-8),
+        (Laplace(1.0, 1.0457668597463903), 8, 1e-8),
+        # as narrow as a hundredth of a scale
+        (Laplace(1.0, 1.864013782008521), 8, 1e-8),
+        (Laplace(1.0, 3.248042282531612), 8, 1e-8),
+        (Laplace(1.0, 4.532889175945408), 4, 1e-8),
     ],
     ids=str,
 )
@@ -170,6 +179,36 @@ def test_gap_is_closed_for_pieces(release, knots) -> None:
     # fewer knots, smaller class
     fewer = guarantee.against(PiecewiseLinear(knots[:1])).renyi_interval(orders)
     assert (np.asarray(fewer.low) <= np.asarray(found.high)).all()
+
+
+@pytest.mark.parametrize(
+    ("shift", "knots", "order"),
+    [
+        (3.3014789950310273, np.linspace(-6, 6, 13), 1.1),
+        (
+            4.721595744620478,
+            [-2.6782, -1.8914, -1.7585, -1.7066, 0.1675, 0.8092, 1.5292, 2.9879, 3.5701, 4.3027, 4.859],
+            1.05,
+        ),
+    ],
+    ids=str,
+)
+def test_gap_is_closed_for_knots_far_out_at_low_orders(shift, knots, order) -> None:
+    # what other orders foretold of tiny values of h had the wrong sign
+    found = Gaussian(1.0, shift).guarantee().against(PiecewiseLinear(knots)).renyi_interval(order)
+    assert 0 < found.low <= found.high < found.low + 1e-8
+
+
+def test_a_search_that_is_lost_gives_no_smaller_bound() -> None:
+    # wherever the search stops, what is put in to meet the means is counted on the whole line
+    place = Coordinate(*(Law(GaussianNoise(), ((1.0, centre),)) for centre in (3.3, 0.0)))
+    span = PiecewiseLinear(np.linspace(-6, 6, 13)).span()
+    programme = Programme(Line(place.p, span), Line(place.q, span))
+    truth = programme.renyi(1.1).low
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1.0, 5.0, 20.0):
+        lost = rng.normal(size=15) * np.exp(size * rng.normal(size=15))
+        assert programme._certify(11.0, lost).high >= truth
 
 
 def test_pieces_beyond_what_floats_hold() -> None:
@@ -461,6 +500,16 @@ def test_finite_samples_of_bounded_numbers(adversary, order) -> None:
             assert "any number of samples" in seen.method
         lows.append(seen.low)
     assert min(lows) > 0.4 * truth  # and it says something
+
+
+@pytest.mark.parametrize("chance", [0.003, 0.05, 0.5, 0.95, 0.997])
+@pytest.mark.parametrize("count", [5, 50, 500])
+def test_empirical_bernstein_bound_covers_skewed_laws(chance: float, count: int) -> None:
+    rng, delta = np.random.default_rng(count), 0.1
+    draws = (rng.random((2000, count)) < chance).astype(float)
+    far = [_deviation(row, 1.0, math.log(2 / delta)) for row in draws]
+    for side in (1.0, -1.0):
+        assert np.mean(side * (chance - draws.mean(axis=1)) > far) <= delta
 
 
 def test_limits_are_checked() -> None:

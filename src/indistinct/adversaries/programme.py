@@ -72,9 +72,11 @@ class Programme:
         if order not in self._known:
             power = order / (order - 1)
             found = self._certified(power, self._search)
-            if self._pieces is not None and power > 2 and not found.gap < _CLOSED:
-                other = self._certified(power, self._pieces.solve)  # good above 2 as well, if less often
-                found = Bracket(max(found.low, other.low), min(found.high, other.high))
+            if self._pieces is not None and power > 2:
+                for search in (self._carried, self._pieces.solve):
+                    if not found.gap < _CLOSED:
+                        other = self._certified(power, search)
+                        found = Bracket(max(found.low, other.low), min(found.high, other.high))
             self._known[order] = found
         return self._known[order]
 
@@ -99,27 +101,26 @@ class Programme:
         goal = math.log(power - 1)
         at, a = self._start(goal)
         while abs(goal - at) > (step := _FURTHEST if at < 0 else _FURTHEST / 4):
-            moved = math.copysign(step, goal - at)
-            at += moved
-            a = self._newton(self._carried(a, moved), 1 + math.exp(at), rough=True)
-        a = self._newton(self._carried(a, goal - at), power)
+            at += math.copysign(step, goal - at)
+            a = self._newton(a, 1 + math.exp(at), rough=True)
+        a = self._newton(a, power)
         self._solved.append((goal, a))
         return a
 
-    def _carried(self, a: Array, moved: float) -> Array:
-        """Where to start when log(A - 1) has moved: |h|^(A-1) changes least, and where features are local its
-        values at their places can be kept."""
-        if not self.measure.local or not moved:
-            return a
-        kept = np.sign(a) * np.abs(a / np.abs(a).max()) ** math.exp(-moved)
-        reached = float(kept @ self.moments.target)
-        return kept / reached if reached > 0 else a
+    def _carried(self, power: float) -> Array:
+        """From order 2 on, keeping the values of |h|^(A-1) from one power to the next: where features are
+        local and h is small at some of them, what other powers foretell may have the wrong sign there."""
+        goal, a = math.log(power - 1), self.moments.second
+        count = max(math.ceil(4 * abs(goal) / _FURTHEST), 1)
+        for k in range(1, count + 1):
+            a = np.sign(a) * np.abs(a / np.abs(a).max()) ** math.exp(-goal / count)
+            a = a / float(a @ self.moments.target)
+            a = self._newton(a, 1 + math.exp(goal * k / count), rough=k < count)
+        return a
 
     def _start(self, goal: float) -> tuple[float, Array]:
         """The nearest solution, or what the three nearest foretell."""
         near = sorted(self._solved, key=lambda known: abs(known[0] - goal))[:3]
-        if self.measure.local:
-            return near[0]
         places = [place for place, _ in near]
         if len(near) < 3 or len(set(places)) < 3 or abs(goal - places[2]) > _FURTHEST:
             return near[0]
