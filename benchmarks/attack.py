@@ -125,13 +125,16 @@ def cosine(a: Vector, b: Vector) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter) parser.add_argument("--releases", type=int,
-    default=10000, help="with and without the record, each") count = parser.parse_args().releases rng =
-    np.random.default_rng(0) # All others are black: the record, all white, is as far from them as an image
-    can be. images = np.vstack([np.zeros((RECORDS - 1, SIDE * SIDE)), np.ones((1, SIDE * SIDE))]) labels =
-    np.zeros(RECORDS, dtype=np.int64) every, others = slice(0, RECORDS), slice(0, RECORDS - 1) one, two =
-    GaussianKernel(2.0), GaussianKernel(2.0) + GaussianKernel(6.0) modes = {
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--releases", type=int, default=10000, help="with and without the record, each")
+    count = parser.parse_args().releases
+    rng = np.random.default_rng(0)
+    # All others are black: the record, all white, is as far from them as an image can be.
+    images = np.vstack([np.zeros((RECORDS - 1, SIDE * SIDE)), np.ones((1, SIDE * SIDE))])
+    labels = np.zeros(RECORDS, dtype=np.int64)
+    every, others = slice(0, RECORDS), slice(0, RECORDS - 1)
+    one, two = GaussianKernel(2.0), GaussianKernel(2.0) + GaussianKernel(6.0)
+    modes = {
         "conditional": Target(images, labels, one, block=True),
         "unconditional": Target(images, labels, one, block=False),
         "several bandwidths": Target(images, labels, two, block=True),
@@ -156,22 +159,27 @@ def main() -> int:
         shift = target.update(with_it.mean(0)) - target.update(without.mean(0))
         scores = [np.array([target.update(v) @ shift for v in some]) for some in (without, with_it)]
         row(f"{name}: first update", stated, lower_bound(*scores), True)
-    # One generator a class is one release a class of disjoint records: what the attacker sees of the others
-    is noise. target = modes["conditional"] parallel = [target.releases(rows, count)[:, : target.space.size]
-    for rows in (others, every)] record = target.space(images[-1:])[0] stated =
-    target.noisy.guarantee().epsilon(delta=DELTA) row("parallel: embedding of the record's class", stated,
-    lower_bound(*(v @ record for v in parallel)), True) planted = [v @ record for v in (target.releases(r,
-    count, 1 / 4)[:, : len(record)] for r in (others, every))] row("planted mistake: a quarter of the
-    noise", stated, lower_bound(*planted), False) tries = min(count, 1000) for multiplier in (1.0, 1e2,
-    1e6):
+    # One generator a class is one release a class of disjoint records: of the others only noise is seen.
+    target = modes["conditional"]
+    parallel = [target.releases(rows, count)[:, : target.space.size] for rows in (others, every)]
+    record = target.space(images[-1:])[0]
+    stated = target.noisy.guarantee().epsilon(delta=DELTA)
+    shown = lower_bound(*(v @ record for v in parallel))
+    row("parallel: embedding of the record's class", stated, shown, True)
+    quiet = [target.releases(rows, count, 1 / 4)[:, : len(record)] for rows in (others, every)]
+    shown = lower_bound(*(v @ record for v in quiet))
+    row("planted mistake: a quarter of the noise", stated, shown, False)
+    tries = min(count, 1000)
+    for multiplier in (1.0, 1e2, 1e6):
         clean = target.published_update(every, 0.0, rng)
         updates = [
             [target.published_update(r, multiplier, rng) for _ in range(tries)] for r in (others, every)
         ]
         # how many digits of the direction are those of the clean gradient
-        scores = [np.array([-math.log10(1e-12 + abs(1 - cosine(u, clean))) for u in some]) for some in
-        updates] row(f"published loop, noise multiplier {multiplier:g}", stated, lower_bound(*scores),
-        False)
+        scores = [
+            np.array([-math.log10(1e-12 + abs(1 - cosine(u, clean))) for u in some]) for some in updates
+        ]
+        row(f"published loop, noise multiplier {multiplier:g}", stated, lower_bound(*scores), False)
     print("The published loop is refuted at any noise: its bound grows with the number of tries alone.")
     return int(failed)
 
