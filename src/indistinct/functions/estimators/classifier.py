@@ -90,7 +90,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         self.classes_ = np.unique(np.asarray(() if self.classes is None else self.classes))
         count = len(self.classes_)
         if count < 2:
-            raise ArgumentError("classes", self.classes, "two classes or more, declared")
+            raise ArgumentError("classes", self.classes, "more than one class, declared")
         places = np.minimum(np.searchsorted(self.classes_, y), count - 1)
         if (self.classes_[places] != y).any():
             raise DataError("the target has values that are not among the declared classes")

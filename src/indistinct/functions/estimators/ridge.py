@@ -51,6 +51,7 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
 
     noise = 0.07
     function_: FiniteFunction
+    """The regression with targets moved to [-1, 1]; `predict` moves them back."""
 
     def __init__(
         self,

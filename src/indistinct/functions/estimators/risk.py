@@ -8,8 +8,9 @@ the sensitivity. So neither the optimiser nor the Hessians need to be trusted.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ _TOLERANCE = 2.0**-20
 """How much less than one record's push the remaining gradient must be."""
 _MOST_CHARGED = 0.01
 _PASSES = 200
+_REMEMBERED = 2**26
+"""Numbers: 512 MiB."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,31 @@ class Against:
         return np.where(column == self.place, 1.0, -1.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """Features of points that were seen before: a fit goes over the same records again and again. They are
+    private, and forgotten with the fit."""
+
+    space: FiniteSpace
+    seen: dict[bytes, Array] = field(default_factory=dict, repr=False)
+
+    def __call__(self, points: Array) -> Array:
+        key = blake2b(np.ascontiguousarray(points)).digest()
+        if key in self.seen:
+            return self.seen[key]
+        features = np.asarray(self.space(points), dtype=np.float64)
+        if sum(kept.size for kept in self.seen.values()) + features.size <= _REMEMBERED:
+            features.setflags(write=False)
+            self.seen[key] = features
+        return features
+
+
 @dataclass(frozen=True)
 class Risk:
     """(1/records) Σ loss(y, f(x)) + (regularization/2) |f|² over records, whose points are all columns of
     `axes` but the last, and whose targets `target` makes of the last one."""
 
-    space: FiniteSpace
+    features: Remembered
     loss: Loss
     target: Between | Against
     regularization: float
@@ -75,6 +97,10 @@ class Risk:
         if self.charged > _MOST_CHARGED * self._moved:
             more = self.charged / self._moved
             raise ArgumentError("records", self.records, f"fewer: rounding would cost {more:.1%} more noise")
+
+    @property
+    def space(self) -> FiniteSpace:
+        return self.features.space
 
     @cached_property
     def height(self) -> float:
@@ -198,11 +224,12 @@ class Risk:
         value = self.loss.steepest(self.reach) * self.score_error + 16 * EPS * (1 + self.reach) ** 2
         gap = (self.tolerance + self._rounding) ** 2 / (2 * self.regularization)
         penalty = 8 * EPS * self.regularization * (2 * self.radius) ** 2
-        return highest + 2 * n * (value + self._sum(map).step + gap + penalty)
+        # A candidate's total moves by -2 errors at least and 2 errors more at most: a range of 4.
+        return highest + 4 * n * (value + self._sum(map).step + gap + penalty)
 
     def scores(self, coefficients: Array, points: Array) -> tuple[Array, Array, Array]:
         """Features, scores and targets of points that have their target behind them."""
-        features = np.asarray(self.space(points[:, :-1]), dtype=np.float64)
+        features = self.features(points[:, :-1])
         return features, features @ coefficients, self.target(points[:, -1])
 
 
@@ -264,7 +291,7 @@ class Above(OfRisk):
         return math.sqrt(self.risk.loss.bend) * self.risk.height * (1 + 1e-9)
 
     def __call__(self, points: Array) -> Array:
-        return math.sqrt(self.risk.loss.bend) * np.asarray(self.risk.space(points[:, :-1]), dtype=np.float64)
+        return math.sqrt(self.risk.loss.bend) * self.risk.features(points[:, :-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from indistinct.data import Categories, Numbers, table
 from indistinct.errors import ArgumentError, check_positive, check_probability
 from indistinct.functions.estimators.estimator import PrivateEstimator, release
 from indistinct.functions.estimators.losses import Loss
-from indistinct.functions.estimators.risk import Against, Between, Risk, with_target
+from indistinct.functions.estimators.risk import Against, Between, Remembered, Risk, with_target
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import FiniteSpace
@@ -69,8 +69,8 @@ class PrivateRiskMinimiser(PrivateEstimator):
         data = table({**{name: X[:, place] for place, name in enumerate(box)}, "target": column})
         axes = with_target(box, domain)
         risks = [
-            [Risk(space, loss, target, self.regularization_, records, axes) for target in targets]
-            for space in spaces
+            [Risk(features, loss, target, self.regularization_, records, axes) for target in targets]
+            for features in map(Remembered, spaces)
         ]
         found = [[risk.minimiser(data) for risk in several] for several in risks]
         chosen, place = None, 0
