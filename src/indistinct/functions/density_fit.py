@@ -1,0 +1,200 @@
+"""From noisy Fourier coefficients to a density: positive, of mass one, and as rough as the noise allows.
+
+The density is exp(Σ θ e) on the box and nothing outside, e the waves that were measured. With the measured
+means c of the waves, θ minimises
+
+    log ∫ exp(Σ θ e) - θ·c + ½ Σ β θ²,
+
+which is convex: the penalised likelihood of an exponential family (O'Sullivan 1988; regularised maximum
+entropy, Dudík, Phillips and Schapire 2004), with noise in its sufficient statistics. β is the variance of
+what was measured (noise and sampling) times a roughness ρ |2πr|^(d+2) of the frequency r: a Gaussian prior
+on the logarithm of the density. Edges of the box are no obstacle, since nothing is required to vanish or to
+be periodic there.
+
+ρ is chosen by Stein's unbiased estimate of the squared error of the moments. Its degrees of freedom are those
+of multiplication by the density, whose eigenvalues are distributed as the density's values (Szegő). The
+uniform density is always among the candidates. All of this sees the release and nothing else.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft
+from scipy.optimize import minimize
+
+from indistinct.functions.fourier import MARGIN, FourierBasis
+from indistinct.numerics.arrays import Array, ComplexArray
+
+Places = npt.NDArray[np.int64]
+
+_ROUGHNESSES: Final = tuple(10.0 ** (1 - step / 2) for step in range(11))
+_WORSE: Final = 3
+"""Candidates in a row that are no better, after which no others are tried."""
+_COARSEST: Final = {1: 64, 2: 16, 3: 6}
+_LEVELS: Final = 64
+_STEPS: Final = 150
+"""For a candidate, and for the one that is chosen."""
+_LAST_STEPS: Final = 500
+
+
+@dataclass(frozen=True, eq=False)
+class BoxGrid:
+    """Sums of the waves of a basis on a grid of the box, and the means of waves over it; the constant is left
+    out, and a wave has mean square 1."""
+
+    basis: FourierBasis
+
+    @cached_property
+    def _waves(self) -> Array:
+        return self.basis.waves[1:]
+
+    @cached_property
+    def cells(self) -> int:
+        """Of the box along each axis: enough for products of waves."""
+        highest = float(np.abs(self._waves).max(initial=1))
+        return MARGIN * max(_COARSEST[self.basis.dimension], math.ceil(3.5 * highest / (MARGIN + 1)))
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self.cells + self.cells // MARGIN,) * self.basis.dimension
+
+    @property
+    def _axes(self) -> tuple[int, ...]:
+        """The first axis last: of it, half of the spectrum is stored, the half that pairs are named by."""
+        return tuple(reversed(range(self.basis.dimension)))
+
+    @cached_property
+    def _stored(self) -> tuple[Places, ...]:
+        return tuple(self._waves.astype(np.int64).T % self._shape[0])
+
+    @cached_property
+    def _mirrored(self) -> tuple[tuple[Places, ...], npt.NDArray[np.bool_]]:
+        """Where the first frequency is 0, both waves of a pair are stored."""
+        flat = self._waves[:, 0] == 0
+        return tuple(-self._waves[flat].astype(np.int64).T % self._shape[0]), flat
+
+    @cached_property
+    def _middles(self) -> ComplexArray:
+        """Nodes are the middles of cells, half a cell from the corner."""
+        middles: ComplexArray = np.exp(-1j * np.pi * self._waves.sum(axis=1) / self._shape[0])
+        return middles * math.sqrt(2)
+
+    def means(self, weights: Array) -> Array:
+        """Σ of the waves over the grid, with these weights."""
+        turned = fft.rfftn(weights, self._shape, axes=self._axes)[self._stored] * self._middles
+        return np.concatenate([turned.real, -turned.imag])
+
+    def values(self, factors: Array) -> Array:
+        """The sum of waves with these factors, on the grid."""
+        cosine, sine = np.split(factors, 2)
+        amplitudes = (cosine - 1j * sine) * np.conj(self._middles) / 2
+        spectrum = np.zeros((self._shape[0] // 2 + 1, *self._shape[1:]), dtype=np.complex128)
+        spectrum[self._stored] = amplitudes
+        mirrored, flat = self._mirrored
+        spectrum[mirrored] = np.conj(amplitudes[flat])
+        grid = fft.irfftn(spectrum, self._shape, axes=self._axes) * math.prod(self._shape)
+        return np.ascontiguousarray(grid[(slice(0, self.cells),) * self.basis.dimension])
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The means of the waves under the density, as measured, with the variance of their noise."""
+
+    means: Array
+    noise: Array
+    records: float
+    """How many there are, about."""
+
+    def concentration(self, radii: Array, volume: float) -> float:
+        """∫ f² on a box of volume 1, and 1 for the uniform density: by frequencies up to where the noise sets
+        in, less one standard deviation of it."""
+        order = np.argsort(radii, kind="stable")
+        variance = (self.noise + 1 / self.records)[order]
+        signal = self.means[order] ** 2 - variance
+        spread = np.cumsum(2 * variance**2 + 4 * variance * np.maximum(signal, 0))
+        total = np.cumsum(signal)
+        best = int(np.argmax(total - np.sqrt(spread)))
+        return max(1.0, (1 + float(total[best])) / volume)
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A density on the grid with its logarithm's factors."""
+
+    factors: Array
+    log_total: float
+    """The logarithm of the mean of exp(Σ θ e) over the box."""
+    share: Array
+    """Of the mass, in each cell."""
+
+    @classmethod
+    def of(cls, grid: BoxGrid, factors: Array) -> "Shape":
+        values = grid.values(factors)
+        highest = float(values.max())
+        share = np.exp(values - highest)
+        total = float(share.sum())
+        return cls(factors, highest + math.log(total / share.size), share / total)
+
+
+def fit_density(basis: FourierBasis, measured: Measured) -> Shape:
+    """The density that is taken to be closest to the true one."""
+    grid = BoxGrid(basis)
+    uniform = Shape.of(grid, np.zeros(basis.size - 1))
+    best, least, worse = uniform, _risk(grid, measured, uniform, None), 0
+    chosen: Array | None = None
+    for shape, penalty in _candidates(grid, measured, uniform):
+        risk = _risk(grid, measured, shape, penalty)
+        if risk < least:
+            best, chosen, least, worse = shape, penalty, risk, 0
+        else:
+            worse += 1
+        if worse == _WORSE and chosen is not None:
+            break
+    return best if chosen is None else _most_likely(grid, measured.means, chosen, best, _LAST_STEPS)
+
+
+def _candidates(grid: BoxGrid, measured: Measured, start: Shape) -> Iterator[tuple[Shape, Array]]:
+    """From smooth to rough, each found from the one before."""
+    dimension, side = grid.basis.dimension, 1 + 1 / MARGIN
+    radii = np.linalg.norm(grid.basis.waves[1:], axis=1) / side
+    radii = np.concatenate([radii, radii])
+    # where the density is high, waves tell more: as if the noise were smaller
+    height = measured.concentration(radii, side**dimension)
+    variance = 1 / measured.records + measured.noise / height
+    for roughness in _ROUGHNESSES:
+        penalty = roughness * (2 * np.pi * radii) ** (dimension + 2) * variance
+        start = _most_likely(grid, measured.means, penalty, start, _STEPS)
+        yield start, penalty
+
+
+def _risk(grid: BoxGrid, measured: Measured, shape: Shape, penalty: Array | None) -> float:
+    """Stein's estimate of Σ (fitted mean - true mean)², up to a constant."""
+    off = measured.means - grid.means(shape.share)
+    if penalty is None:
+        return float(off @ off)
+    heights = np.sort(shape.share.ravel()) * shape.share.size
+    levels = np.array([part.mean() for part in np.array_split(heights, _LEVELS)])
+    follows = levels / (levels + penalty[:, None])
+    variance = measured.noise[:, None] + levels / measured.records
+    return float(off @ off + 2 * np.sum(np.mean(variance * follows, axis=1)))
+
+
+def _most_likely(grid: BoxGrid, means: Array, penalty: Array, start: Shape, most: int) -> Shape:
+    """By at most so many steps of a quasi-Newton method, in coordinates whose curvature is near 1."""
+    scale = 1 / np.sqrt(1 + penalty)
+
+    def objective(scaled: Array) -> tuple[float, Array]:
+        shape = Shape.of(grid, scaled * scale)
+        factors = shape.factors
+        value = shape.log_total - float(factors @ means) + 0.5 * float(factors @ (penalty * factors))
+        return value, (grid.means(shape.share) - means + penalty * factors) * scale
+
+    options = {"maxcor": 20, "ftol": 1e-8, "gtol": 0.0, "maxiter": most}
+    first = start.factors / scale
+    found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)  # type: ignore[call-overload]
+    return Shape.of(grid, found.x * scale)

@@ -1,0 +1,118 @@
+"""A private density in scikit-learn's conventions."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import Numbers
+from indistinct.errors import ArgumentError
+from indistinct.functions.density import PrivateDensity, release_density
+from indistinct.functions.function import FiniteFunction
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms import Gaussian
+from indistinct.noise import Source
+from indistinct.numerics.arrays import Array
+
+
+class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """The density of one to three columns, released once by `fit`; what follows is post-processing.
+
+    `box` is the declared domain, a pair (low, high) for all columns or one for each; what lies outside is
+    moved to its edge. The budget is `epsilon` and `delta`, or `mechanism=Gaussian(scale)`. `bandwidth` is the
+    kernel's length in sides of the box, by a public rule without it; `records` a public number near that of
+    the records and not below it; without it a fiftieth of the budget counts them.
+
+    After `fit`, `density_` is the density (positive, of mass one), `function_` the released function before
+    that was fitted to it, and `guarantee()` that of both together.
+
+    >>> waiting = np.random.default_rng(0).normal(70, 8, size=(2000, 1))
+    >>> model = PrivateKernelDensity(epsilon=1, delta=1e-5, box=(40, 100)).fit(waiting)
+    >>> model.guarantee().epsilon(delta=1e-5)
+    1.0
+    >>> model.score_samples([[70.0], [120.0]]).round(0)
+    array([ -3., -inf])
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | None = 1e-6,
+        mechanism: Gaussian | None = None,
+        box: Any = None,
+        bandwidth: float | None = None,
+        records: int | None = None,
+        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        source: Source | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.mechanism = mechanism
+        self.box = box
+        self.bandwidth = bandwidth
+        self.records = records
+        self.adjacency = adjacency
+        self.source = source
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # noise comes from the operating system
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Releases once; another `fit` is another release, and both count."""
+        points = validate_data(self, X, dtype=np.float64)
+        columns = {f"x{place}": column for place, column in enumerate(points.T)}
+        return self._release(columns, dict(zip(columns, self._sides(len(columns)), strict=True)))
+
+    def fit_table(self, data: Any, columns: tuple[str, ...]) -> Self:
+        """From columns of any table: arrays by name, a data frame, DuckDB, Spark. One pass where it lies."""
+        self.n_features_in_ = len(columns)
+        return self._release(data, dict(zip(columns, self._sides(len(columns)), strict=True)))
+
+    def _release(self, data: Any, axes: dict[str, Numbers]) -> Self:
+        self.density_: PrivateDensity = release_density(
+            data,
+            axes,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            mechanism=self.mechanism,
+            adjacency=self.adjacency,
+            bandwidth=self.bandwidth,
+            records=self.records,
+            source=self.source,
+        )
+        self.function_: FiniteFunction = self.density_.function
+        return self
+
+    def _sides(self, columns: int) -> list[Numbers]:
+        pairs = np.asarray(() if self.box is None else self.box, dtype=object)
+        if pairs.shape == (2,):
+            pairs = np.tile(pairs, (columns, 1))
+        if pairs.shape != (columns, 2) or not 1 <= columns <= 3:
+            allowed = f"a pair (low, high), or one for each of one to three columns, not {columns}"
+            raise ArgumentError("box", self.box, allowed)
+        return [Numbers(low, high) for low, high in pairs]
+
+    def score_samples(self, X: Any) -> Array:
+        """The logarithm of the density at each point; -inf outside the box."""
+        check_is_fitted(self)
+        points: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.density_.log(points)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The total log-likelihood of points."""
+        return float(np.sum(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1, random_state: int = 0) -> Array:
+        """Synthetic points, drawn from the released density."""
+        check_is_fitted(self)
+        return self.density_.sample(n_samples, random_state)
+
+    def guarantee(self, adjacency: Adjacency | None = None) -> Guarantee:
+        """Of the release."""
+        check_is_fitted(self)
+        return self.density_.guarantee(self.adjacency if adjacency is None else adjacency)
