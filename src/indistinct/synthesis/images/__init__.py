@@ -1,0 +1,44 @@
+"""Synthetic images: one release of class sums of features, then a generator that is fitted to them."""
+
+from indistinct.synthesis.images.evaluation import accuracy
+from indistinct.synthesis.images.generator import Generator
+from indistinct.synthesis.images.maps import ImageMap, Part, standard_map
+from indistinct.synthesis.images.quality import (
+    Nearness,
+    frechet_distance,
+    grid,
+    inception_features,
+    nearness,
+    wavelet_features,
+)
+from indistinct.synthesis.images.saved import load_images, load_release, save_images, save_release
+from indistinct.synthesis.images.synthesizer import KernelSynthesizer, Mode, SyntheticImages
+from indistinct.synthesis.images.training import Training, sample, train
+from indistinct.synthesis.images.views import Pixels, View, Wavelets
+
+__all__ = [
+    "Generator",
+    "ImageMap",
+    "KernelSynthesizer",
+    "Mode",
+    "Nearness",
+    "Part",
+    "Pixels",
+    "SyntheticImages",
+    "Training",
+    "View",
+    "Wavelets",
+    "accuracy",
+    "frechet_distance",
+    "grid",
+    "inception_features",
+    "load_images",
+    "load_release",
+    "nearness",
+    "sample",
+    "save_images",
+    "save_release",
+    "standard_map",
+    "train",
+    "wavelet_features",
+]

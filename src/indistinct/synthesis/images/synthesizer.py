@@ -1,0 +1,256 @@
+"""Synthetic images: what is declared, one release, a generator, and as many images as you like."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import Categories, FeatureSum, Histogram, NoisyQuery, Numbers, Table, table
+from indistinct.errors import ArgumentError, DataError, check_count
+from indistinct.guarantees import Guarantee
+from indistinct.mechanisms import Release, calibrate
+from indistinct.noise import Source
+from indistinct.numerics.arrays import Array
+from indistinct.synthesis.images.maps import ImageMap, Shape, standard_map
+from indistinct.synthesis.images.training import Fitted, Training, sample, train
+
+Progress = Callable[[int, float], None]
+_LABEL = "label"
+
+
+class Mode(Enum):
+    """How classes are treated. The released sums, and so the guarantee, are the same for the first two: each
+    record is in the sums of one class (parallel composition)."""
+
+    CONDITIONAL = "one generator that is told the class"
+    PARALLEL = "one generator for each class"
+    UNCONDITIONAL = "no classes"
+
+
+@final
+@dataclass(frozen=True)
+class KernelSynthesizer:
+    """Images of a given shape and, unless the mode is unconditional, declared classes.
+
+    Class by class, the sum over records of the features of a finite-rank kernel is released once, with
+    Gaussian noise; its constant feature counts the records, and is part of the same release. A generator
+    whose images have the released features on average is then fitted, which costs no more privacy. `records`
+    is a public bound on how many there are.
+
+    >>> design = KernelSynthesizer((1, 8, 8), classes=range(10), pairs=500)
+    >>> design.mechanism(epsilon=1, delta=1e-5).guarantee().epsilon(delta=1e-5)
+    1.0
+    """
+
+    map: ImageMap
+    classes: tuple[Any, ...]
+    mode: Mode
+    records: int
+
+    def __init__(
+        self,
+        shape: Shape,
+        classes: Sequence[Any] = (),
+        *,
+        mode: Mode | None = None,
+        pairs: int = 20_000,
+        map: ImageMap | None = None,
+        records: int = 100_000,
+    ) -> None:
+        shape = check_shape(shape)
+        chosen = mode or (Mode.CONDITIONAL if len(classes) else Mode.UNCONDITIONAL)
+        if not isinstance(chosen, Mode):
+            raise ArgumentError("mode", chosen, "Mode.CONDITIONAL, Mode.PARALLEL or Mode.UNCONDITIONAL")
+        if (chosen is Mode.UNCONDITIONAL) == bool(len(classes)):
+            raise ArgumentError("classes", classes, "given, unless the mode is unconditional")
+        found = map if map is not None else standard_map(shape, pairs=pairs)
+        if found.shape != shape:
+            raise ArgumentError("map", found.shape, f"a map of images of shape {shape}")
+        object.__setattr__(self, "map", found)
+        object.__setattr__(self, "classes", tuple(classes))
+        object.__setattr__(self, "mode", chosen)
+        object.__setattr__(self, "records", check_count("records", records, least=1))
+        _ = self.query  # refuses at once what cannot be added up
+
+    @property
+    def shape(self) -> Shape:
+        return self.map.shape
+
+    @property
+    def query(self) -> FeatureSum:
+        """The only thing that is asked of the records."""
+        axes = {f"pixel{place}": Numbers(0, 1) for place in range(math.prod(self.shape))}
+        block = (_LABEL, Categories(self.classes)) if self.classes else None
+        return FeatureSum(axes, self.map, block=block, records=self.records)
+
+    def mechanism(
+        self, epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
+    ) -> NoisyQuery:
+        """The query with as little Gaussian noise as the target allows."""
+        found = calibrate(self.query.gaussian, epsilon=epsilon, delta=delta, adjacency=adjacency)
+        assert isinstance(found, NoisyQuery)
+        return found
+
+    def table(self, images: Any, labels: Any = None) -> Table:
+        """Images and labels as the table that is read: [n, channels, height, width] or without what is 1;
+        bytes from 0 to 255, or numbers from 0 to 1. Nothing is computed from them here but their form."""
+        array = _images(images, self.shape)
+        columns: dict[str, npt.NDArray[Any]] = {
+            f"pixel{place}": column for place, column in enumerate(array.T)
+        }
+        if (labels is None) != (not self.classes):
+            given = "absent" if labels is None else "given"
+            raise ArgumentError("labels", given, f"as the mode {self.mode.name} needs them")
+        if labels is not None:
+            columns[_LABEL] = np.asarray(labels)
+            if columns[_LABEL].shape != (len(array),):
+                raise ArgumentError("labels", columns[_LABEL].shape, f"one for each of {len(array)} images")
+        return table(columns)
+
+    def check(self, data: Table) -> None:
+        """Refuses data that are not as declared, an empty class among them. It looks at the records, and that
+        it complains is seen; a promise of clean data is what it checks."""
+        self.query.check(data)
+        if self.classes:
+            counts = Histogram({_LABEL: Categories(self.classes)}).statistic(data).units
+            if empty := [name for name, count in zip(self.classes, counts, strict=True) if not count]:
+                raise DataError(f"no image has the label {empty[0]!r}: leave it out of the classes")
+
+    def fit(
+        self,
+        images: Any,
+        labels: Any = None,
+        *,
+        epsilon: float,
+        delta: float,
+        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        training: Training | None = None,
+        seed: int = 0,
+        device: str | None = None,
+        source: Source | None = None,
+        progress: Progress | None = None,
+    ) -> "SyntheticImages":
+        """Releases the class sums of the images, once, and fits a generator to them.
+
+        `seed` is that of the post-processing: the noise does not come from it. What can go wrong is tried
+        before the release, a step of training included.
+        """
+        data = self.table(images, labels)
+        noisy = self.mechanism(epsilon, delta, adjacency)
+        self.check(data)
+        self._rehearse(training or Training(), device)
+        release = noisy.release(data, source=source)
+        return self.trained(release, training, seed=seed, device=device, progress=progress)
+
+    def trained(
+        self,
+        release: Release,
+        training: Training | None = None,
+        *,
+        seed: int = 0,
+        device: str | None = None,
+        progress: Progress | None = None,
+    ) -> "SyntheticImages":
+        """A generator for a release of `mechanism`. It reads no records: do it again as often as you like."""
+        assert isinstance(release.mechanism, NoisyQuery)
+        sums = np.asarray(release.values).reshape(-1, self.map.size)
+        parts = np.split(sums, len(self._generators))
+        fitted = tuple(
+            train(
+                self.map,
+                part,
+                release.mechanism.deviation,
+                training=training,
+                seed=seed + place,
+                device=device,
+                progress=progress,
+            )
+            for place, part in enumerate(parts)
+        )
+        return SyntheticImages(self, fitted, release)
+
+    def _rehearse(self, training: Training, device: str | None) -> None:
+        """Two steps of training on nothing, where memory may not suffice: better than after the release."""
+        import torch
+
+        if not torch.cuda.is_available() or device == "cpu":
+            return
+        short = replace(training, steps=2, plain_steps=1, steps_per_metric=1)
+        try:
+            train(self.map, np.ones((self._generators[0], self.map.size)), 1.0, training=short, device=device)
+        except torch.cuda.OutOfMemoryError:
+            allowed = "one with more memory, or fewer pairs, images_per_class or images_in_metric"
+            raise ArgumentError("device", device or "cuda", allowed) from None
+
+    @property
+    def _generators(self) -> list[int]:
+        """How many classes each generator knows."""
+        return [1] * len(self.classes) if self.mode is Mode.PARALLEL else [max(len(self.classes), 1)]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SyntheticImages:
+    """Fitted generators: draws images, and says what the data paid for them."""
+
+    synthesizer: KernelSynthesizer
+    fitted: tuple[Fitted, ...]
+    release: Release
+
+    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+        """That of the one release; drawing images adds nothing."""
+        return self.release.guarantee(adjacency)
+
+    @property
+    def counts(self) -> Array:
+        """How many records each class has, as released."""
+        return np.concatenate([part.counts for part in self.fitted])
+
+    def sample(
+        self, count: int, *, balanced: bool = True, seed: int = 0, device: str | None = None
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
+        """New images [n, channels, height, width] and their labels: each class as often as the others, or,
+        not `balanced`, in proportion to its released count."""
+        check_count("count", count)
+        shares = np.ones(len(self.counts)) if balanced else np.maximum(self.counts, 0.0)
+        ends = np.rint(np.cumsum(shares) / shares.sum() * count)
+        places = np.repeat(np.arange(len(shares)), np.diff(ends, prepend=0.0).astype(np.int64))
+        images = np.zeros((count, *self.synthesizer.shape), dtype=np.float32)
+        start = 0
+        for fitted in self.fitted:
+            chosen = (places >= start) & (places < start + len(fitted.counts))
+            if chosen.any():
+                drawn = sample(fitted, places[chosen] - start, seed=seed + start, device=device)
+                images[chosen] = drawn.cpu().numpy()
+            start += len(fitted.counts)
+        names = np.array(self.synthesizer.classes or [0])
+        return images, names[places]
+
+
+def check_shape(shape: Any) -> Shape:
+    sides = tuple(shape) if isinstance(shape, tuple | list) else ()
+    if len(sides) != 3:
+        raise ArgumentError("shape", shape, "(channels, height, width)")
+    channels, height, width = (check_count("shape", side, least=1) for side in sides)
+    return channels, height, width
+
+
+def _images(images: Any, shape: Shape) -> Array:
+    allowed = f"images of shape {shape}, all of one size, bytes or numbers from 0 to 1"
+    try:
+        array = np.asarray(images)
+    except ValueError:
+        raise ArgumentError("images", "images of different sizes", allowed) from None
+    size = math.prod(shape)
+    if array.dtype.kind not in "uif" or array.ndim < 2 or math.prod(array.shape[1:]) != size:
+        raise ArgumentError("images", f"{array.dtype} of shape {array.shape}", allowed)
+    trimmed = tuple(side for side in array.shape[1:] if side != 1)
+    if array.ndim > 2 and trimmed != tuple(side for side in shape if side != 1):
+        raise ArgumentError("images", f"shape {array.shape[1:]}", allowed)
+    rows = array.reshape(len(array), size)
+    return rows / 255.0 if array.dtype == np.uint8 else rows.astype(np.float64)

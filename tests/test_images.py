@@ -1,0 +1,181 @@
+"""Synthetic images: one release, modes, what is refused before it, and how results are judged."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from sklearn.datasets import load_digits  # noqa: E402
+
+from indistinct import Adjacency, ArgumentError, Gaussian  # noqa: E402
+from indistinct.data import Norm  # noqa: E402
+from indistinct.errors import DataError  # noqa: E402
+from indistinct.noise import NotPrivateSource  # noqa: E402
+from indistinct.synthesis.images import (  # noqa: E402
+    KernelSynthesizer,
+    Mode,
+    SyntheticImages,
+    Training,
+    frechet_distance,
+    grid,
+    load_images,
+    load_release,
+    nearness,
+    save_images,
+    save_release,
+)
+
+SHORT = Training(
+    steps=12, plain_steps=4, steps_per_metric=4, images_per_class=4, images_in_metric=40, channels=8, latent=8
+)
+DIGITS = load_digits()
+IMAGES, LABELS = DIGITS.images[:, None] / 16, DIGITS.target
+DESIGN = KernelSynthesizer((1, 8, 8), range(10), pairs=60, records=5000)
+
+
+def fitted(design: KernelSynthesizer = DESIGN, **more: object) -> SyntheticImages:
+    labels = LABELS[:300] if design.classes else None
+    arguments = {"epsilon": 2.0, "delta": 1e-5, "training": SHORT, "device": "cpu", **more}
+    return design.fit(IMAGES[:300], labels, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", list(Mode), ids=lambda mode: mode.name)
+def test_every_mode_keeps_its_promise_and_draws(mode: Mode) -> None:
+    classes = () if mode is Mode.UNCONDITIONAL else range(10)
+    design = KernelSynthesizer((1, 8, 8), classes, mode=mode, pairs=60, records=5000)
+    result = fitted(design)
+    assert result.guarantee().epsilon(1e-5) == pytest.approx(2, abs=1e-6)
+    assert result.guarantee().epsilon(1e-5) <= 2
+    images, labels = result.sample(25)
+    assert images.shape == (25, 1, 8, 8) and images.min() >= 0 and images.max() <= 1
+    assert set(labels) <= set(classes or [0]) and len(result.fitted) == (10 if mode is Mode.PARALLEL else 1)
+
+
+def test_the_sensitivity_is_that_of_one_record() -> None:
+    """Worst-case neighbours: one more image, whatever it shows, moves the sums by κ."""
+    query = DESIGN.query
+    rng = np.random.default_rng(0)
+    odd = np.concatenate([IMAGES[:20], rng.integers(0, 2, (1, 1, 8, 8)).astype(float)])
+    labels = np.append(LABELS[:20], 3)
+    more = query.statistic(DESIGN.table(odd, labels)).values
+    less = query.statistic(DESIGN.table(odd[:-1], labels[:-1])).values
+    moved = float(np.linalg.norm(more - less))
+    assert moved == pytest.approx(DESIGN.map.bound, rel=1e-6)
+    assert moved <= query.sensitivity(Norm.L2)
+    assert query.sensitivity(Norm.L2) == pytest.approx(1, rel=1e-3)
+    assert query.sensitivity(Norm.L2, Adjacency.REPLACE_ONE) == pytest.approx(2, rel=1e-3)
+
+
+def test_counts_are_part_of_the_release() -> None:
+    result = fitted(epsilon=50.0)
+    truth = np.bincount(LABELS[:300], minlength=10)
+    assert result.counts == pytest.approx(truth, abs=15)
+    _, labels = result.sample(1000, balanced=False)
+    assert np.bincount(labels, minlength=10) / 1000 == pytest.approx(truth / 300, abs=0.06)
+
+
+def test_the_seed_is_that_of_post_processing_only() -> None:
+    release = DESIGN.mechanism(1.0, 1e-5).release(DESIGN.table(IMAGES[:300], LABELS[:300]))
+    one, two, other = (DESIGN.trained(release, SHORT, seed=seed, device="cpu") for seed in (1, 1, 2))
+    assert (one.sample(10)[0] == two.sample(10)[0]).all()
+    assert (one.sample(10)[0] != other.sample(10)[0]).any()
+    assert (fitted(seed=1).release.values != fitted(seed=1).release.values).any()
+    seeded = fitted(source=NotPrivateSource(0))
+    assert math.isinf(seeded.guarantee().epsilon(1e-5))
+
+
+def test_saved_generators_and_releases_read_back_equal(tmp_path: Path) -> None:
+    for mode in (Mode.CONDITIONAL, Mode.PARALLEL):
+        design = KernelSynthesizer((1, 8, 8), range(10), mode=mode, pairs=60, records=5000)
+        result = fitted(design)
+        save_images(result, tmp_path / "images.safetensors")
+        again = load_images(tmp_path / "images.safetensors")
+        assert again.synthesizer == design
+        assert (again.sample(30)[0] == result.sample(30)[0]).all()
+        assert again.guarantee().delta(1.0) == result.guarantee().delta(1.0)
+    save_release(DESIGN, result.release, tmp_path / "release.safetensors")
+    found, release = load_release(tmp_path / "release.safetensors")
+    assert found == DESIGN and (release.values == result.release.values).all()
+    with pytest.raises(ArgumentError, match="release only"):
+        load_images(tmp_path / "release.safetensors")
+    (tmp_path / "other").write_bytes(b"no")
+    with pytest.raises(ArgumentError, match="save_images"):
+        load_images(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "words"),
+    [
+        (IMAGES[:5], LABELS[:4], "labels"),
+        (IMAGES[:5], None, "labels"),
+        ([np.zeros((8, 8)), np.zeros((9, 9))], [0, 1], "images"),
+        (np.zeros((3, 7, 7)), [0, 1, 2], "images"),
+        (np.zeros((3, 4, 16)), [0, 1, 2], "images"),
+        (np.full((3, 8, 8), "a"), [0, 1, 2], "images"),
+    ],
+)
+def test_bad_images_are_named(images: object, labels: object, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        DESIGN.fit(images, labels, epsilon=1, delta=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "words"),
+    [
+        (IMAGES[:50], np.zeros(50, dtype=int), "no image has the label 1"),
+        (IMAGES[:20], np.arange(20), "outside its declared domain"),
+        (np.where(IMAGES[:100] == 0, np.nan, IMAGES[:100]), LABELS[:100], "missing values"),
+        (np.zeros((0, 8, 8)), np.zeros(0, dtype=int), "no records"),
+    ],
+)
+def test_bad_data_spend_nothing(
+    images: object, labels: object, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(*_: object, **__: object) -> None:
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("indistinct.mechanisms.lattice_noise.discrete_gaussian", drawn)
+    with pytest.raises(DataError, match=words):
+        DESIGN.fit(images, labels, epsilon=1, delta=1e-5, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: KernelSynthesizer((8, 8), range(10)),  # type: ignore[arg-type]
+        lambda: KernelSynthesizer((1, 8, 8), (), mode=Mode.PARALLEL),
+        lambda: KernelSynthesizer((1, 8, 8), range(3), mode=Mode.UNCONDITIONAL),
+        lambda: KernelSynthesizer((1, 8, 8), range(3), map=DESIGN.map, records=0),
+        lambda: Training(images_per_class=3),
+    ],
+)
+def test_bad_designs_are_named(wrong: object) -> None:
+    with pytest.raises(ArgumentError):
+        wrong()  # type: ignore[operator]
+
+
+def test_bytes_and_numbers_are_the_same_images() -> None:
+    bright = np.round(IMAGES[:10] * 255).astype(np.uint8)
+    one = DESIGN.query.statistic(DESIGN.table(bright, LABELS[:10])).units
+    two = DESIGN.query.statistic(DESIGN.table(bright / 255.0, LABELS[:10])).units
+    assert (one == two).all()
+
+
+def test_judges(tmp_path: Path) -> None:
+    one, two = IMAGES[:600], IMAGES[600:1200]
+    noise = np.random.default_rng(0).random(one.shape)
+    assert frechet_distance(one, one) == pytest.approx(0, abs=1e-6)
+    assert frechet_distance(one, two) < 0.2 * frechet_distance(noise, two)
+    near = nearness(one[:100], one, two)
+    assert near.to_used == 0 and near.copies_of_used == 1 and near.copies_of_others < 0.1
+    grid(IMAGES[:100], LABELS[:100], tmp_path / "grid.png", each=5)
+    assert (tmp_path / "grid.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_guarantee_is_the_gaussian_one() -> None:
+    mechanism = DESIGN.query.gaussian(4.0)
+    exact = Gaussian(4.0, DESIGN.map.bound).guarantee().epsilon(1e-5)
+    assert exact <= mechanism.guarantee().epsilon(1e-5) <= exact * 1.001
