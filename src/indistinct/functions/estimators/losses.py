@@ -112,8 +112,8 @@ class HuberisedHingeLoss(LipschitzLoss):
 
     def __post_init__(self) -> None:
         width = check_positive("width", self.width)
-        if not 1e-3 <= width <= 1:
-            raise ArgumentError("width", width, "between 0.001 and 1")
+        if not 0.01 <= width <= 1:
+            raise ArgumentError("width", width, "between 0.01 and 1")
         object.__setattr__(self, "width", width)
 
     @property

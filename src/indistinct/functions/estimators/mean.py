@@ -17,9 +17,8 @@ from indistinct.functions.estimators.two_sample import (
     squared_distance,
     two_sample_test,
 )
-from indistinct.functions.function import FiniteFunction
+from indistinct.functions.function import Drawn, FiniteFunction
 from indistinct.functions.kernels import Kernel
-from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Gaussian
@@ -29,6 +28,7 @@ from indistinct.numerics.arrays import Array
 _COUNT = 0.05
 """The share of the budget, in squared Gaussian DP, that a private number of records costs."""
 
+_KINDS = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
 _MOST = 2**24
 """Records, where their number is private."""
 
@@ -36,10 +36,10 @@ _MOST = 2**24
 class PrivateKernelMean(PrivateEstimator):
     """The mean of k(x, ·) over records, released once: the similarity of any point to the whole set.
 
-    `records` is the public number of records; without it, for add/remove, the number is released too, with a
-    twentieth of the budget, and for replace-one it is public. Two such means, of two sets of records of
-    different people, tell how far apart the sets are (`mmd`) and whether they may come from one
-    distribution (`mmd_test`); both are post-processing. The other parameters are those of
+    `records` is the public number of records, which they must not exceed. Without it the number is released
+    too for add/remove, with a twentieth of the budget, and is public for replace-one. Two such means, of two
+    sets of records of different people, tell how far apart the sets are (`mmd`) and whether they may come
+    from one distribution (`mmd_test`); both are post-processing. The other parameters are those of
     `PrivateKernelRidge`; give both estimators the same `box`, `kernel`, `pairs` and `random_state`.
 
     >>> import numpy as np
@@ -92,11 +92,12 @@ class PrivateKernelMean(PrivateEstimator):
         counted = self.records is None and self.adjacency is Adjacency.ADD_REMOVE
         share = 1 - _COUNT if counted else 1.0
         most = _MOST if counted else self._public_number(len(X))
-        moves = FeatureSum(box, space, records=most).sensitivity(Norm.L2, self.adjacency)
-        scale = multiplier * moves / math.sqrt(share) * (1 + 1e-9)
-        total = GaussianProcess(space, scale).of_sum(data, box, records=most, source=self.source)
-        assert isinstance(total, FiniteFunction)
-        drawn, self.count_deviation_ = total.drawn, 0.0
+        query, self.count_deviation_ = FeatureSum(box, space, records=most), 0.0
+        added, replaced = (query.sensitivity(Norm.L2, kind) for kind in _KINDS)
+        moves = added if self.adjacency is Adjacency.ADD_REMOVE else replaced
+        noisy_sum = query.gaussian(multiplier * moves / math.sqrt(share) * (1 + 1e-9))
+        total = noisy_sum.release(data, source=self.source)
+        drawn = Drawn(noisy_sum.scale, noisy_sum.unit, added, replaced, total.private)
         if counted:
             count = Count().gaussian(multiplier / math.sqrt(_COUNT) * (1 + 1e-9))
             noisy = count.release(data, source=self.source)
@@ -108,7 +109,7 @@ class PrivateKernelMean(PrivateEstimator):
             self.count_ = float(most)
             if self.records is None:  # public for replace-one only
                 drawn = replace(drawn, added=math.inf)
-        self.function_ = replace(total, drawn=drawn) / self.count_
+        self.function_ = FiniteFunction(space, drawn, coefficients=total.values) / self.count_
         self.guarantee_ = self.function_.guarantee(self.adjacency)
         return self
 
@@ -135,7 +136,8 @@ class PrivateKernelMean(PrivateEstimator):
 
     def mmd_test(self, other: "PrivateKernelMean") -> TwoSampleTest:
         """Whether both sets of records may come from one distribution: p-values that count noise and
-        sampling."""
+        sampling. They hold if records are independent, and `records`, where given, is their number
+        exactly."""
         return two_sample_test(self._sample(), self._other(other))
 
     def _sample(self) -> Sample:

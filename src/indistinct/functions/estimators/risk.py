@@ -26,7 +26,8 @@ from indistinct.numerics.arrays import EPS, Array
 _TOLERANCE = 2.0**-20
 """How much less than one record's push the remaining gradient must be."""
 _MOST_CHARGED = 0.01
-_PASSES = 200
+_PASSES = 500
+_HALVINGS = 30
 _REMEMBERED = 2**26
 """Numbers: 512 MiB."""
 
@@ -69,7 +70,7 @@ class Remembered:
     seen: dict[bytes, Array] = field(default_factory=dict, repr=False)
 
     def __call__(self, points: Array) -> Array:
-        key = blake2b(np.ascontiguousarray(points)).digest()
+        key = blake2b(points.tobytes()).digest()
         if key in self.seen:
             return self.seen[key]
         features = np.asarray(self.space(points), dtype=np.float64)
@@ -176,35 +177,46 @@ class Risk:
         gradient: Array = slopes / self.records + self.regularization * coefficients
         return gradient
 
-    def _step(self, data: Any, map: FeatureMap, gradient: Array) -> Array:
-        query = ProductSum(dict(self.axes), map, records=self.records)
+    def _newton(self, data: Any, place: Array, gradient: Array) -> Array:
+        query = ProductSum(dict(self.axes), Bends(self, place), records=self.records)
         hessian = query.read(query.statistic(data).values) / self.records
         hessian[np.diag_indices_from(hessian)] += self.regularization
         step: Array = -cho_solve(cho_factor(hessian), gradient)
         return step
 
     def minimiser(self, data: Any) -> Array:
-        """The coefficients of the minimiser; they are private. Newton steps, shortened until the gradient is;
-        where none is, a step of a quadratic that lies above the objective."""
+        """The coefficients of the minimiser, by Newton steps; they are private."""
         place = self._nothing
         gradient = self.gradient(data, place)
         for _ in range(_PASSES):
             if self._certified(place, gradient):
                 return place
-            step = self._step(data, Bends(self, place), gradient)
-            for length in 0.5 ** np.arange(12):
-                trial = place + length * step
-                if np.linalg.norm(trial) > 2 * self.radius:
-                    continue
-                ahead = self.gradient(data, trial)
-                if np.linalg.norm(ahead) <= (1 - 1e-3 * length) * np.linalg.norm(gradient):
-                    break
-            else:
-                trial = place + self._step(data, Above(self), gradient)
-                trial *= min(1.0, 2 * self.radius / max(float(np.linalg.norm(trial)), 1e-300))
-                ahead = self.gradient(data, trial)
-            place, gradient = trial, ahead
+            place, gradient = self._ahead(data, place, gradient)
         raise ArithmeticError("the minimum was not found to the accuracy that was accounted for")
+
+    def _ahead(self, data: Any, place: Array, gradient: Array) -> tuple[Array, Array]:
+        """A better place with its gradient: the end of a Newton step, or a place on the way there, before
+        which the objective only falls and where it falls half as fast at most."""
+        step = self._newton(data, place, gradient)
+        steep, length, low, high = float(gradient @ step), 1.0, 0.0, 2.0
+        best = place, gradient
+        for _ in range(_HALVINGS):
+            trial = place + length * step
+            if np.linalg.norm(trial) > 2 * self.radius:
+                high = length
+            else:
+                ahead = self.gradient(data, trial)
+                slope = float(ahead @ step)
+                if np.linalg.norm(ahead) <= np.linalg.norm(gradient) / 2:
+                    return trial, ahead
+                if slope > 0:
+                    high = length
+                else:
+                    low, best = length, (trial, ahead)
+                    if slope >= steep / 2 or length == 1:
+                        break
+            length = (low + high) / 2
+        return best
 
     def _certified(self, place: Array, gradient: Array) -> bool:
         short = float(np.linalg.norm(gradient)) * (1 + 1e-9) <= self.tolerance
@@ -280,18 +292,6 @@ class Bends(OfRisk):
     def __call__(self, points: Array) -> Array:
         features, scores, targets = self.risk.scores(self.coefficients, points)
         return features * np.sqrt(self.risk.loss.curvature(targets, scores))[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class Above(OfRisk):
-    """√bend φ(x), whose products add up to more than any Hessian."""
-
-    @property
-    def bound(self) -> float:  # type: ignore[override]
-        return math.sqrt(self.risk.loss.bend) * self.risk.height * (1 + 1e-9)
-
-    def __call__(self, points: Array) -> Array:
-        return math.sqrt(self.risk.loss.bend) * self.risk.features(points[:, :-1])
 
 
 @dataclass(frozen=True, eq=False)
