@@ -23,11 +23,17 @@ _ROWS_COMPARED = 1000
 
 @dataclass(frozen=True)
 class Learned:
-    """Areas under the ROC curve on real records, of models that have seen synthetic ones only. With more
-    than two labels, the mean over each label against the rest."""
+    """How well models predict the label of real records that have seen other rows only."""
 
     boosting: float
+    """Area under the ROC curve of gradient boosting. With more than two labels, the mean over each label
+    against the rest."""
     logistic: float
+    """The same of logistic regression."""
+    accuracy: float
+    """The share of the real records whose label boosting finds."""
+    by_label: tuple[tuple[Any, float | None], ...]
+    """The same for the records of each label; None for a label that no real record has."""
 
 
 @dataclass(frozen=True)
@@ -56,33 +62,53 @@ def learned(design: TableSynthesizer, synthetic: Any, real: Any) -> Learned:
     """Trains on synthetic rows and tests on real ones: gradient boosting, and logistic regression."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped,unused-ignore]
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped,unused-ignore]
-    from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped,unused-ignore]
 
     if design.label is None:
         raise ArgumentError("label", None, "declared, to be predicted")
     domain = dict(design.columns)[design.label]
     if not isinstance(domain, Categories):
         raise ArgumentError("label", domain, "a column with Categories(...)")
-    seen, wanted = (_places(data[design.label], domain).astype(np.int64) for data in (synthetic, real))
-    if len(np.unique(seen)) < 2:
-        return Learned(0.5, 0.5)
+    seen, wanted = (_labels(data[design.label], design.label, domain) for data in (synthetic, real))
+    if len(np.unique(wanted)) < 2:
+        raise DataError("the real records have one label only")
     names = design.features
     listed = [isinstance(inner(dict(design.columns)[name]), Categories) for name in names]
 
-    def area(model: Any, made: Array, true: Array) -> float:
-        chances = np.zeros((len(true), domain.size))
-        chances[:, np.unique(seen)] = model.fit(made, seen).predict_proba(true)
-        present = [place for place in range(domain.size) if 0 < (wanted == place).sum() < len(wanted)]
-        if not present:
-            raise DataError("the real records have one label only")
-        chosen = present[-1:] if domain.size == 2 else present
-        return float(np.mean([roc_auc_score(wanted == place, chances[:, place]) for place in chosen]))
+    def chances(model: Any, made: Array, true: Array) -> Array:
+        found = np.zeros((len(true), domain.size))
+        known = np.unique(seen)
+        # one label only teaches nothing: it is always found
+        found[:, known] = 1.0 if len(known) < 2 else model.fit(made, seen).predict_proba(true)
+        return found
 
     trees = HistGradientBoostingClassifier(categorical_features=listed, random_state=0)
     lines = LogisticRegression(max_iter=500)
-    made, true = (_matrix(data, design, names) for data in (synthetic, real))
-    wide_made, wide_true = (_widened(data, design, names) for data in (synthetic, real))
-    return Learned(area(trees, made, true), area(lines, wide_made, wide_true))
+    boosting = chances(trees, *(_matrix(data, design, names) for data in (synthetic, real)))
+    logistic = chances(lines, *(_widened(data, design, names) for data in (synthetic, real)))
+    right = boosting.argmax(axis=1) == wanted
+    owns = [wanted == at for at in range(domain.size)]
+    by_label = [float(right[own].mean()) if own.any() else None for own in owns]
+    return Learned(
+        _area(boosting, wanted),
+        _area(logistic, wanted),
+        float(right.mean()),
+        tuple(zip(domain.values, by_label, strict=True)),
+    )
+
+
+def _labels(values: Any, name: str, domain: Categories) -> npt.NDArray[np.int64]:
+    places = _places(values, domain)
+    if np.isnan(places).any():
+        raise DataError(f"column {name!r} has labels that are missing or not declared")
+    return places.astype(np.int64)
+
+
+def _area(chances: Array, wanted: npt.NDArray[np.int64]) -> float:
+    from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped,unused-ignore]
+
+    present = np.unique(wanted).tolist()
+    chosen = present[-1:] if chances.shape[1] == 2 else present
+    return float(np.mean([roc_auc_score(wanted == place, chances[:, place]) for place in chosen]))
 
 
 def closeness(design: TableSynthesizer, synthetic: Any, used: Any, others: Any) -> Closeness:
@@ -109,8 +135,8 @@ def _matrix(data: Mapping[str, Any], design: TableSynthesizer, names: tuple[str,
 
 
 def _widened(data: Mapping[str, Any], design: TableSynthesizer, names: tuple[str, ...]) -> Array:
-    """Numbers from 0 to 1, or out of it where they are not in the domain; one column of 0 or 1/2 for each
-    category, and for what is missing: two categories are at distance 1."""
+    """Numbers from 0 to 1, the cells equally wide; one column of 0 or 1/2 for each category, and for what is
+    missing: two categories are at distance 1."""
     parts: list[npt.NDArray[np.float64]] = []
     for name in names:
         whole = dict(design.columns)[name]
@@ -119,8 +145,8 @@ def _widened(data: Mapping[str, Any], design: TableSynthesizer, names: tuple[str
         if isinstance(domain, Categories):
             parts.append(0.5 * (values[:, None] == np.arange(domain.size)))
         else:
-            low, high = domain.edges[0], domain.edges[-1]
-            parts.append(np.where(absent, 0.0, (values - low) / (high - low))[:, None])
+            scaled = np.interp(values, domain.edges, np.linspace(0, 1, domain.size + 1))
+            parts.append(np.where(absent, 0.0, scaled)[:, None])
         if isinstance(whole, OrMissing):
             parts.append(0.5 * absent[:, None])
     return np.concatenate(parts, axis=1)
