@@ -1,5 +1,6 @@
 """Data: the one place where records are read, by one bounded sum on every engine."""
 
+from indistinct.data.batch import Kind
 from indistinct.data.bounded_sum import BoundedSum, Totals
 from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.duck import read_csv, read_parquet, read_sql
@@ -17,10 +18,11 @@ from indistinct.data.source import table
 from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
 from indistinct.data.table import Table
 from indistinct.data.tabulated import Celled, Intervals, OrMissing, Tables, Tabulated
-from indistinct.data.unit import Records, UserRecords, UserTotals
+from indistinct.data.unit import RECORDS, Records, Unit, UserRecords, UserTotals
 from indistinct.data.written import parquet_from_csv
 
 __all__ = [
+    "RECORDS",
     "Bins",
     "BoundedSum",
     "Boxed",
@@ -34,6 +36,7 @@ __all__ = [
     "HeavyHitters",
     "Histogram",
     "Intervals",
+    "Kind",
     "Mapped",
     "Mean",
     "Missing",
@@ -55,6 +58,7 @@ __all__ = [
     "Tables",
     "Tabulated",
     "Totals",
+    "Unit",
     "UserRecords",
     "UserTotals",
     "VectorSum",

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data.batch import Batch, Column, Kind
 from indistinct.data.encoding import Encoding, Integers, clip_norms
-from indistinct.data.reach import Ball, Norm, Reach, rounded_up, sensitivity
+from indistinct.data.reach import Ball, Norm, Reach, sensitivity
 from indistinct.data.unit import RECORDS, Records, Unit, UserRecords, UserTotals, chosen, run_starts
 from indistinct.errors import ArgumentError, DataError
+from indistinct.numerics.rounding import rounded_up
 
 _AT_ONCE = 2**24
 """Numbers that records become before they are added: 128 MiB."""

@@ -14,13 +14,14 @@ from indistinct.data.domain import Bins
 from indistinct.data.encoding import Cells
 from indistinct.data.plain import plain_fields
 from indistinct.data.query import Query, Values
-from indistinct.data.reach import Norm, root_up, rounded_up
+from indistinct.data.reach import Norm
 from indistinct.data.source import table
 from indistinct.data.unit import RECORDS, Unit, UserTotals
 from indistinct.errors import ArgumentError, check_positive, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Mechanism, PermuteAndFlip, Release
 from indistinct.noise import Source
+from indistinct.numerics.rounding import root_up, rounded_up
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ difference of two vectors, at most the diameter. Everything is rounded up, by ex
 sensitivity may be overstated in its last digit, never understated.
 """
 
-import math
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
 from indistinct.adjacency import Adjacency
+from indistinct.numerics.rounding import root_up, rounded_up
 
 
 class Norm(Enum):
@@ -90,20 +90,3 @@ def sensitivity(reach: Reach, norm: Norm, adjacency: Adjacency, copies: int) -> 
     """Of a sum of at most `copies` vectors for each unit, in steps of the lattice."""
     length = reach.radius(norm) if adjacency is Adjacency.ADD_REMOVE else reach.diameter(norm)
     return rounded_up(copies * Fraction(length))
-
-
-def rounded_up(number: Fraction) -> float:
-    """The least float that is not below the number."""
-    nearest = float(number)
-    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
-
-
-def root_up(square: Fraction) -> float:
-    """A float not below the square root, and equal to it where that is a float."""
-    root = math.sqrt(square)
-    below = math.nextafter(root, 0.0)
-    if Fraction(below) ** 2 >= square:
-        root = below
-    while Fraction(root) ** 2 < square:
-        root = math.nextafter(root, math.inf)
-    return root

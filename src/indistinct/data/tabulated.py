@@ -31,9 +31,10 @@ from indistinct.data.encoding import (
     settle,
 )
 from indistinct.data.query import Query, Values
-from indistinct.data.reach import Ball, Norm, Reach, root_up
+from indistinct.data.reach import Ball, Norm, Reach
 from indistinct.data.unit import RECORDS, Unit
 from indistinct.errors import ArgumentError, check_real
+from indistinct.numerics.rounding import root_up
 
 Group = tuple[int, ...]
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.data import Numbers
-from indistinct.data.unit import RECORDS, Unit
+from indistinct.data import RECORDS, Numbers, Unit
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.density_fit import Measured, Shape, fit_density
 from indistinct.functions.fourier import FourierBasis, copies_of

@@ -32,12 +32,12 @@ from indistinct.numerics.arrays import Array, ComplexArray
 
 Places = npt.NDArray[np.int64]
 
-_ROUGHNESSES: Final = tuple(10.0 ** (1 - step / 2) for step in range(11))
+_ROUGHNESSES: Final = (10.0, *(10.0 ** (-step / 2) for step in range(9)))
 _WORSE: Final = 3
 """Candidates in a row that are no better, after which no others are tried."""
 _COARSEST: Final = {1: 64, 2: 16, 3: 6}
 _LEVELS: Final = 64
-_STEPS: Final = 150
+_STEPS: Final = 100
 """For a candidate, and for the one that is chosen."""
 _LAST_STEPS: Final = 500
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import FeatureMap, FeatureSum, Records, Table, table
-from indistinct.data.unit import Unit
+from indistinct.data import FeatureMap, FeatureSum, Records, Table, Unit, table
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.function import Drawn, PrivateFunction, corners, gauss_legendre
 from indistinct.functions.kernels import Kernel

@@ -19,8 +19,7 @@ import numpy.typing as npt
 from scipy import fft
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.data import Bins, Histogram, Norm, Numbers
-from indistinct.data.unit import RECORDS, Unit
+from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.function import Drawn, FiniteFunction, corners
 from indistinct.functions.kernels import Kernel

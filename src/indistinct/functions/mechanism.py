@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Categories, Numbers
-from indistinct.data.unit import RECORDS, Unit
+from indistinct.data import RECORDS, Categories, Numbers, Unit
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive
 from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
 from indistinct.functions.space import FiniteSpace, Space

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.data import Categories, FeatureMap, FeatureSum, Norm, Numbers
-from indistinct.data.unit import Unit
+from indistinct.data import Categories, FeatureMap, FeatureSum, Norm, Numbers, Unit
 from indistinct.errors import ArgumentError, check_array
 from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
 from indistinct.noise import Source

@@ -2,19 +2,20 @@
 
 `guarantee.json` is the charge. It is on disk, whole, before any noise is drawn. A release is `NAME.csv`:
 written beside its place, flushed, renamed, and then noted in the charge. So whatever is seen was charged
-before, and a run that was interrupted can be finished without asking twice for what is there already.
+before, and a run that was interrupted can be finished without asking twice for what is there already. A
+synthetic table is released as `NAME.counts.csv`; `NAME.csv` follows from that file and can be made again.
 """
 
 import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from indistinct.data import parquet_from_csv
+from indistinct.data import Kind, parquet_from_csv
 from indistinct.errors import ArgumentError
 
 CHARGE = "guarantee.json"
@@ -53,7 +54,7 @@ class Folder:
             file.write(text)
         return self.path / name
 
-    def write_rows(self, name: str, rows: Iterable[list[Any]]) -> Path:
+    def write_rows(self, name: str, rows: Iterable[Sequence[Any]]) -> Path:
         path = self.result(name)
         with self._whole(path) as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
@@ -63,9 +64,9 @@ class Folder:
         with open(self.result(name), encoding="utf-8", newline="") as file:
             return list(csv.reader(file))
 
-    def write_parquet(self, name: str) -> None:
+    def write_parquet(self, name: str, types: Mapping[str, Kind] | None = None) -> None:
         """The same as the CSV file, from the CSV file; where pyarrow is installed."""
-        parquet_from_csv(self.result(name), self.path / f"{name}.parquet")
+        parquet_from_csv(self.result(name), self.path / f"{name}.parquet", types)
 
     @contextmanager
     def _whole(self, path: Path) -> Iterator[Any]:

@@ -6,13 +6,13 @@ with its own noise; what is said here of records is overridden where the numbers
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, Categories, NoisyQuery, Norm, Query
+from indistinct.data import Categories, Celled, Intervals, Kind, NoisyQuery, Norm, OrMissing, Query
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
 from indistinct.plans.section import Section, named
@@ -20,6 +20,9 @@ from indistinct.plans.terms import Terms, Unit
 from indistinct.workloads import Noise
 
 Row = list[Any]
+Say = Callable[[str], None]
+Read = Callable[[str], list[list[str]]]
+"""A file of the folder, as rows of texts, by its name without its ending."""
 _LARGEST_LISTED = 5_000_000
 """Rows of a result: more would be an accident."""
 
@@ -113,8 +116,26 @@ class Part(ABC):
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         """Draws the noise; the rows of the result."""
 
-    def pictures(self, rows: list[list[str]]) -> list[str]:
+    @property
+    def drawn(self) -> str:
+        """The file that holds what was drawn. Where it is not the result, the result follows from it."""
+        return self.name
+
+    def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Sequence[Any]]:
+        """Where `drawn` is another file: the result, its header first, from the rows of that file alone."""
+        raise NotImplementedError
+
+    @property
+    def types(self) -> Mapping[str, Kind] | None:
+        """Of the columns of the result, where they must not be guessed from it."""
+        return None
+
+    def charts(self, read: Read) -> list[str]:
         """Charts of a result, as SVG; a table is shown where there are none."""
+        return self.pictures(read(self.name)[1:])
+
+    def pictures(self, rows: list[list[str]]) -> list[str]:
+        """The same from the rows of the result."""
         return []
 
 
@@ -186,32 +207,38 @@ def few(where: str, rows: int) -> None:
         raise ArgumentError(where, f"{rows} numbers", f"at most {_LARGEST_LISTED}")
 
 
-def axes_header(axes: Sequence[tuple[str, Bins | Categories]]) -> Row:
+def axes_header(axes: Sequence[tuple[str, Celled]]) -> Row:
     """Names of the columns that say which cell: two for an interval."""
     return [
         title
         for name, domain in axes
-        for title in ([f"{name}_low", f"{name}_high"] if isinstance(domain, Bins) else [name])
+        for title in ([f"{name}_low", f"{name}_high"] if len(blank(domain)) == 2 else [name])
     ]
 
 
-def cells(axes: Sequence[tuple[str, Bins | Categories]]) -> Iterator[Row]:
+def cells(axes: Sequence[tuple[str, Celled]]) -> Iterator[Row]:
     """Every cell, the last column running fastest."""
     domains = [domain for _, domain in axes]
     for places in product(*(range(domain.size) for domain in domains)):
         yield [text for domain, place in zip(domains, places, strict=True) for text in label(domain, place)]
 
 
-def label(domain: Bins | Categories, place: int) -> Row:
+def label(domain: Celled, place: int) -> Row:
+    if isinstance(domain, OrMissing):
+        absent = ["missing" for _ in blank(domain)]
+        return absent if place == domain.size - 1 else label(domain.domain, place)
     if isinstance(domain, Categories):
         return [domain.values[place]]
+    if isinstance(domain, Intervals):
+        return [domain.edges[place], domain.edges[place + 1]]
     low = domain.low + place * domain.width
     return [low, domain.high if place + 1 == domain.count else domain.low + (place + 1) * domain.width]
 
 
-def blank(domain: Bins | Categories) -> Row:
+def blank(domain: Celled) -> Row:
     """In place of a column that a marginal sums over."""
-    return [""] if isinstance(domain, Categories) else ["", ""]
+    own = domain.domain if isinstance(domain, OrMissing) else domain
+    return [""] if isinstance(own, Categories) else ["", ""]
 
 
 def rounded(value: float, error: float | None) -> float:

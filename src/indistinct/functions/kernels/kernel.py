@@ -13,10 +13,10 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from indistinct.data.reach import rounded_up
 from indistinct.errors import ArgumentError, check_array, check_count, check_positive
 from indistinct.functions.kernels.characters import Characters, Term, spectral_density
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.rounding import rounded_up
 
 LARGEST = 1e150
 """Of a coordinate: squares of differences of such numbers can still be written as a float."""

@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from scipy.special import ndtri
 
-from indistinct.data.mapped import FeatureMap
+from indistinct.data import FeatureMap
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import EPS, Array
@@ -139,9 +139,9 @@ class ImageMap(FeatureMap):
 
 
 def standard_map(shape: Shape, *, pairs: int = 20_000, seed: int = 0) -> ImageMap:
-    """The map for small pictures: a fifth of the kernel's height on blurred pixels, the rest on wavelets of two
-    sizes. Lengths grow with the root of the number of pixels, as distances between pictures do. They were chosen
-    on training images of MNIST and Fashion-MNIST, the same for both, and not on test images."""
+    """The map for small pictures: a fifth of the kernel's height on blurred pixels, the rest on wavelets of
+    two sizes. Lengths grow with the root of the number of pixels, as distances between pictures do. They were
+    chosen on training images of MNIST and Fashion-MNIST, the same for both, and not on test images."""
     scale = math.sqrt(math.prod(shape) / 784)
     count = 0.02
     third = max(1, pairs // 3)

@@ -31,14 +31,12 @@ class Nearness:
     """The mean Euclidean distance of a synthetic image to the nearest record."""
     to_others: float
     copies_of_used: float
-    """The share of synthetic images that are within a tenth of the distance at which the nearest record of the
-    other set usually is."""
+    """The share of synthetic images within a tenth of the usual distance between records of the two sets."""
     copies_of_others: float
 
 
 def wavelet_features(images: Images) -> Array:
-    """Moduli of oriented wavelets, averaged over small squares: a fixed space, which anyone can compute without
-    downloading a network."""
+    """Moduli of oriented wavelets, averaged over small squares: a fixed space, computed without a network."""
     import torch
 
     view = Wavelets(1.4, 1.2, pool=2, stride=2).on("cpu")
