@@ -26,7 +26,7 @@ def _section(part: Part, scale: float, folder: Folder) -> str:
     header, *rows = folder.read_rows(part.name)
     told = accuracy(part, scale).removeprefix(f"{part.name}: ")
     words = f"<p>{escape(told[0].upper() + told[1:])}. All numbers: <code>{escape(part.name)}.csv</code></p>"
-    charts = part.pictures(rows)
+    charts = part.charts(folder.read_rows)
     several = "one" if len(charts) == 1 else "charts"
     body = f'<div class="{several}">{"".join(charts)}</div>' if charts else _table(header, rows)
     return f"<h3>{escape(part.name)}</h3>\n{words}\n{body}\n"

@@ -14,6 +14,7 @@ from indistinct.plans.kinds.counts import CountPart, HistogramPart
 from indistinct.plans.kinds.heavy_hitters import HeavyHittersPart
 from indistinct.plans.kinds.quantiles import QuantilesPart
 from indistinct.plans.kinds.sums import MeanPart, SumPart
+from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.plans.kinds.workloads import MarginalsPart, PrefixPart, RangesPart
 from indistinct.plans.part import Asked, Part
 from indistinct.plans.section import Section, only, table
@@ -31,6 +32,7 @@ KINDS: dict[str, type[Part]] = {
         RangesPart,
         MarginalsPart,
         HeavyHittersPart,
+        SyntheticPart,
     )
 }
 """What a release can ask. A new kind is a class in `kinds/` that knows its keys, and an entry here."""

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,12 @@ from indistinct.errors import ArgumentError
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.folder import Folder, identity_of
 from indistinct.plans.page import results_html
-from indistinct.plans.part import Part
+from indistinct.plans.part import Part, Say
 from indistinct.plans.plan import Plan
 from indistinct.plans.terms import DataSource
 from indistinct.report import Subject, User, explain
 from indistinct.report.page import to_html
 
-Say = Callable[[str], None]
 REPORT = "report.html"
 
 
@@ -61,14 +60,17 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
         folder.write_charge(charge)
         say(f"charged: epsilon {charge['epsilon']:.6g} at delta {terms.delta:g}")
     for part, scale in missing:
-        path = folder.write_rows(part.name, _rows(part, scale, looked[part.name]))
+        path = folder.write_rows(part.drawn, _rows(part, scale, looked[part.name]))
         _entry(charge, part.name)["released"] = True
         folder.write_charge(charge)
         done = sum(one["released"] for one in charge["releases"])
         say(f"released {done}/{len(charge['releases'])}: {path}")
-    for part in checked.parts:
+    for part, scale in zip(checked.parts, checked.scales, strict=True):
+        if not folder.result(part.name).exists():  # it follows from what was drawn
+            _, *drawn = folder.read_rows(part.drawn)
+            say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, part.result(scale, drawn, say))}")
         if not (folder.path / f"{part.name}.parquet").exists():
-            folder.write_parquet(part.name)
+            folder.write_parquet(part.name, part.types)
     results = results_html(checked, folder)
     whom = "one record" if terms.user is None else "one user"
     title = f"Private results, and what they can tell about {whom}"
@@ -92,15 +94,16 @@ def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) ->
     missing = []
     for part, scale in zip(checked.parts, checked.scales, strict=True):
         name = part.name
-        there = folder.result(name).exists()
-        if charge is None and there:
-            raise ArgumentError("out", str(folder.path), f"a folder without {folder.result(name).name}")
+        there = folder.result(part.drawn).exists()
         if charge is not None and _entry(charge, name)["released"] and not there:
             raise ArgumentError(
                 "out",
                 str(folder.path),
-                f"a folder with {name}.csv: it was released, and to draw it again would cost again",
+                f"a folder with {part.drawn}.csv: it was released, and to draw it again would cost again",
             )
+        for file in (part.drawn, name):
+            if (charge is None or not there) and folder.result(file).exists():
+                raise ArgumentError("out", str(folder.path), f"a folder without {file}.csv")
         if not there:
             missing.append((part, scale))
         elif charge is not None:  # interrupted between the file and its note

@@ -1,7 +1,7 @@
 """What all releases of a plan have in common: the table, whose privacy, the budget, what columns may hold."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,12 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import (
     Bins,
     Categories,
+    Celled,
+    Intervals,
     Missing,
     Norm,
     Numbers,
+    OrMissing,
     Outside,
     Records,
     UserRecords,
@@ -22,6 +25,8 @@ from indistinct.errors import ArgumentError
 from indistinct.plans.section import Section, named, table, text, word
 from indistinct.workloads import Noise
 
+KEEP = "keep"
+"""What a column may say of missing values besides the words of `Missing`, for synthetic tables."""
 ADJACENCIES = {"add-remove": Adjacency.ADD_REMOVE, "replace-one": Adjacency.REPLACE_ONE}
 Unit = Records | UserRecords | UserTotals
 
@@ -52,9 +57,18 @@ class Column:
     low: float | None = None
     high: float | None = None
     bins: int | None = None
+    edges: tuple[float, ...] | None = None
+    whole: bool = False
+    """Whether all values are whole numbers; only synthetic ones are told."""
     categories: tuple[Any, ...] | None = None
     outside: str | None = None
     missing: str | None = None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        if self.edges:
+            return self.edges[0], self.edges[-1]
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -99,10 +113,10 @@ class Terms:
 
     def numbers(self, name: str) -> Numbers:
         """The interval of a column."""
-        column = self.column(name)
-        if column.low is None or column.high is None:
+        ends = self.column(name).ends
+        if ends is None:
             raise ArgumentError(f"columns.{name}", "categories", "declared with low and high to be added up")
-        return named(f"columns.{name}", Numbers, column.low, column.high, **self._policies(name))
+        return named(f"columns.{name}", Numbers, *ends, **self._policies(name))
 
     def axis(self, name: str, bins: int | None = None) -> Bins | Categories:
         """The cells of a column."""
@@ -111,9 +125,28 @@ class Terms:
         if column.categories is not None:
             return named(where, Categories, column.categories, **policies)
         bins = column.bins if bins is None else bins
-        if bins is None:
+        if bins is None or column.ends is None:
             raise ArgumentError(f"{where}.bins", None, "given, for counts by this column")
-        return named(where, Bins, column.low, column.high, bins, **policies)
+        return named(where, Bins, *column.ends, bins, **policies)
+
+    def cells(self, name: str) -> Celled:
+        """The cells of a column of a synthetic table: intervals may differ in width, and that a value is
+        missing may be a cell too."""
+        column, where = self.column(name), f"columns.{name}"
+        if column.missing == KEEP:
+            present = {other: given for other, given in self.columns if other != name}
+            present[name] = replace(column, missing=None)
+            domain = replace(self, columns=tuple(present.items())).cells(name)
+            assert not isinstance(domain, OrMissing)
+            return OrMissing(domain)
+        if column.categories is not None:
+            return self.axis(name)
+        if column.edges is None and column.bins is None:
+            raise ArgumentError(f"{where}.bins", None, "given, or edges instead, for a synthetic table")
+        if column.edges is None and not column.whole:
+            return self.axis(name)
+        edges = column.edges or named(where, Bins, column.low, column.high, column.bins).edges.tolist()
+        return named(where, Intervals, edges, whole=column.whole, **self._policies(name))
 
     def column(self, name: str) -> Column:
         declared = dict(self.columns)
@@ -127,6 +160,8 @@ class Terms:
         given: dict[str, Any] = {}
         if column.outside is not None:
             given["outside"] = word(f"{where}.outside", column.outside, Outside)
+        if column.missing == KEEP:
+            raise ArgumentError(f"{where}.missing", KEEP, "error or drop: only synthetic tables keep them")
         if column.missing is not None:
             given["missing"] = word(f"{where}.missing", column.missing, Missing)
         return given
@@ -157,9 +192,9 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
         tuple((name, _domain(name, declared)) for name, declared in columns.items()),
     )
     for name, column in terms.columns:  # a domain that is wrong is wrong even where nothing uses it
-        if column.categories is not None or column.bins is not None:
-            terms.axis(name)
-        if column.low is not None:
+        if column.categories or column.edges or column.bins is not None:
+            terms.cells(name)
+        if column.ends is not None and column.missing != KEEP:
             terms.numbers(name)
     if terms.split is Split.WORST_RELATIVE_ERROR and terms.data.records is None:
         raise ArgumentError("data.records", None, "given where the split is by relative error")
@@ -184,15 +219,25 @@ def _source(given: Any, folder: Path) -> DataSource:
 
 
 def _domain(name: str, given: Any) -> Column:
-    declared = Section(f"columns.{name}", given, {"low", "high", "bins", "categories", "outside", "missing"})
+    numeric = {"low", "high", "bins", "edges", "whole"}
+    declared = Section(f"columns.{name}", given, numeric | {"categories", "outside", "missing"})
     if "categories" in declared:
-        if interval := {"low", "high", "bins"} & declared.given.keys():
+        if interval := numeric & declared.given.keys():
             raise ArgumentError(declared.where, sorted(interval), "categories, or low and high, but not both")
         values = declared.get("categories")
         if not isinstance(values, list) or not values:
             allowed = "a list of texts, integers or truth values"
             raise ArgumentError(declared.at("categories"), values, allowed)
         return Column(**{**declared.given, "categories": tuple(values)})
+    if not isinstance(declared.get("whole", False), bool):
+        raise ArgumentError(declared.at("whole"), declared.get("whole"), "true or false")
+    if "edges" in declared:
+        if equal := {"low", "high", "bins"} & declared.given.keys():
+            raise ArgumentError(declared.where, sorted(equal), "edges, or low, high and bins, but not both")
+        edges = declared.get("edges")
+        if not isinstance(edges, list) or len(edges) < 2:
+            raise ArgumentError(declared.at("edges"), edges, "a list of two numbers or more")
+        return Column(**{**declared.given, "edges": tuple(edges)})
     for end in ("low", "high"):
         if end not in declared:
             raise ArgumentError(declared.at(end), None, "given, or categories instead")

@@ -40,7 +40,13 @@ class Line:
 def counts_chart(name: str, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
     """Bars, each with two standard errors either way."""
     axes, body = _counted(line, values, errors)
-    gap = 0.1 if line.size <= 60 else 0.0
+    body += _bars(axes, line, values, errors)
+    description = "Counts with noise; the dashed lines are two standard errors either way."
+    return _chart(name, f"By {line.name}", description, body)
+
+
+def _bars(axes: _Axes, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
+    gap, body = 0.1 if line.size <= 60 else 0.0, ""
     for place, (value, error) in enumerate(zip(values, errors, strict=True)):
         left, right = axes.across(place + gap), axes.across(place + 1 - gap)
         top, bottom = sorted((axes.up(value), axes.up(0.0)))
@@ -50,7 +56,18 @@ def counts_chart(name: str, line: Line, values: Sequence[float], errors: Sequenc
         body += f'<path class="main" d="M{left:.1f} {axes.up(value):.1f}H{right:.1f}"/>'
         up, down = axes.up(value + 2 * error), axes.up(value - 2 * error)
         body += f'<path class="plain" d="M{middle:.1f} {up:.1f}V{down:.1f}"/>'
-    description = "Counts with noise; the dashed lines are two standard errors either way."
+    return body
+
+
+def compared_chart(
+    name: str, line: Line, values: Sequence[float], errors: Sequence[float], others: Sequence[float]
+) -> str:
+    """Bars with two standard errors either way, and a dot for what is to be compared with each."""
+    most = [other - 2 * error for error, other in zip(errors, others, strict=True)]  # room for the dots
+    axes, body = _counted(line, [*values, *most], [*errors, *errors])
+    body += _bars(axes, line, values, errors)
+    body += "".join(axes.dot(place + 0.5, other) for place, other in enumerate(others))
+    description = "Bars: counts as released, with two standard errors either way. Dots: synthetic rows."
     return _chart(name, f"By {line.name}", description, body)
 
 

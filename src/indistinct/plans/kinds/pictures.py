@@ -1,24 +1,34 @@
 """Pictures of results, from the rows of their files. Where there would be too much to see, there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from math import prod
+from typing import Any
 
-from indistinct.data import Bins, Categories
-from indistinct.report.results import Line, counts_chart, curve_chart, heat_map
+import numpy as np
+
+from indistinct.data import Bins, Categories, Celled, OrMissing
+from indistinct.report.results import Line, compared_chart, counts_chart, curve_chart, heat_map
 
 _MOST_BARS = 2000
 _MOST_CELLS = 4096
 _MOST_TABLES = 12
 _MOST_EDGES = 64
 _MOST_VALUES = 24
+_MOST_COMPARED = 6
 
 
-def line_of(name: str, domain: Bins | Categories) -> Line:
-    """A column as an axis of a picture."""
+def line_of(name: str, domain: Celled) -> Line:
+    """A column as an axis of a picture. Intervals that differ in width are told by their lower ends."""
     if isinstance(domain, Bins):
         return Line(name, domain.size, ends=(domain.low, domain.high))
-    return Line(name, domain.size, labels=tuple(map(str, domain.values)))
+    if isinstance(domain, Categories):
+        return Line(name, domain.size, labels=tuple(map(str, domain.values)))
+    if isinstance(domain, OrMissing):
+        inside = domain.domain
+        lows = inside.values if isinstance(inside, Categories) else [f"{low:g}" for low, _ in inside.labels]
+        return Line(name, domain.size, labels=(*map(str, lows), "missing"))
+    return Line(name, domain.size, labels=tuple(f"{low:g}" for low, _ in domain.labels))
 
 
 def table_pictures(
@@ -75,6 +85,41 @@ def values_picture(name: str, column: str, rows: list[list[str]]) -> list[str]:
     values, errors = _numbers(shown)
     line = Line(column, len(shown), labels=tuple(row[0] for row in shown))
     return [counts_chart(name, line, values, errors)]
+
+
+def compared_pictures(
+    name: str,
+    domains: Mapping[str, Celled],
+    released: Mapping[str, tuple[Any, float]],
+    columns: Mapping[str, Sequence[str]],
+) -> list[str]:
+    """Released counts by one column and their errors, beside the columns of synthetic rows."""
+    charts: list[str] = []
+    for column, (counts, error) in released.items():
+        if not 2 <= len(counts) <= _MOST_BARS:
+            continue
+        found = _counted(domains[column], columns[column])
+        scaled = found * (max(float(counts.sum()), 1.0) / found.sum())
+        line, errors = line_of(column, domains[column]), [error] * len(counts)
+        charts.append(
+            compared_chart(f"{name}-{len(charts)}", line, counts.tolist(), errors, scaled.tolist())
+        )
+    return charts[:_MOST_COMPARED]
+
+
+def _counted(domain: Celled, texts: Sequence[str]) -> Any:
+    """How many rows of a file lie in each cell."""
+    present = np.array([text for text in texts if text], dtype=object)
+    own = domain.domain if isinstance(domain, OrMissing) else domain
+    if isinstance(own, Categories):
+        where = {str(value): place for place, value in enumerate(own.values)}
+        places = np.array([where[text] for text in present], dtype=np.int64)
+    else:
+        inside = np.searchsorted(own.edges, present.astype(np.float64), side="right") - 1
+        places = np.clip(inside, 0, own.size - 1)
+    counts = np.bincount(places, minlength=domain.size).astype(np.float64)
+    counts[-1] += len(texts) - len(present)  # only a domain with a cell for them has missing values
+    return counts
 
 
 def _numbers(rows: list[list[str]]) -> tuple[list[float], list[float]]:

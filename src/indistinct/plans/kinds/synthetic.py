@@ -1,0 +1,150 @@
+"""A synthetic table: noisy counts are released, and rows drawn from a model that was fitted to them."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+
+from indistinct.data import Categories, Celled, Intervals, Kind, OrMissing, Tables
+from indistinct.errors import ArgumentError
+from indistinct.plans.kinds.pictures import compared_pictures
+from indistinct.plans.part import Asked, QueryPart, Read, Row, Say, axes_header, blank, few, label, rounded
+from indistinct.plans.section import Section, named
+from indistinct.plans.terms import Terms
+from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, Training
+
+_TOLD = 10
+"""How often the progress of a fit is said."""
+
+
+@dataclass(frozen=True)
+class SyntheticPart(QueryPart):
+    """Rows that resemble the records in every table of one and two columns (by label, if there is one)."""
+
+    kind = "synthetic"
+    keys = frozenset({"columns", "label", "rows"})
+    by: tuple[str, ...]
+    label: str | None
+    rows: int
+
+    @classmethod
+    def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
+        if not terms.delta:
+            raise ArgumentError("budget.delta", 0, f"positive for {section.where}: its noise is Gaussian")
+        if "rows" not in section and terms.data.records is None:
+            raise ArgumentError(section.at("rows"), None, "given, or data.records")
+        rows = section.count("rows") if "rows" in section else terms.data.records
+        assert rows is not None
+        few(section.at("rows"), rows)
+        chosen = section.maybe("label", section.text)
+        part = cls(terms, asked, None, section.texts("columns"), chosen, rows)
+        few(section.where, part.query.size)
+        return part
+
+    def __post_init__(self) -> None:
+        domains = {name: self.terms.cells(name) for name in self.by}
+        for name, domain in domains.items():
+            if "" in domain.labels:
+                allowed = "texts that a file can tell from missing ones"
+                raise ArgumentError(f"columns.{name}.categories", "", allowed)
+        named(self.where, TableSynthesizer, domains, label=self.label)
+        super().__post_init__()
+
+    @cached_property
+    def design(self) -> TableSynthesizer:
+        return TableSynthesizer({name: self.terms.cells(name) for name in self.by}, label=self.label)
+
+    @cached_property
+    def query(self) -> Tables:
+        asked = self.design.query
+        return Tables(dict(asked.axes), asked.groups, self.unit)
+
+    def check(self, table: Any) -> None:
+        super().check(table)
+        if find_spec("torch") is None:
+            raise ImportError(f'{self.where} needs PyTorch: pip install "indistinct[synthesis]"')
+
+    @property
+    def error_words(self) -> str:
+        return "records in each count"
+
+    def remark(self, scale: float) -> str:
+        tables = f"{len(self.query.groups)} tables of {self.query.size} counts"
+        return f"; {self.rows} rows are drawn from a model of {tables}"
+
+    @property
+    def drawn(self) -> str:
+        return f"{self.name}.counts"
+
+    @property
+    def header(self) -> Row:
+        return [*axes_header(self.query.axes), "count", "standard_error"]
+
+    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+        tables, error = self.at(scale).release(looked).values, self.at(scale).deviation
+        for group, counts in tables.items():
+            for cell, value in zip(self._cells(group), counts.ravel().tolist(), strict=True):
+                yield [*cell, rounded(value, error), rounded(error, error)]
+
+    def _cells(self, group: tuple[str, ...]) -> Iterator[Row]:
+        sizes = [range(dict(self.query.axes)[name].size) for name in group]
+        for places in product(*sizes):
+            at = dict(zip(group, places, strict=True))
+            yield [
+                text
+                for name, domain in self.query.axes
+                for text in (label(domain, at[name]) if name in at else blank(domain))
+            ]
+
+    def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
+        steps = Training().steps
+        every = steps // _TOLD
+
+        def progress(step: int, _: float) -> None:
+            if step % every == 0:
+                say(f"fitting {self.name}: {'#' * (step // every):.<{_TOLD}} {step}/{steps}")
+
+        mixture = self.design.trained(self._tables(drawn), self.at(scale).deviation, progress=progress)
+        columns = SyntheticTable(self.design, mixture).columns(self.rows)
+        yield list(self.by)
+        kinds = self.types
+        yield from zip(*(_written(values, kinds[name]) for name, values in columns.items()), strict=True)
+
+    def _tables(self, drawn: list[list[str]]) -> dict[tuple[str, ...], Any]:
+        found: dict[tuple[str, ...], Any] = self.query.read(np.array([float(row[-2]) for row in drawn]))
+        return found
+
+    @property
+    def types(self) -> Mapping[str, Kind]:
+        return {name: _kind(self.terms.cells(name)) for name in self.by}
+
+    def charts(self, read: Read) -> list[str]:
+        _, *drawn = read(self.drawn)
+        names, *rows = read(self.name)
+        tables, error = self._tables(drawn), float(drawn[0][-1])
+        given = () if self.label is None else (self.label,)
+        released = {}
+        for name in self.design.features:
+            counts = tables[(*given, name)]
+            added = 1 if self.label is None else len(counts)
+            released[name] = counts.reshape(added, -1).sum(axis=0), error * math.sqrt(added)
+        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+        return compared_pictures(self.name, dict(self.query.axes), released, columns)
+
+
+def _kind(domain: Celled) -> Kind:
+    own = domain.domain if isinstance(domain, OrMissing) else domain
+    if isinstance(own, Categories):
+        return {str: Kind.TEXT, bool: Kind.TRUTH, int: Kind.INTEGER}[type(own.values[0])]
+    return Kind.INTEGER if isinstance(own, Intervals) and own.whole else Kind.NUMBER
+
+
+def _written(values: Any, kind: Kind) -> list[Any]:
+    """As they stand in a file: nothing for what is missing, whole numbers without a point."""
+    made = int if kind is Kind.INTEGER else (lambda value: value)
+    return ["" if value is None or value != value else made(value) for value in values.tolist()]
