@@ -19,7 +19,10 @@ from indistinct.adversaries.sums import SumProgramme
 from indistinct.adversaries.table import Table, TableProgramme
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, TINY, Array
+
+_SEEN = 1e-10
+"""Means below this share of their terms are rounding."""
 
 
 class Divergences(ABC):
@@ -120,7 +123,7 @@ class OneNumber(Divergences):
             # bounded means no ramps; between knots |h| <= 1/2 says |h(knot)| <= 1/2, each free
             difference, error = self._difference()
             value, slack = float(np.abs(difference[:-2]).sum()) / 2, float(error[:-2].sum()) / 2
-            return Bracket(max(value - slack, 0.0), value + slack)
+            return Bracket(max(value - slack, 0.0), (value + slack) * (1 + ROUNDING))
         return Bracket(0.0, 1.0)
 
     def mean_distance(self) -> float:
@@ -131,7 +134,7 @@ class OneNumber(Divergences):
                 "adversary", self._span, "Linear or Features: others have no norm of their own"
             )
         difference, error = self._difference()
-        return float(np.linalg.norm(np.abs(difference) + error))
+        return float(np.linalg.norm(np.abs(difference) + error)) * (1 + ROUNDING)
 
 
 class LinearInSeveral(Divergences):
@@ -168,9 +171,9 @@ class OnTable(Divergences):
         seen = features[:, q > 0]
         rank = np.linalg.matrix_rank(seen)
         if np.linalg.matrix_rank(features) > rank:
-            # some function vanishes wherever Q is and not where P is: Lemma 2's point masses
-            mean = features @ p
-            self._open = np.linalg.matrix_rank(np.column_stack((seen, mean))) > rank
+            self._open = _vanishing_sees(
+                seen, features[:, q == 0] @ (p[q == 0] / p[q == 0].max(initial=TINY))
+            )
             kept = _independent_rows(seen)
             self._features = features[kept]
         else:
@@ -193,10 +196,10 @@ class OnTable(Divergences):
         return KullbackProgramme(*self._tables).divergence()
 
     def total_variation(self) -> Bracket:
-        return Bracket(0.0, float(np.abs(self._p - self._q).sum()) / 2)
+        return Bracket(0.0, float(np.abs(self._p - self._q).sum()) / 2 * (1 + ROUNDING))
 
     def mean_distance(self) -> float:
-        return float(np.linalg.norm(self._features @ (self._p - self._q)))
+        return float(np.linalg.norm(self._features @ (self._p - self._q))) * (1 + ROUNDING)
 
 
 class Worst(Divergences):
@@ -270,6 +273,14 @@ class Capped(Divergences):
 
     def mean_distance(self) -> float:
         return self._inner.mean_distance()
+
+
+def _vanishing_sees(seen: Array, mean: Array) -> bool:
+    """Whether some function that vanishes wherever Q is has another mean than 0: Lemma 2's point masses. The
+    mean is taken where Q is not, in units of P's largest probability there, so that none is too small."""
+    left, sizes, _ = np.linalg.svd(seen)
+    rank = int((sizes > max(seen.shape) * EPS * sizes.max(initial=0.0)).sum())
+    return bool(np.linalg.norm(left[:, rank:].T @ mean) > _SEEN * np.linalg.norm(mean))
 
 
 def _independent_rows(matrix: Array) -> list[int]:

@@ -92,6 +92,7 @@ class KullbackProgramme:
         x, log_weight = q.rule(*q.square_extent(), dense=True)
         ones = moments.basis @ q.features(x) @ np.exp(log_weight)
         plane = null_space(ones).T
+        plane[np.abs(plane) < _RIDGE] = 0.0  # no feature takes up a trace of a faster one
         self.basis, self.target = plane @ moments.basis, plane @ moments.target
         self.error = np.abs(plane) @ moments.error
         # the orthonormal basis has the fastest feature last
@@ -141,11 +142,9 @@ class KullbackProgramme:
         return found
 
     def solution(self) -> tuple[Array, float]:
-        """The coefficients of the best function in the given features, and the divergence, as found."""
+        """The coefficients of the best function in the given features, and the divergence, at most."""
         a = self._newton(np.zeros(self.target.size))
-        reach = self._reach(a)
-        log_z = self._density(a, reach, dense=False).log_z if reach else math.inf
-        return a @ self.basis, float(a @ self.target) - log_z
+        return a @ self.basis, self._certify(a).high
 
     def _newton(self, a: Array, barrier: float = 0.0) -> Array:
         """To the largest a . E_P φ - log Z + barrier log|a_last|. Slopes judge a step and not values, which
@@ -233,42 +232,60 @@ class KullbackProgramme:
             E_Q[g log g] = a . E_P φ - log Z + E[g log(1 + factor)] + E[g log(1 + rest)]:
 
         the rest, whose mean is nearly 0, counts by its square only."""
-        _, coarse, coarse_z, coarse_density = self._density(a, reach, dense=False)
-        features, basis, log_z, density = self._density(a, reach, dense=True)
+        rough = self._density(a, reach, dense=False)
+        fine = self._density(a, reach, dense=True)
+        density, log_z = fine.density, fine.log_z
         # rounding of h is a relative error of the density
-        rounding = ROUNDING * (1 + np.abs(a @ self.basis) @ np.abs(features)) * density
-        z_error = abs(log_z - coarse_z) + float(rounding.sum())
+        rounding = ROUNDING * (1 + np.abs(a @ self.basis) @ np.abs(fine.features)) * density
+        z_error = abs(log_z - rough.log_z) + float(rounding.sum())
         reached = float(a @ self.target) - log_z
         error = float(np.abs(a) @ (self.error + ROUNDING * np.abs(self.target))) + ROUNDING * abs(log_z)
         low = max(reached - error - z_error, 0.0)
-        missing = np.append(0.0, self.target - basis @ density)
+        missing = np.append(0.0, self.target - fine.basis @ density)
         left = 0.0
         if missing[-1] * self._upward > 0:
             # its coefficient is never positive, so that its mean may fall short (weak duality)
             left, missing[-1] = abs(float(a[-1] * missing[-1])), 0.0
-        white, kept = _white(basis, density)
-        mix = (kept * density) @ white[1].T
-        factor = np.linalg.solve(mix.T, white[0] @ missing) @ kept
-        largest = float(np.abs(factor).max())
+        root, white = _white(fine.basis, density)
+        kept = held(white)
+        share = np.linalg.solve(((kept * density) @ white.T).T, root @ missing)
+        factor = share @ kept
+        largest = 1.1 * float(np.abs(factor).max())
         if not largest < 0.5:
             return Bracket(low, math.inf)
         repaired = density * (1 + factor)
-        unseen = np.abs(basis @ density - coarse @ coarse_density) + np.abs(basis) @ rounding + self.error
-        unseen = np.append(z_error, unseen)
-        dual = np.linalg.solve(((kept * repaired) @ white[1].T).T, white[0]).T @ kept
+        rough_white = root @ _with_one(rough.basis)
+        rough_factor = share @ held(rough_white)
+        if not np.abs(rough_factor).max() < 0.5:
+            return Bracket(low, math.inf)
+        rough_repaired = rough.density * (1 + rough_factor)
+        with_one = _with_one(fine.basis)
+        # means as they should be by now, what a finer rule changes of them, and rounding
+        unseen = np.abs(with_one @ repaired - with_one @ density - missing)
+        unseen += np.abs(with_one @ repaired - _with_one(rough.basis) @ rough_repaired)
+        unseen += 2 * np.abs(with_one) @ rounding + np.append(z_error, self.error)
+        dual = np.linalg.solve(((kept * repaired) @ white.T).T, root).T @ kept
         rest = float(unseen @ (1.1 * np.abs(dual).max(axis=1)))
         if not rest < 0.5:
             return Bracket(low, math.inf)
-        more = max(float(repaired @ np.log1p(factor)), 0.0) + rest * 2 * largest + 2 * z_error + rest * rest
-        return Bracket(low, max(reached + error + left + more, 0.0) * (1 + 4 * EPS))
+        gain, rough_gain = (
+            float(r @ np.log1p(f)) for r, f in ((repaired, factor), (rough_repaired, rough_factor))
+        )
+        more = (
+            max(gain, 0.0) + abs(gain - rough_gain) + rest * 2 * largest + 2 * float(unseen[0]) + rest * rest
+        )
+        high = max(reached + error + left + more, 0.0) * (1 + 4 * EPS)
+        return Bracket(low, math.inf if math.isnan(high) else high)
 
 
-def _white(basis: Array, density: Array) -> tuple[tuple[Array, Array], Array]:
-    """What makes the constant and the features orthonormal under a density, the features made so, and these
-    held where they grow large."""
-    with_one = np.vstack((np.ones(density.size), basis))
+def _with_one(basis: Array) -> Array:
+    return np.vstack((np.ones(basis.shape[1]), basis))
+
+
+def _white(basis: Array, density: Array) -> tuple[Array, Array]:
+    """What makes the constant and the features orthonormal under a density, and these made so."""
+    with_one = _with_one(basis)
     gram = (with_one * density) @ with_one.T
     unit = 1 / np.sqrt(np.diag(gram))
     root = np.linalg.inv(np.linalg.cholesky(gram * np.outer(unit, unit))) * unit
-    white = root @ with_one
-    return (root, white), held(white)
+    return root, root @ with_one

@@ -126,11 +126,17 @@ def _expect(measure: Measure) -> tuple[Array, Array, Array]:
 
 
 def held(basis: Array) -> Array:
-    """The features, scaled down where their norm is large: bounded functions of the same shape."""
+    """The features, scaled down smoothly where their norm is large: bounded functions of the same shape."""
+    most = held_at_most(basis.shape[0])
     with np.errstate(over="ignore"):
         size = np.linalg.norm(basis, axis=0)
-    kept: Array = basis * np.minimum(1.0, 8 * math.sqrt(basis.shape[0]) / size)
+        kept: Array = basis * (most / np.hypot(most, size))
     return kept
+
+
+def held_at_most(count: int) -> float:
+    """The norm below which so many features are held."""
+    return 8 * math.sqrt(count)
 
 
 def eliminated(target: Array) -> Array:
@@ -151,4 +157,6 @@ def null_space(target: Array) -> Array:
 def log_sum(size: Array) -> float:
     """log of the sum of e^size."""
     top = float(size.max())
+    if top == -math.inf:
+        return top
     return top + math.log(float(np.exp(size - top).sum()))

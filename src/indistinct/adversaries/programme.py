@@ -22,14 +22,15 @@ from indistinct.adversaries.bracket import Bracket
 from indistinct.adversaries.moments import (
     ROUNDING,
     Measure,
+    Reach,
     eliminated,
     feature_moments,
-    held,
     log_sum,
     null_space,
 )
 from indistinct.adversaries.pieces import log_reach, pieces_of
 from indistinct.adversaries.quadrature import NEAREST
+from indistinct.adversaries.repair import Repair
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, TINY, Array
 
@@ -50,6 +51,16 @@ class _Norm(NamedTuple):
     log: float
     slope: Array
     bend: Array
+
+
+class _Seen(NamedTuple):
+    """Features at nodes, the weights of these, log V, and g with its means."""
+
+    basis: Array
+    log_weight: Array
+    log_v: float
+    g: Array
+    met: Array
 
 
 class _LostError(ArithmeticError):
@@ -83,7 +94,7 @@ class Programme:
     def _certified(self, power: float, search: Callable[[float], Array]) -> Bracket:
         try:
             return self._certify(power, search(power))
-        except _LostError:
+        except (_LostError, np.linalg.LinAlgError):
             return Bracket(0.0, math.inf)
 
     def solution(self, order: float) -> tuple[Array, float]:
@@ -180,7 +191,8 @@ class Programme:
         return 0.0, before
 
     def _norm(self, a: Array, power: float) -> _Norm:
-        x, log_weight, zeros = self._rule(a, power)
+        reach = self._reach(a, power)
+        x, log_weight = self.measure.rule(*reach)
         basis = self.moments.basis @ self.measure.features(x)
         h = a @ basis
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -192,8 +204,8 @@ class Programme:
             ratio = np.where(h != 0, basis / h, 0.0)
         slope = ratio @ weight
         bend = (power - 1) * ((ratio * weight) @ ratio.T - np.outer(slope, slope))
-        if power < 2.5 and zeros.size:
-            bend += self._at_zeros(a, power, zeros, top + math.log(total))
+        if power < 2.5 and reach.cuts.size:
+            bend += self._at_zeros(a, power, reach.cuts, top + math.log(total))
         return _Norm((top + math.log(total)) / power, slope, bend)
 
     def _at_zeros(self, a: Array, power: float, zeros: Array, log_total: float) -> Array:
@@ -216,22 +228,23 @@ class Programme:
         )
         return (at * np.exp(np.minimum(log_size, 300.0))) @ at.T
 
-    def _rule(self, a: Array, power: float, *, dense: bool = False) -> tuple[Array, Array, Array]:
+    def _reach(self, a: Array, power: float) -> Reach:
+        """From where to where |h|^A and |h|^(A-1) times the features matter, and the zeros of h there."""
         raw = a @ self.moments.basis
+        sizes = [lambda features: power * np.log(np.abs(raw @ features))]
         if self._pieces is not None:
-            reach = self.measure.extent(lambda features: log_reach(raw, features, power))
-        else:
-            reach = self.measure.extent(lambda features: power * np.log(np.abs(raw @ features)))
-        if reach is None and self.measure.all_moments:
-            raise _LostError
-        if reach is None:
+            sizes.append(lambda features: log_reach(raw, features, power))
+        found = [self.measure.extent(size) for size in sizes]
+        known = [reach for reach in found if reach is not None]
+        if len(known) < len(found):
+            if self.measure.all_moments or not (raw.any() and np.isfinite(raw).all()):
+                raise _LostError
             raise ArgumentError(
                 "features", self.measure.named, f"of finite moment of order {power:g} under the noise"
             )
-        low, high = reach
+        low, high = min(reach[0] for reach in known), max(reach[1] for reach in known)
         zeros = self.measure.zeros(raw, low, high)
-        zeros = zeros[(zeros > low) & (zeros < high)]
-        return *self.measure.rule(low, high, zeros, dense=dense), zeros
+        return Reach(low, high, zeros[(zeros > low) & (zeros < high)])
 
     # -- the certificate -----------------------------------------------------------------------
 
@@ -240,9 +253,9 @@ class Programme:
         order = power / (power - 1)
         reached = float(a @ target) - float(np.abs(a) @ target_error)
         log_reached = math.log(reached) if reached > 0 else 0.0
-        found = []
+        reach, found = self._reach(a, power), []
         for dense in (False, True):
-            x, log_weight, _ = self._rule(a, power, dense=dense)
+            x, log_weight = self.measure.rule(*reach, dense=dense)
             basis = self.moments.basis @ self.measure.features(x)
             h = a @ basis
             with np.errstate(divide="ignore"):
@@ -252,55 +265,34 @@ class Programme:
             if not log_g.max() < 600:
                 return Bracket(0.0, math.inf)
             g = np.sign(h) * np.exp(log_g)
-            found.append((log_v, basis @ (g * np.exp(log_weight))))
-        (coarse_v, coarse), (log_v, met) = found
-        v_error = abs(log_v - coarse_v) + ROUNDING + 8 * EPS * abs(log_reached)
-        # what is seen to be missing is put in, what cannot be seen is bounded; outside of its rule g is 0
-        change = target - met
-        repaired = g + change @ self._dual(basis)
-        size = np.abs(basis) @ np.abs(g * np.exp(log_weight))
-        unseen = np.abs(met - coarse) + ROUNDING * size + target_error
-        with np.errstate(divide="ignore"):
-            log_power = log_sum(order * np.log(np.abs(repaired)) + log_weight)
-        log_outside = self._log_outside(change, order, float(x.min()), float(x.max()))
-        log_norm = float(np.logaddexp(log_power, log_outside)) / order
+            found.append(_Seen(basis, log_weight, log_v, g, basis @ (g * np.exp(log_weight))))
+        coarse, fine = found
+        v_error = abs(fine.log_v - coarse.log_v) + ROUNDING + 8 * EPS * abs(log_reached)
+        # what is seen to be missing is put in, what cannot be seen is bounded; outside of its reach g is 0
+        change = target - fine.met
+        size = np.abs(fine.basis) @ np.abs(fine.g * np.exp(fine.log_weight))
+        unseen = np.abs(fine.met - coarse.met) + ROUNDING * size + target_error + self._repair.spilled(change)
+        log_powers = [
+            _log_power(seen.g + change @ self._repair(seen.basis), order, seen.log_weight) for seen in found
+        ]
+        log_outside = self._repair.log_outside(change, order, reach.low, reach.high)
+        log_norm = float(np.logaddexp(log_powers[1], log_outside)) / order
+        # twice what a finer rule changes: a repaired g may kink where no panel ends
+        log_norm += (v_error + 2 * abs(log_powers[1] - log_powers[0])) / order + ROUNDING
         if not math.isfinite(log_norm):
             return Bracket(0.0, math.inf)
-        log_norm += v_error / power
-        high = power * (
-            log_norm + math.log1p(float(unseen @ self._repair_norms(order)) * math.exp(-log_norm))
-        )
-        low = power * log_reached - log_v - v_error if reached > 0 else 0.0
+        rest = self._repair.cost(unseen, order)
+        high = power * float(np.logaddexp(log_norm, math.log(rest + TINY)))
+        low = power * log_reached - fine.log_v - v_error if reached > 0 else 0.0
+        if math.isnan(high):
+            return Bracket(0.0, math.inf)
         return Bracket(max(low, 0.0), max(high, 0.0) * (1 + 4 * EPS))
 
-    def _dual(self, basis: Array) -> Array:
-        """Bounded functions that change one mean each: the features, held where they grow large."""
-        dual: Array = self._repair[1] @ held(basis)
-        return dual
-
     @cached_property
-    def _repair(self) -> tuple[Array, Array, Array, Array]:
-        """Nodes, how those are made from the held features, their values, and the weights of these."""
-        x, log_weight = self.measure.rule(*self.measure.square_extent())
-        basis = self.moments.basis @ self.measure.features(x)
-        kept = held(basis)
-        mix = np.asarray(np.linalg.inv((kept * np.exp(log_weight)) @ basis.T), dtype=np.float64)
-        return x, mix, mix @ kept, log_weight
+    def _repair(self) -> Repair:
+        return Repair(self.measure, self.moments.basis)
 
-    def _log_outside(self, change: Array, order: float, low: float, high: float) -> float:
-        """log of what a change of the means costs where g is 0."""
-        x, dual, log_weight = self._repair[0], self._repair[2], self._repair[3]
-        outside = (x < low) | (x > high)
-        if not outside.any():
-            return -math.inf
-        with np.errstate(divide="ignore"):
-            size = order * np.log(1.1 * np.abs(change @ dual[:, outside])) + log_weight[outside]
-        return log_sum(size) if size.max() > -math.inf else -math.inf
 
-    def _repair_norms(self, order: float) -> Array:
-        """Their norms of an order, rounded up: what a unit of each missing mean costs."""
-        _, _, dual, log_weight = self._repair
-        top = np.abs(dual).max(axis=1, keepdims=True)
-        powers = np.exp(order * np.log(np.abs(dual) / top + TINY)) @ np.exp(log_weight)
-        norms: Array = 1.1 * top[:, 0] * powers ** (1 / order)
-        return norms
+def _log_power(g: Array, order: float, log_weight: Array) -> float:
+    with np.errstate(divide="ignore"):
+        return log_sum(order * np.log(np.abs(g)) + log_weight)

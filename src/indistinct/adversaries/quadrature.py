@@ -69,7 +69,8 @@ class Line:
         outward = outward[outward <= span.furthest]
         ends = [place + side * _EDGES for place in places for side in (-1.0, 1.0)]
         self._ends = np.unique(np.concatenate([*ends, law.kinks, span.breaks]))
-        self._grid = np.unique([place + side * outward for place in places for side in (-1.0, 1.0)])
+        grid = [place + side * outward for place in places for side in (-1.0, 1.0)]
+        self._grid = np.unique(np.concatenate([*grid, span.breaks]))
         with np.errstate(over="ignore", invalid="ignore"):
             self._features = span(self._grid)
         # as far out as they can be computed
@@ -142,11 +143,19 @@ class Line:
         return float(grid[first]), float(grid[last])
 
     def square_extent(self) -> tuple[float, float]:
-        """Where the squares of the features matter; refused where their second moment is infinite."""
-        reach = self.extent(lambda features: 2 * np.log1p(np.abs(features).max(axis=0)))
-        if reach is None:
+        """Where the square of any feature matters; refused where its second moment is infinite. Each by
+        itself: far out P may live where Q hardly does, and a feature that is small there counts."""
+        with np.errstate(divide="ignore"):
+            size = 2 * np.log(np.abs(self._features)) + self._log_density
+        size = size[size.max(axis=1) > -math.inf]  # a feature that is 0 is refused elsewhere
+        size[size < size.max(axis=1, keepdims=True) - _LOG_NEGLIGIBLE] = -math.inf
+        seen = np.flatnonzero((size > -math.inf).any(axis=0))
+        if not seen.size:
+            return float(self._grid[0]), float(self._grid[-1])
+        first, last = int(seen[0]) - 1, int(seen[-1]) + 1
+        if first < 0 or last >= self._grid.size:
             raise ArgumentError("features", self.span, "of finite second moment under the noise")
-        return reach
+        return float(self._grid[first]), float(self._grid[last])
 
     def ends(self, low: float, high: float, zeros: Array | None = None) -> Array:
         """Where the line is cut from low to high."""

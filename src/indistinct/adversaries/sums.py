@@ -19,13 +19,13 @@ from scipy.special import gammaln
 
 from indistinct.adversaries.bracket import Bracket
 from indistinct.adversaries.coordinate import Coordinate
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 
 _ROUNDING = 64 * EPS
 _MOST_NODES = 1 << 15
 _LOG_NEGLIGIBLE = 40.0
 _FURTHEST = 1.6
-_PLACES = np.linspace(1e-3, 1.0, 200)[:-1]
+_PLACES = np.concatenate((np.geomspace(1e-12, 1e-3, 64)[:-1], np.linspace(1e-3, 1.0, 200)[:-1]))
 _HEIGHTS = np.concatenate(([0.0], 1.12 ** np.arange(-20.0, 140.0)))
 
 
@@ -68,9 +68,18 @@ class SumProgramme:
         self._known[order] = self._certify(power, a)
         return self._known[order]
 
+    def _moment_if_any(self, a: Array, power: float) -> _Moment | None:
+        """Nothing where V is lost in rounding."""
+        try:
+            return self._moment(a, power)
+        except ArithmeticError:
+            return None
+
     def _newton(self, a: Array, power: float, enough: float) -> Array:
-        at, before = self._moment(a, power), math.inf
+        at, before = self._moment_if_any(a, power), math.inf
         for _ in range(60):
+            if at is None:
+                break
             slope = at.slope / power
             bend = at.bend / power - (power - 1) * np.outer(slope, slope)
             bend += 1e-15 * np.trace(bend) * np.eye(slope.size)
@@ -82,8 +91,8 @@ class SumProgramme:
             before = decrement if near else math.inf
             size = 1.0
             while size > 1e-6:
-                tried = self._moment(a + size * step, power)
-                if near or tried.log <= at.log - 0.1 * power * size * decrement:
+                tried = self._moment_if_any(a + size * step, power)
+                if tried is not None and (near or tried.log <= at.log - 0.1 * power * size * decrement):
                     break
                 size /= 2
             else:
@@ -93,19 +102,29 @@ class SumProgramme:
 
     def _certify(self, power: float, a: Array) -> Bracket:
         """As for one coordinate: g = |h|^(A-1) sign h / V has E_Q[g (x - E_P x)] = slope / A, which should
-        vanish, and E_Q[g] = 1 - a . slope / A; the rest is made up by a linear function."""
+        vanish, and E_Q[g] = 1 - a . slope / A; the rest is made up by a linear function. Where h is such that
+        V cannot be had to within a tenth nothing is claimed."""
         order = power / (power - 1)
-        at, again = self._moment(a, power), self._moment(a, power, dense=True)
-        error = abs(at.log - again.log) + again.error + _ROUNDING
+        try:
+            at, again = self._moment(a, power), self._moment(a, power, dense=True)
+        except ArithmeticError:
+            return Bracket(0.0, math.inf)
+        if not again.error < 0.1:
+            return Bracket(0.0, math.inf)
+        error = abs(at.log - again.log) + 1.1 * again.error + _ROUNDING * (1 + abs(again.log))
         missing = again.slope / power
         unseen = (np.abs(again.slope - at.slope) + again.slope_error) / power
         constant = float(a @ missing)
+        slack = float(np.abs(a) @ (unseen + 4 * EPS * np.abs(missing)))
         tilt = (-missing - constant * self.offset) / self.variance
-        slack = float(np.abs(a) @ unseen)
-        loose = (unseen + slack * np.abs(self.offset)) / self.variance
+        loose = (unseen + slack * np.abs(self.offset) + 4 * EPS * np.abs(missing)) / self.variance
         repair = abs(constant) + slack + float((np.abs(tilt) + loose) @ self._norms(order))
-        high = -again.log + error + power * math.log1p(repair * math.exp(min(again.log / power, 700.0)))
-        return Bracket(max(-again.log - error, 0.0), max(high, 0.0) * (1 + 4 * EPS))
+        log_norm = (error - again.log) / power
+        high = power * float(np.logaddexp(log_norm, math.log(repair + TINY)))
+        low = -again.log - error
+        if math.isnan(low) or math.isnan(high):
+            return Bracket(0.0, math.inf)
+        return Bracket(max(low, 0.0), max(high, 0.0) * (1 + 4 * EPS))
 
     def _norms(self, order: float) -> Array:
         """Bounds on (E_Q|x - E_Q x|^order)^(1/order): |x|^k <= (k/ec)^k e^{c|x|} for every c > 0."""
@@ -146,14 +165,19 @@ class SumProgramme:
         term = np.exp(exponent - top)
         total = float(term.sum().real)
         size = float(np.abs(term).sum())
-        last = float(np.abs(term[count - 1]) + np.abs(term[-1])) * count / (power + 1)
+        if not total > _ROUNDING * size:
+            raise ArithmeticError("nothing is left of the integral but rounding")
+        # beyond the last node both sides fall as y^(-A-1) at least; of centres that beat, the loudest
+        window = slice(count - count // 8 - 1, count) if count == _MOST_NODES else slice(count - 1, count)
+        last = float(np.abs(term[:count][window]).max() + np.abs(term[count:][window]).max()) * count
         first = slopes * w
         slope = (first @ term).real / total
         bend = ((first * term) @ first.T).real / total
         bend[np.diag_indices(a.size)] += (bends @ (w * w * term)).real / total
-        error = (_ROUNDING * size + last) / total
+        error = (_ROUNDING * size + last / power) / total
         slope_error = np.abs(first) @ np.abs(term) * (_ROUNDING / total) + error * np.abs(slope)
-        slope_error += np.abs(first[:, count - 1]) * (last / total)
+        steepest = np.maximum(np.abs(first[:, count - 1]), np.abs(first[:, -1]))
+        slope_error += steepest * (last / (power - 1) / total)
         return _Moment(top + math.log(total), slope, bend, error, slope_error)
 
     def _line(self, a: Array, power: float) -> tuple[float, float, float]:
@@ -162,6 +186,8 @@ class SumProgramme:
             (place.q.noise.steepest / abs(b) for b, (place, _) in zip(a, self.coordinates, strict=True) if b),
             default=math.inf,
         )
+        if not steepest > TINY or not np.isfinite(a).all():
+            raise ArithmeticError("a function too steep to be integrated")
         most = min(steepest, 40.0 * (power + 1))
         c = most * _PLACES
         height = np.logaddexp(self._log_mgf(a, c)[0].real, self._log_mgf(a, -c)[0].real)

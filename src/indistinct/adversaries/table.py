@@ -12,7 +12,7 @@ import numpy as np
 from indistinct.adversaries.bracket import Bracket
 from indistinct.adversaries.moments import ROUNDING, Rule, log_sum
 from indistinct.adversaries.programme import Programme
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 
 
 class Table:
@@ -117,13 +117,23 @@ class TableProgramme:
             g, norm = tried, at
             if done:
                 break
-        slack = float((np.abs(self._target - basis @ (weight * g)) + self._error) @ np.abs(basis).max(axis=1))
-        high = power * (norm + math.log1p(slack * math.exp(-norm))) + ROUNDING
         with np.errstate(divide="ignore"):
             log_v = log_sum(power * np.log(np.abs(a @ basis)) + np.log(weight))
-        reached = float(a @ self._target)
-        low = power * math.log(reached) - log_v - ROUNDING if reached > 0 else 0.0
-        return Bracket(max(min(low, high), 0.0), max(high, 0.0) * (1 + 4 * EPS))
+        reached = float(a @ self._target) - float(np.abs(a) @ self._error)
+        high, low = self._bound(g, order), 0.0
+        if reached > 0:
+            log_reached = power * math.log(reached)
+            low = log_reached - log_v - ROUNDING * (1 + abs(log_reached) + abs(log_v))
+        return Bracket(max(min(low, high), 0.0), high)
+
+    def _bound(self, g: Array, order: float) -> float:
+        """What any g bounds, once the means that it misses are put in: the features are orthonormal."""
+        norm = self._log_norm(g, order) + ROUNDING
+        missing = np.abs(self._target - self._basis @ (self._weight * g)) + self._error
+        missing += ROUNDING * (np.abs(self._basis) @ (self._weight * np.abs(g)))
+        slack = 1.01 * float(missing @ np.abs(self._basis).max(axis=1))
+        high = order / (order - 1) * float(np.logaddexp(norm, math.log(slack + TINY))) + ROUNDING
+        return math.inf if math.isnan(high) else max(high, 0.0) * (1 + 4 * EPS)
 
     def _log_norm(self, g: Array, order: float) -> float:
         with np.errstate(divide="ignore"):
