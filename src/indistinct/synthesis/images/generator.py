@@ -1,4 +1,4 @@
-"""A convolutional generator of images of a given class. It is made of public numbers and never sees a record."""
+"""A convolutional generator of images of a given class. It never sees a record."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,8 +23,8 @@ _SPREAD = (
 class Generator:
     """From `latent` normal numbers and a class to an image: a quarter of the size, half of it, all of it.
 
-    Bilinear interpolation followed by a filter is one filter on the smaller image, which is how it is computed:
-    faster, and the same every time, which interpolation on a GPU is not.
+    Bilinear interpolation followed by a filter is one filter on the smaller image, which is how it is
+    computed: faster, and the same every time, which interpolation on a GPU is not.
     """
 
     shape: Shape
@@ -98,7 +98,7 @@ class Generator:
 
 
 def _enlarged(x: Any, weights: Any) -> Any:
-    """Bilinear interpolation to twice the size, then a filter of 3 x 3 (zeros, not the border, lie beyond it)."""
+    """Bilinear interpolation to twice the size, then a filter of 3 x 3, with zeros beyond the border."""
     import torch
     from torch.nn import functional
 

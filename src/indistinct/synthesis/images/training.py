@@ -26,8 +26,8 @@ _SETTLING = 50
 @final
 @dataclass(frozen=True)
 class Training:
-    """How a generator is fitted. The rate and the ridge follow from how much noise there is for each record of
-    a class, as released: noisy means are fitted more slowly, and their small directions count less."""
+    """How a generator is fitted. The rate and the ridge follow from the noise for each record of a class, as
+    released: noisy means are fitted more slowly, and their small directions count less."""
 
     steps: int = 2500
     plain_steps: int = 500

@@ -1,7 +1,7 @@
 """What a kernel looks at: the pixels of an image, blurred, or the moduli of its wavelets.
 
-A view is fixed beforehand and knows no record. It is computed by PyTorch, in single precision while a generator
-is trained and in double precision, by plain matrix products, when records are added up.
+A view is fixed beforehand and knows no record. It is computed by PyTorch, in single precision while a
+generator is trained and in double precision, by plain matrix products, when records are added up.
 """
 
 import math
@@ -64,8 +64,8 @@ class Pixels(View):
 @final
 @dataclass(frozen=True)
 class Wavelets(View):
-    """The moduli of Gabor wavelets in several directions, averaged over squares of `pool` pixels: where there are
-    edges, and which way they run (the first layer of a scattering transform, Bruna and Mallat 2013)."""
+    """The moduli of Gabor wavelets in several directions, averaged over squares of `pool` pixels: where there
+    are edges, and which way they run (the first layer of a scattering transform, Bruna and Mallat 2013)."""
 
     deviation: float
     frequency: float
@@ -103,7 +103,7 @@ class Wavelets(View):
         return self.gain * self.pool * math.sqrt(self.directions) * seen
 
     def error(self, radius: float, pixels: int) -> float:
-        taps = _waves(self.deviation, self.frequency, 1)[0].size
+        taps = int(_waves(self.deviation, self.frequency, 1)[0].size)
         return (taps + self.pool**2 + 16) * EPS * self.length(radius, pixels)
 
 
@@ -134,7 +134,8 @@ def _bell(deviation: float) -> Array:
     reach = max(1, math.ceil(2.5 * deviation))
     line = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * deviation**2))
     square: Array = np.outer(line, line)
-    return square / (square.sum() * (1 + 1e-12))
+    square /= square.sum() * (1 + 1e-12)
+    return square
 
 
 def _waves(deviation: float, frequency: float, directions: int) -> Any:
