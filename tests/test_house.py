@@ -28,7 +28,7 @@ LAYERS = (
     {"plans"},
     {"indistinct"},
     {"reproduce"},
-    {"cli", "web", "__main__"},
+    {"cli", "cli_synth", "web", "__main__"},
 )
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
 CORE = {"indistinct", "numpy", "scipy"} | sys.stdlib_module_names

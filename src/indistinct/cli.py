@@ -1,4 +1,5 @@
-"""The command line: `indistinct explain`, `indistinct calibrate`, `indistinct run`, `indistinct reproduce`.
+"""The command line: `indistinct explain`, `indistinct calibrate`, `indistinct run`, `indistinct synth`,
+`indistinct reproduce`.
 
 Bad input ends with exit code 2 and one line that says what to change.
 """
@@ -23,6 +24,7 @@ from indistinct import (
     calibrate,
     parse,
 )
+from indistinct.cli_synth import add_synth
 from indistinct.errors import DataError
 from indistinct.mechanisms import Statement, natural_adjacency, parse_statement
 from indistinct.plans import check_plan, read_plan, run_plan
@@ -143,6 +145,8 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--out", metavar="DIR", help="the folder to write to (out/NAME of the plan)")
     command.set_defaults(run=_run)
+
+    add_synth(commands)
 
     command = commands.add_parser(
         "reproduce",

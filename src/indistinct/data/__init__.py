@@ -5,7 +5,7 @@ from indistinct.data.bounded_sum import BoundedSum, Totals
 from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.duck import read_csv, read_parquet, read_sql
 from indistinct.data.encoding import Boxed, Cells, Clipped
-from indistinct.data.frames import pandas_frame
+from indistinct.data.frames import frame_from_file, pandas_frame
 from indistinct.data.heavy_hitters import HeavyHitters
 from indistinct.data.mapped import FeatureMap, FeatureSum, Mapped
 from indistinct.data.products import Products, ProductSum
@@ -62,6 +62,7 @@ __all__ = [
     "UserRecords",
     "UserTotals",
     "VectorSum",
+    "frame_from_file",
     "from_json",
     "pandas_frame",
     "parquet_from_csv",

@@ -1,9 +1,13 @@
-"""Released columns as a pandas frame, with declared types."""
+"""Columns as a pandas frame, with declared types."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
+
+from indistinct.data.batch import Kind
+from indistinct.errors import DataError
 
 
 def pandas_frame(
@@ -20,4 +24,28 @@ def pandas_frame(
             continue
         listed = kind == "category" and name in categories
         frame[name] = frame[name].astype(pd.CategoricalDtype(categories[name]) if listed else kind)
+    return frame
+
+
+def frame_from_file(path: str | Path, kinds: Mapping[str, Kind]) -> Any:
+    """The columns of a CSV or Parquet file that are named; empty is missing, and no word is.
+
+    Their values are there as they are: this is for those who may look at records, and no part of a release.
+    """
+    import pandas as pd
+
+    texts = [name for name, kind in kinds.items() if kind is Kind.TEXT]
+    if Path(path).suffix == ".parquet":
+        frame = pd.read_parquet(path)
+    else:
+        frame = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
+    if unknown := [name for name in kinds if name not in frame]:
+        raise DataError(f"{path} has no column {unknown[0]!r}; it has {', '.join(map(repr, frame))}")
+    frame = frame[list(kinds)]
+    for name, kind in kinds.items():
+        try:
+            if kind in (Kind.INTEGER, Kind.NUMBER):
+                frame = frame.astype({name: "Int64" if kind is Kind.INTEGER else "float64"})
+        except (ValueError, TypeError):  # whose message shows a value
+            raise DataError(f"column {name!r} of {path} does not hold {kind.value}") from None
     return frame

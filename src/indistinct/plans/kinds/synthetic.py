@@ -10,13 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from indistinct.data import Categories, Celled, Intervals, Kind, OrMissing, Tables
+from indistinct.data import Kind, Tables
 from indistinct.errors import ArgumentError
 from indistinct.plans.kinds.pictures import compared_pictures
 from indistinct.plans.part import Asked, QueryPart, Read, Row, Say, axes_header, blank, few, label, rounded
 from indistinct.plans.section import Section, named
 from indistinct.plans.terms import Terms
 from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, Training
+from indistinct.synthesis.tables.decode import kind_of
 
 _TOLD = 10
 """How often the progress of a fit is said."""
@@ -121,7 +122,7 @@ class SyntheticPart(QueryPart):
 
     @property
     def types(self) -> Mapping[str, Kind]:
-        return {name: _kind(self.terms.cells(name)) for name in self.by}
+        return {name: kind_of(self.terms.cells(name)) for name in self.by}
 
     def charts(self, read: Read) -> list[str]:
         _, *drawn = read(self.drawn)
@@ -135,13 +136,6 @@ class SyntheticPart(QueryPart):
             released[name] = counts.reshape(added, -1).sum(axis=0), error * math.sqrt(added)
         columns = dict(zip(names, zip(*rows, strict=True), strict=True))
         return compared_pictures(self.name, dict(self.query.axes), released, columns)
-
-
-def _kind(domain: Celled) -> Kind:
-    own = domain.domain if isinstance(domain, OrMissing) else domain
-    if isinstance(own, Categories):
-        return {str: Kind.TEXT, bool: Kind.TRUTH, int: Kind.INTEGER}[type(own.values[0])]
-    return Kind.INTEGER if isinstance(own, Intervals) and own.whole else Kind.NUMBER
 
 
 def _written(values: Any, kind: Kind) -> list[Any]:

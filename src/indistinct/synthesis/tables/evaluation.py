@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data import Categories, Celled, OrMissing, Tables
+from indistinct.data import Categories, Celled, Kind, OrMissing, Tables
 from indistinct.errors import ArgumentError, DataError
 from indistinct.numerics.arrays import Array
-from indistinct.synthesis.tables.decode import inner
+from indistinct.synthesis.tables.decode import inner, kind_of
 from indistinct.synthesis.tables.synthesizer import TableSynthesizer
 
 _ROWS_COMPARED = 1000
@@ -37,48 +37,77 @@ class Learned:
 
 
 @dataclass(frozen=True)
+class Nearness:
+    """How near synthetic rows come to some records."""
+
+    copies: float
+    """The share of synthetic rows that equal a record in every column."""
+    distance: float
+    """The mean distance to the nearest record, out of 1 for each column."""
+
+
+@dataclass(frozen=True)
 class Closeness:
     """How near synthetic rows come to the records that were used, and to others that were not. A generator
     that remembers records is nearer to the first; one that does not treats both the same, up to the
     difference in their numbers (give as many of both)."""
 
     copies_of_used: float
-    """The share of synthetic rows that equal a record in every column."""
     copies_of_others: float
     to_used: float
-    """The mean distance to the nearest record, out of 1 for each column."""
     to_others: float
 
 
 def table_errors(design: TableSynthesizer, synthetic: Any, real: Any, ways: int = 2) -> float:
     """Total variation between real and synthetic tables, the mean over all sets of `ways` columns."""
     query = Tables(dict(design.columns), list(combinations([name for name, _ in design.columns], ways)))
-    one, other = (query.read(query.statistic(data).values) for data in (synthetic, real))
+    one, other = (query.read(query.statistic(_with_gaps(design, data)).values) for data in (synthetic, real))
     apart = [np.abs(one[key] / one[key].sum() - other[key] / other[key].sum()).sum() / 2 for key in one]
     return float(np.mean(apart))
 
 
+def _with_gaps(design: TableSynthesizer, data: Any) -> Any:
+    """Integers among which some are missing, as such: arrays and frames hold them as numbers and NaN."""
+    for name, domain in design.columns:
+        values = np.asarray(data[name])
+        gaps = isinstance(domain, OrMissing) and kind_of(domain) is Kind.INTEGER
+        if not gaps or values.dtype.kind != "f" or (np.floor(values) != values)[~np.isnan(values)].any():
+            continue
+        if isinstance(data, dict):
+            absent = np.isnan(values)
+            data = data | {name: np.ma.array(np.where(absent, 0, values).astype(np.int64), mask=absent)}
+        else:
+            data = data.astype({name: "Int64"})
+    return data
+
+
 def learned(design: TableSynthesizer, synthetic: Any, real: Any) -> Learned:
-    """Trains on synthetic rows and tests on real ones: gradient boosting, and logistic regression."""
+    """Trains on synthetic rows and tests on real ones: gradient boosting, and logistic regression. Those
+    whose label is missing, where that is declared, take no part."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped,unused-ignore]
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped,unused-ignore]
 
     if design.label is None:
         raise ArgumentError("label", None, "declared, to be predicted")
-    domain = dict(design.columns)[design.label]
+    domain = inner(dict(design.columns)[design.label])
     if not isinstance(domain, Categories):
         raise ArgumentError("label", domain, "a column with Categories(...)")
-    seen, wanted = (_labels(data[design.label], design.label, domain) for data in (synthetic, real))
+    places = [_places(data[design.label], domain) for data in (synthetic, real)]
+    known, present = (~np.isnan(own) for own in places)
+    seen, wanted = places[0][known].astype(np.int64), places[1][present].astype(np.int64)
+    if not len(seen):
+        raise DataError("no synthetic row has a label")
     if len(np.unique(wanted)) < 2:
         raise DataError("the real records have one label only")
     names = design.features
     listed = [isinstance(inner(dict(design.columns)[name]), Categories) for name in names]
 
     def chances(model: Any, made: Array, true: Array) -> Array:
-        found = np.zeros((len(true), domain.size))
-        known = np.unique(seen)
+        found, labels = np.zeros((len(wanted), domain.size)), np.unique(seen)
         # one label only teaches nothing: it is always found
-        found[:, known] = 1.0 if len(known) < 2 else model.fit(made, seen).predict_proba(true)
+        found[:, labels] = 1.0
+        if len(labels) > 1:
+            found[:, labels] = model.fit(made[known], seen).predict_proba(true[present])
         return found
 
     trees = HistGradientBoostingClassifier(categorical_features=listed, random_state=0)
@@ -96,13 +125,6 @@ def learned(design: TableSynthesizer, synthetic: Any, real: Any) -> Learned:
     )
 
 
-def _labels(values: Any, name: str, domain: Categories) -> npt.NDArray[np.int64]:
-    places = _places(values, domain)
-    if np.isnan(places).any():
-        raise DataError(f"column {name!r} has labels that are missing or not declared")
-    return places.astype(np.int64)
-
-
 def _area(chances: Array, wanted: npt.NDArray[np.int64]) -> float:
     from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped,unused-ignore]
 
@@ -111,21 +133,31 @@ def _area(chances: Array, wanted: npt.NDArray[np.int64]) -> float:
     return float(np.mean([roc_auc_score(wanted == place, chances[:, place]) for place in chosen]))
 
 
-def closeness(design: TableSynthesizer, synthetic: Any, used: Any, others: Any) -> Closeness:
-    """Compares synthetic rows with the records that were used and with others; see `Closeness`."""
+def nearness(design: TableSynthesizer, synthetic: Any, records: Any, most: int | None = None) -> Nearness:
+    """How near synthetic rows come to records. Distances are to `most` of them, if so many are too many to be
+    compared with others: the more there are, the nearer is the nearest."""
     from scipy.spatial.distance import cdist
 
     names = tuple(name for name, _ in design.columns)
-    rows = _matrix(synthetic, design, names)
-    copies, distances = [], []
-    near = _widened(synthetic, design, names)[:_ROWS_COMPARED]
-    for records in (used, others):
-        known = {row.tobytes() for row in _matrix(records, design, names)}
-        copies.append(float(np.mean([row.tobytes() in known for row in rows])))
-        wide = _widened(records, design, names)
-        nearest = [cdist(near[at : at + 50], wide, "cityblock").min(axis=1) for at in range(0, len(near), 50)]
-        distances.append(float(np.concatenate(nearest).mean()))
-    return Closeness(copies[0], copies[1], distances[0], distances[1])
+    known = {row.tobytes() for row in _matrix(records, design, names)}
+    copies = np.mean([row.tobytes() in known for row in _matrix(synthetic, design, names)])
+    wide, near = _widened(records, design, names), _widened(synthetic, design, names)[:_ROWS_COMPARED]
+    if most is not None and most < len(wide):
+        wide = wide[np.linspace(0, len(wide) - 1, most).astype(np.int64)]
+    nearest = [cdist(near[at : at + 50], wide, "cityblock").min(axis=1) for at in range(0, len(near), 50)]
+    return Nearness(float(copies), float(np.concatenate(nearest).mean()))
+
+
+def closeness(design: TableSynthesizer, synthetic: Any, used: Any, others: Any) -> Closeness:
+    """Compares synthetic rows with the records that were used and with others; see `Closeness`."""
+    one, other = (nearness(design, synthetic, records) for records in (used, others))
+    return Closeness(one.copies, other.copies, one.distance, other.distance)
+
+
+def repeated(design: TableSynthesizer, synthetic: Any) -> float:
+    """The share of rows that equal an earlier one in every column."""
+    rows = _matrix(synthetic, design, tuple(name for name, _ in design.columns))
+    return 1 - len({row.tobytes() for row in rows}) / len(rows)
 
 
 def _matrix(data: Mapping[str, Any], design: TableSynthesizer, names: tuple[str, ...]) -> Array:
