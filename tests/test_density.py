@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,13 @@ import pytest
 from indistinct.adjacency import Adjacency
 from indistinct.data import Missing, Numbers, Outside, UserRecords, read_sql
 from indistinct.errors import ArgumentError, DataError
-from indistinct.functions import GaussianKernel, GaussianProcess, MaternKernel, PolynomialKernel
+from indistinct.functions import (
+    GaussianKernel,
+    GaussianProcess,
+    MaternKernel,
+    PolynomialKernel,
+    load_function,
+)
 from indistinct.functions.density import PrivateDensity, public_bandwidth, release_density
 from indistinct.functions.density_fit import BoxGrid, Measured, fit_density
 from indistinct.functions.fourier import FourierBasis
@@ -243,7 +250,7 @@ def test_edges_of_the_box_are_no_obstacle() -> None:
 
 def test_grid_transforms_are_adjoint() -> None:
     for basis in BASES:
-        grid, draw = BoxGrid(basis), np.random.default_rng(11)
+        grid, draw = BoxGrid(basis, np.arange(len(basis.waves) - 1)), np.random.default_rng(11)
         weights = draw.random((grid.cells,) * basis.dimension)
         factors = draw.standard_normal(basis.size - 1)
         assert np.vdot(weights, grid.values(factors)) == pytest.approx(grid.means(weights) @ factors)
@@ -304,6 +311,14 @@ def test_missing_values_are_left_out_where_declared() -> None:
     axes = {"x": Numbers(0, 1, missing=Missing.DROP), "y": Numbers(0, 1)}
     data = {"x": np.array([0.1, math.nan] * 50), "y": np.full(100, 0.5)}
     assert release_density(data, axes, epsilon=5, delta=1e-5).records == pytest.approx(50, abs=30)
+
+
+def test_a_released_function_is_saved_and_read_back(tmp_path: Path) -> None:
+    function = release_density(two_hills(500), UNIT, bandwidth=0.2, **BUDGET).function
+    function.save(tmp_path / "f.npz")
+    again = load_function(tmp_path / "f.npz")
+    points = np.random.default_rng(13).random((50, 2))
+    assert (again(points) == function(points)).all() and again.space == function.space
 
 
 def test_bad_spaces_and_points_are_refused() -> None:

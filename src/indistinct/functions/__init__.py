@@ -1,7 +1,9 @@
 """Functions released once and evaluated anywhere: kernels, Gaussian-process noise, private densities."""
 
 from indistinct.functions.covariance import Covariance
+from indistinct.functions.density import PrivateDensity, public_bandwidth, release_density
 from indistinct.functions.exact import ExactKernel, PathFunction
+from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, PrivateFunction
 from indistinct.functions.kernels import (
     Characters,
@@ -33,6 +35,7 @@ __all__ = [
     "ExactKernel",
     "FiniteFunction",
     "FiniteSpace",
+    "FourierBasis",
     "GaussianKernel",
     "GaussianProcess",
     "Kernel",
@@ -42,6 +45,7 @@ __all__ = [
     "PathFunction",
     "PeriodicKernel",
     "PolynomialKernel",
+    "PrivateDensity",
     "PrivateFunction",
     "Product",
     "RandomFeatures",
@@ -51,5 +55,7 @@ __all__ = [
     "Sum",
     "kernel_from_json",
     "load_function",
+    "public_bandwidth",
+    "release_density",
     "space_from_json",
 ]

@@ -11,14 +11,14 @@ what was measured (noise and sampling) times a roughness ρ |2πr|^(d+2) of the 
 on the logarithm of the density. Edges of the box are no obstacle, since nothing is required to vanish or to
 be periodic there.
 
-ρ is chosen by Stein's unbiased estimate of the squared error of the moments. Its degrees of freedom are those
-of multiplication by the density, whose eigenvalues are distributed as the density's values (Szegő). The
-uniform density is always among the candidates. All of this sees the release and nothing else.
+ρ is chosen by Stein's unbiased estimate of a weighted squared error of the moments. Its degrees of freedom
+are those of multiplication by the density, whose eigenvalues are distributed as the density's values (Szegő).
+The uniform density is always among the candidates. All of this sees the release and nothing else.
 """
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -37,6 +37,10 @@ _WORSE: Final = 3
 """Candidates in a row that are no better, after which no others are tried."""
 _COARSEST: Final = {1: 64, 2: 16, 3: 6}
 _LEVELS: Final = 64
+_LOUD: Final = 4.0
+"""Standard deviations of the noise."""
+_ROOM: Final = 1.5
+_FEW: Final = 1000
 _STEPS: Final = 100
 """For a candidate, and for the one that is chosen."""
 _LAST_STEPS: Final = 500
@@ -48,10 +52,18 @@ class BoxGrid:
     out, and a wave has mean square 1."""
 
     basis: FourierBasis
+    pairs: Places
+    """Which of its pairs of waves."""
 
     @cached_property
     def _waves(self) -> Array:
-        return self.basis.waves[1:]
+        return self.basis.waves[1:][self.pairs]
+
+    @cached_property
+    def radii(self) -> Array:
+        """Cycles per side of the box, of each factor's wave."""
+        radii = np.linalg.norm(self._waves, axis=1) / (1 + 1 / MARGIN)
+        return np.concatenate([radii, radii])
 
     @cached_property
     def cells(self) -> int:
@@ -143,8 +155,10 @@ class Shape:
 
 def fit_density(basis: FourierBasis, measured: Measured) -> Shape:
     """The density that is taken to be closest to the true one."""
-    grid = BoxGrid(basis)
-    uniform = Shape.of(grid, np.zeros(basis.size - 1))
+    grid = BoxGrid(basis, heard(basis, measured))
+    both = np.concatenate([grid.pairs, grid.pairs + len(basis.waves) - 1])
+    measured = Measured(measured.means[both], measured.noise[both], measured.records)
+    uniform = Shape.of(grid, np.zeros(len(both)))
     best, least, worse = uniform, _risk(grid, measured, uniform, None), 0
     chosen: Array | None = None
     for shape, penalty in _candidates(grid, measured, uniform):
@@ -155,33 +169,53 @@ def fit_density(basis: FourierBasis, measured: Measured) -> Shape:
             worse += 1
         if worse == _WORSE and chosen is not None:
             break
-    return best if chosen is None else _most_likely(grid, measured.means, chosen, best, _LAST_STEPS)
+    if chosen is not None:
+        best = _most_likely(grid, measured.means, chosen, best, _LAST_STEPS)
+    factors = np.zeros(basis.size - 1)
+    factors[both] = best.factors
+    return replace(best, factors=factors)
+
+
+def heard(basis: FourierBasis, measured: Measured) -> Places:
+    """The pairs of waves up to the frequency beyond which all others together are no louder than noise; where
+    there are few, all of them."""
+    radii = np.linalg.norm(basis.waves[1:], axis=1)
+    if len(radii) <= _FEW:
+        return np.arange(len(radii))
+    order = np.argsort(-radii, kind="stable")
+    excess = measured.means**2 / (measured.noise + 1 / measured.records) - 1
+    total = np.cumsum(np.add(*np.split(excess, 2))[order])
+    loud = total > _LOUD * np.sqrt(4 * np.arange(1, len(total) + 1))
+    furthest = radii[order[_FEW // 8 :][loud[_FEW // 8 :]]].max(initial=0)
+    nearest: Places = np.argsort(radii, kind="stable")[:_FEW]
+    return np.union1d(np.flatnonzero(radii <= _ROOM * furthest), nearest)
 
 
 def _candidates(grid: BoxGrid, measured: Measured, start: Shape) -> Iterator[tuple[Shape, Array]]:
     """From smooth to rough, each found from the one before."""
-    dimension, side = grid.basis.dimension, 1 + 1 / MARGIN
-    radii = np.linalg.norm(grid.basis.waves[1:], axis=1) / side
-    radii = np.concatenate([radii, radii])
+    dimension = grid.basis.dimension
     # where the density is high, waves tell more: as if the noise were smaller
-    height = measured.concentration(radii, side**dimension)
+    height = measured.concentration(grid.radii, (1 + 1 / MARGIN) ** dimension)
     variance = 1 / measured.records + measured.noise / height
     for roughness in _ROUGHNESSES:
-        penalty = roughness * (2 * np.pi * radii) ** (dimension + 2) * variance
+        penalty = roughness * (2 * np.pi * grid.radii) ** (dimension + 2) * variance
         start = _most_likely(grid, measured.means, penalty, start, _STEPS)
         yield start, penalty
 
 
 def _risk(grid: BoxGrid, measured: Measured, shape: Shape, penalty: Array | None) -> float:
-    """Stein's estimate of Σ (fitted mean - true mean)², up to a constant."""
+    """Stein's estimate of Σ w (fitted mean - true mean)², up to a constant. The weights w are one over the
+    deviation of the noise: between all waves alike, where the noisiest decide, and only the surest."""
+    weights = np.sqrt(measured.noise.min() / measured.noise)
     off = measured.means - grid.means(shape.share)
+    misfit = float(off @ (weights * off))
     if penalty is None:
-        return float(off @ off)
+        return misfit
     heights = np.sort(shape.share.ravel()) * shape.share.size
     levels = np.array([part.mean() for part in np.array_split(heights, _LEVELS)])
     follows = levels / (levels + penalty[:, None])
     variance = measured.noise[:, None] + levels / measured.records
-    return float(off @ off + 2 * np.sum(np.mean(variance * follows, axis=1)))
+    return misfit + 2 * float(weights @ np.mean(variance * follows, axis=1))
 
 
 def _most_likely(grid: BoxGrid, means: Array, penalty: Array, start: Shape, most: int) -> Shape:

@@ -9,6 +9,7 @@ import numpy as np
 from indistinct.errors import ArgumentError, ExpressionError
 from indistinct.functions.covariance import Covariance
 from indistinct.functions.exact import ExactKernel, Path, PathFunction
+from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
 from indistinct.functions.kernels import kernel_from_json
 from indistinct.functions.random_features import RandomFeatures
@@ -19,6 +20,7 @@ from indistinct.mechanisms.serialise import build
 SPACES: dict[str, type[Any]] = {
     "covariance": Covariance,
     "exact_kernel": ExactKernel,
+    "fourier_basis": FourierBasis,
     "random_features": RandomFeatures,
 }
 

@@ -1,6 +1,7 @@
 """Private functions in scikit-learn's conventions. They need scikit-learn, and nothing else here does."""
 
 from indistinct.functions.estimators.classifier import PrivateKernelClassifier
+from indistinct.functions.estimators.density import PrivateKernelDensity
 from indistinct.functions.estimators.losses import (
     HuberisedHingeLoss,
     HuberLoss,
@@ -18,6 +19,7 @@ __all__ = [
     "LogisticLoss",
     "Loss",
     "PrivateKernelClassifier",
+    "PrivateKernelDensity",
     "PrivateKernelMean",
     "PrivateKernelRidge",
     "SquaredLoss",
