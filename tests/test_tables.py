@@ -12,6 +12,7 @@ from indistinct import Adjacency
 from indistinct.data import (
     Bins,
     Categories,
+    Celled,
     Intervals,
     Missing,
     Norm,
@@ -262,6 +263,56 @@ def test_constant_columns_and_empty_labels() -> None:
     fitted = TableSynthesizer(axes, label="y").fit(data, epsilon=10, delta=1e-5, training=QUICK)
     columns = fitted.columns(200)
     assert set(columns["x"]) == {"always"} and (columns["y"] == "never").mean() < 0.3
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
+def test_a_label_that_nobody_has(epsilon: float) -> None:
+    """That nobody has it is not known beforehand: it gets what the noise says, and nothing breaks."""
+    pytest.importorskip("torch")
+    axes = {"x": Bins(0, 1, 3), "y": Categories(["some", "nobody"])}
+    data = {"x": np.linspace(0, 1, 400), "y": np.array(["some"] * 400)}
+    fitted = TableSynthesizer(axes, label="y").fit(
+        data, epsilon=epsilon, delta=1e-5, training=QUICK, source=NotPrivateSource(2)
+    )
+    columns = fitted.columns(400)
+    assert np.isfinite(fitted.mixture.chances).all() and set(columns["y"]) <= {"some", "nobody"}
+    assert epsilon < 1 or (columns["y"] == "nobody").mean() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("domain", "values"),
+    [
+        (Categories(["a", "b"]), np.array(["a"] * 30 + ["b"] * 10)),
+        (Categories(["a"]), np.array(["a"] * 40)),
+        (Intervals([0, 1]), np.full(40, 0.5)),
+        (OrMissing(Intervals([0, 5, 9], whole=True)), np.where(np.arange(40) % 4, 3.0, np.nan)),
+        (Bins(0, 1, 8), np.full(40, 0.3)),
+    ],
+)
+def test_one_column_only(domain: Celled, values: np.ndarray) -> None:
+    pytest.importorskip("torch")
+    fitted = TableSynthesizer({"x": domain}).fit({"x": values}, epsilon=60, delta=1e-5, training=QUICK)
+    (made,) = fitted.columns(400).values()
+    assert len(made) == 400 and made.dtype.kind == values.dtype.kind.replace("U", "O")
+    truth, found = (
+        Tables({"x": domain}, [("x",)]).statistic({"x": part}).values / len(part) for part in (values, made)
+    )
+    assert np.abs(truth - found).sum() < 0.3
+
+
+def test_a_column_that_is_constant_in_the_records() -> None:
+    pytest.importorskip("torch")
+    data = records(600) | {"pay": np.full(600, 0.5), "job": np.array(["some"] * 600, dtype=object)}
+    fitted = DESIGN.fit(data, epsilon=20, delta=1e-5, training=QUICK)
+    columns = fitted.columns(500)
+    assert (columns["job"] == "some").mean() > 0.9 and (np.abs(columns["pay"] - 0.5) < 1 / 6).mean() > 0.9
+
+
+def test_no_records_at_all() -> None:
+    pytest.importorskip("torch")
+    nothing = {name: values[:0] for name, values in records(2).items()}
+    with pytest.raises(DataError, match="no records"):
+        DESIGN.fit(nothing, epsilon=1, delta=1e-5, training=QUICK, source=Untouched())
 
 
 def test_engines_count_the_same(tmp_path: Path) -> None:
