@@ -19,6 +19,7 @@ from indistinct.synthesis.images import (  # noqa: E402
     train,
 )
 from indistinct.synthesis.images.generator import _enlarged  # noqa: E402
+from indistinct.synthesis.images.views import FLOOR, _bell, _waves  # noqa: E402
 
 SHAPES = [(1, 8, 8), (3, 9, 6), (1, 28, 28)]
 VIEWS = [
@@ -66,6 +67,90 @@ def test_views_stay_within_their_bounds(view, shape):
     assert torch.allclose(exact.float(), fast, atol=1e-4)
     one_by_one = torch.cat([view.on("cpu", exact=True)(image[None]) for image in points])
     assert float((exact - one_by_one).norm(dim=1).max()) <= view.error(radius, pixels)
+
+
+EXTREMES = (0.0, 1.0, 5e-324, 1e-300, 1e-160, 1e-8, 1 - 2.0**-53)
+LONGER = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no longer numbers here")
+
+
+def extreme_images(shape):
+    """Constant ones, boards, single pixels, values of all sizes together."""
+    size = int(np.prod(shape))
+    draw = np.random.Generator(np.random.Philox(3))
+    rows = [np.full(size, value) for value in EXTREMES]
+    rows += [np.arange(size) % 2.0, 1.0 - np.arange(size) % 2, np.arange(size) // shape[2] % 2.0]
+    rows += [np.eye(size)[0], np.eye(size)[size // 2], draw.choice(EXTREMES, size)]
+    return np.concatenate([np.array(rows), 2.0 ** -draw.integers(0, 60, (3, size)), draw.random((8, size))])
+
+
+def filtered_precisely(images, filters, stride):
+    reach, (height, width) = filters.shape[-1] // 2, images.shape[-2:]
+    wide = np.pad(images, ((0, 0), (0, 0), (reach, reach), (reach, reach)))
+    out = np.zeros((*images.shape[:2], len(filters), height, width), np.longdouble)
+    for i in range(2 * reach + 1):
+        for j in range(2 * reach + 1):
+            out += wide[:, :, None, i : i + height, j : j + width] * filters[:, i, j][:, None, None]
+    return out[..., ::stride, ::stride]
+
+
+def precisely(view, points, shape):
+    """The view in 64 bits of mantissa, by the sums of its definition."""
+    images = points.astype(np.longdouble).reshape(-1, *shape)
+    if isinstance(view, Pixels):
+        bell = _bell(view.blur)[None] if view.blur else np.ones((1, 1, 1))
+        return filtered_precisely(images, bell.astype(np.longdouble), 1).reshape(len(points), -1)
+    waves = _waves(view.deviation, view.frequency, view.directions).astype(np.clongdouble)
+    real, imaginary = (filtered_precisely(images, part, view.stride) for part in (waves.real, waves.imag))
+    heights = np.sqrt(real**2 + imaginary**2 + np.longdouble(FLOOR))
+    heights = heights.reshape(len(points), -1, *heights.shape[-2:])
+    down, right = (
+        [slice(start, start + view.pool) for start in range(0, side, view.pool)]
+        for side in heights.shape[-2:]
+    )
+    squares = np.array([[heights[..., i, j].mean((-2, -1)) for j in right] for i in down])
+    return np.moveaxis(squares, (0, 1), (-2, -1)).reshape(len(points), -1) * (view.gain * view.pool)
+
+
+def in_many_ways(compute, points):
+    """The same rows: all at once, turned round, alone, and in odd batches."""
+    order = np.random.Generator(np.random.Philox(4)).permutation(len(points))
+    yield compute(points)
+    yield compute(points[order])[np.argsort(order)]
+    for size in (1, 3, 7):
+        yield np.concatenate([compute(points[i : i + size]) for i in range(0, len(points), size)])
+
+
+@LONGER
+@pytest.mark.parametrize("shape", SHAPES[:2])
+@pytest.mark.parametrize("view", VIEWS, ids=str)
+def test_views_are_as_near_to_the_true_ones_as_they_say(view, shape):
+    points = extreme_images(shape)
+    true = precisely(view, points, shape)
+    exact = view.on("cpu", exact=True)
+    # the root of a sum of squares is rounded too; below 1e-300 it is the floor of all numbers that rounds
+    radii = np.linalg.norm(points.astype(np.longdouble), axis=1) * (1 + 1e-15) + 1e-300
+    for found in in_many_ways(lambda some: exact(torch.as_tensor(some).reshape(-1, *shape)).numpy(), points):
+        for row, sure, radius in zip(found, true, radii, strict=True):
+            assert np.linalg.norm(row - sure) <= view.error(radius, points.shape[1])
+            assert np.linalg.norm(sure) <= view.length(radius, points.shape[1])
+
+
+@LONGER
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e3])
+@pytest.mark.parametrize("shape", SHAPES[:2])
+def test_features_are_as_near_to_the_true_ones_as_they_say(shape, length):
+    map = ImageMap(shape, tuple(Part(view, length, 40, 0.1 + i) for i, view in enumerate(VIEWS)), 0.3)
+    points, columns = extreme_images(shape), []
+    for part, fast in zip(map.parts, map.frequencies, strict=True):
+        phases = precisely(part.view, points, shape) @ fast.astype(np.longdouble)
+        height = np.sqrt(np.longdouble(part.weight) / part.pairs)
+        columns += [np.cos(phases) * height, np.sin(phases) * height]
+    true = np.concatenate([*columns, np.full((len(points), 1), np.sqrt(np.longdouble(0.3)))], axis=1)
+    radius = np.sqrt(points.shape[1])
+    furthest = max(np.linalg.norm(found - true, axis=1).max() for found in in_many_ways(map, points))
+    assert furthest <= map.wobble(radius) / 2
+    assert np.linalg.norm(true, axis=1).max() <= map.bound
+    assert furthest >= map.wobble(radius) / 2e5  # and the bound is not an idle one
 
 
 def test_features_do_not_wobble_more_than_they_say():
@@ -140,7 +225,9 @@ def test_a_generator_learns_what_was_released_the_same_way_each_time():
     "wrong",
     [
         lambda: Pixels(blur=-1),
+        lambda: Pixels(blur=1e-200),
         lambda: Wavelets(0, 1, 2),
+        lambda: Wavelets(0.01, 1, 2),
         lambda: Part(Pixels(), 0, 10, 1),
         lambda: ImageMap((1, 8), (Part(Pixels(), 1, 10, 1),), 0.1),
         lambda: ImageMap((1, 8, 8), (), 0.1),

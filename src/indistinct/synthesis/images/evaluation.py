@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from indistinct.synthesis.images.training import _Repeated
+from indistinct.synthesis.images.recorded import RecordedStep
 
 
 def accuracy(
@@ -45,12 +45,12 @@ def accuracy(
             optimiser.step()
             return loss.detach()
 
-        repeated = _Repeated(step, optimiser.zero_grad, on_gpu)
+        take_step = RecordedStep(step, optimiser.zero_grad, on_gpu)
         for _ in range(epochs):
             order = torch.randperm(len(images), device=device)
             for start in range(0, len(images) - batch + 1, batch):
                 chosen.copy_(order[start : start + batch])
-                repeated()
+                take_step()
         network.eval()
         with torch.no_grad():
             found = torch.cat([network(some).argmax(1) for some in test_images.split(5000)])

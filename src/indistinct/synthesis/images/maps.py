@@ -89,16 +89,18 @@ class ImageMap(FeatureMap):
         """Of each part, [numbers in its view, pairs], from the public seed."""
         import torch
 
-        blank = torch.zeros((1, *self.shape))
+        blank = torch.zeros((1, *self.shape), dtype=torch.float64, device="cpu")
         drawn = PublicUniforms(self.seed)
-        sizes = [(part.view.on("cpu")(blank).shape[1], part.pairs) for part in self.parts]
+        sizes = [(part.view.on("cpu", exact=True)(blank).shape[1], part.pairs) for part in self.parts]
         return tuple(
             ndtri(drawn.draw(*size)) / part.length for size, part in zip(sizes, self.parts, strict=True)
         )
 
     def wobble(self, radius: float) -> float:
-        """From the rounding of views and phases, as in `RandomFeatures`."""
-        total = 4 * EPS * self.bound
+        """Twice how far from the true features one computation may be. A chord is no longer than its arc, so
+        errors of phases pass to pairs of features at most as they are; a phase is wrong by the error of its
+        view and by that of an inner product of n numbers, n u |view| |frequency|."""
+        total = 4 * EPS * self.bound  # cosines and sines, to two units in the last place, and their heights
         for part, fast in zip(self.parts, self.frequencies, strict=True):
             view = part.view.error(radius, self.dimension)
             view += len(fast) * EPS * part.view.length(radius, self.dimension)

@@ -15,9 +15,8 @@ from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.generator import Generator, Weights
 from indistinct.synthesis.images.maps import ImageMap
+from indistinct.synthesis.images.recorded import RecordedStep
 
-_BEFORE_RECORDING = 20
-"""Steps that are taken one operation at a time before a GPU records one and repeats it."""
 _STEPS_PER_WORD = 50
 _SETTLING = 50
 """Batches over which the averaged generator notes the statistics of its layers."""
@@ -137,7 +136,7 @@ class _Fit:
         """Take all steps, and give the loss of each."""
         import torch
 
-        step_once = _Repeated(self._step, self.optimiser.zero_grad, self.on_gpu)
+        step_once = RecordedStep(self._step, self.optimiser.zero_grad, self.on_gpu)
         for step in range(self.how.steps):
             self.rate.fill_(rate_at(step))
             after = step - self.how.plain_steps
@@ -194,39 +193,6 @@ class _Fit:
             for batch in range(_SETTLING):
                 self.draw(self.averaged, self.labels, 1 / (batch + 1))
         return self.averaged
-
-
-@final
-class _Repeated:
-    """A step that a GPU records once and then repeats, without asking for each of its operations."""
-
-    def __init__(self, step: Callable[[], Any], clear: Callable[[], None], on_gpu: bool) -> None:
-        self._step, self._clear, self._on_gpu = step, clear, on_gpu
-        self._taken = 0
-        self._recorded: Any = None
-        self._result: Any = None
-
-    def __call__(self) -> Any:
-        import torch
-
-        self._taken += 1
-        if self._recorded is None:
-            self._clear()
-            if not self._on_gpu:
-                return self._step()
-            if self._taken <= _BEFORE_RECORDING:
-                side = torch.cuda.Stream()
-                side.wait_stream(torch.cuda.current_stream())
-                with torch.cuda.stream(side):
-                    result = self._step()
-                torch.cuda.current_stream().wait_stream(side)
-                return result
-            torch.cuda.synchronize()
-            self._recorded = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._recorded):
-                self._result = self._step()
-        self._recorded.replay()
-        return self._result
 
 
 def sample(fitted: Fitted, labels: Any, *, seed: int = 0, device: str | None = None) -> Any:

@@ -18,6 +18,9 @@ from indistinct.numerics.arrays import EPS, Array
 FLOOR = 1e-6
 """Under the root of a modulus, so that it is smooth where a wavelet sees nothing."""
 
+_LEAST = 0.1
+"""Pixels. A filter that is narrower comes to nothing between one pixel and the next."""
+
 
 class View(ABC):
     """From images [n, channels, height, width] to vectors, one row each."""
@@ -44,8 +47,8 @@ class Pixels(View):
     blur: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.blur < math.inf:
-            raise ArgumentError("blur", self.blur, "a number of pixels, 0 or more")
+        if not (self.blur == 0 or _LEAST <= self.blur < math.inf):
+            raise ArgumentError("blur", self.blur, f"a number of pixels: 0, or at least {_LEAST}")
 
     def on(self, device: str, *, exact: bool = False) -> Callable[[Any], Any]:
         if self.blur == 0:
@@ -54,9 +57,11 @@ class Pixels(View):
         return lambda images: blurred(images).flatten(1)
 
     def length(self, radius: float, pixels: int) -> float:
-        return radius  # weights that sum to 1
+        return radius  # Young's inequality, with weights that sum to less than 1
 
     def error(self, radius: float, pixels: int) -> float:
+        # A sum of n products, in whatever order, is wrong by n u at most times the sum of their sizes, u half
+        # of EPS; here that sum is a blurred image of sizes, no longer than the image.
         taps = _bell(self.blur).size if self.blur > 0 else 0
         return (taps + 2) * EPS * radius
 
@@ -80,6 +85,8 @@ class Wavelets(View):
                 raise ArgumentError(name, getattr(self, name), "a positive number")
         for name in ("pool", "stride", "directions"):
             check_count(name, getattr(self, name), least=1)
+        if self.deviation < _LEAST:  # such an envelope sees one pixel, and a wave of mean 0 there is no wave
+            raise ArgumentError("deviation", self.deviation, f"at least {_LEAST} pixels")
 
     def on(self, device: str, *, exact: bool = False) -> Callable[[Any], Any]:
         from torch.nn import functional
@@ -103,6 +110,9 @@ class Wavelets(View):
         return self.gain * self.pool * math.sqrt(self.directions) * seen
 
     def error(self, radius: float, pixels: int) -> float:
+        # Of the filters as for pixels, both parts together by Minkowski's inequality, and the modulus passes
+        # errors on at most as they are; then roots and means of numbers that are together no longer than
+        # `length`, each with a relative error of pool² + 8 roundings at most.
         taps = int(_waves(self.deviation, self.frequency, 1)[0].size)
         return (taps + self.pool**2 + 16) * EPS * self.length(radius, pixels)
 
