@@ -178,7 +178,7 @@ def release_density(
     function = basis.release_counts(scale, counts, copies=copies, records=most, source=source)
     if known is not None:  # there is no guarantee if a record comes or goes: their number was used
         function = replace(function, drawn=replace(function.drawn, added=2 * NO_NOISE * scale))
-    return _fitted(function, known, first)
+    return density_from(function, known, first)
 
 
 def _lengths(low: tuple[float, ...], high: tuple[float, ...], share: float) -> tuple[float, ...]:
@@ -203,8 +203,11 @@ def noise_multiplier(
     return found.scale
 
 
-def _fitted(function: FiniteFunction, known: float | None, first: Release | None) -> PrivateDensity:
-    """Post-processing: sees what was released and nothing else."""
+def density_from(
+    function: FiniteFunction, known: float | None = None, first: Release | None = None
+) -> PrivateDensity:
+    """The density of a function that was released in a Fourier basis: post-processing, which sees nothing
+    else. The number of records is `known`, or what the function says about it."""
     basis = function.space
     assert isinstance(basis, FourierBasis)
     sums = function.coefficients / np.sqrt(basis.weights)

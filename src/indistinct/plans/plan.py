@@ -11,6 +11,7 @@ from typing import Any
 
 from indistinct.errors import ArgumentError
 from indistinct.plans.kinds.counts import CountPart, HistogramPart
+from indistinct.plans.kinds.density import DensityPart
 from indistinct.plans.kinds.heavy_hitters import HeavyHittersPart
 from indistinct.plans.kinds.quantiles import QuantilesPart
 from indistinct.plans.kinds.sums import MeanPart, SumPart
@@ -32,6 +33,7 @@ KINDS: dict[str, type[Part]] = {
         RangesPart,
         MarginalsPart,
         HeavyHittersPart,
+        DensityPart,
         SyntheticPart,
     )
 }

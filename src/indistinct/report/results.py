@@ -96,23 +96,44 @@ def _counted(line: Line, values: Sequence[float], errors: Sequence[float]) -> tu
 def heat_map(name: str, across: Line, up: Line, values: list[list[float | None]], error: float) -> str:
     """Counts by two axes, the darker the more; `values[i][j]` is the i-th cell across, the j-th up. Cells
     that may be noise alone are left empty, and so are those without a value."""
-    axes = _Axes((0.0, float(across.size)), (0.0, float(up.size)))
     told = [value for row in values for value in row if value is not None]
-    largest = max(*told, 2 * error)
+    body = _heat(across, up, values, 2 * error, max(*told, 2 * error))
+    darkest = f"Counts with noise; the darkest is {_number(max(told))} records"
+    empty = f"cells below {_number(2 * error)}, two standard errors, are left empty"
+    return _chart(name, f"By {across.name} and {up.name}", f"{darkest}; {empty}.", body)
+
+
+def density_map(name: str, across: Line, up: Line, values: list[list[float | None]]) -> str:
+    """A density by two axes, the darker the denser."""
+    largest = max(value for row in values for value in row if value is not None)
+    body = _heat(across, up, values, 0.005 * largest, largest)
+    description = "A density fitted to what was released; empty below half a per cent of its largest."
+    return _chart(name, f"By {across.name} and {up.name}", description, body)
+
+
+def density_chart(name: str, line: Line, values: Sequence[float]) -> str:
+    """A density along an axis."""
+    axes = _Axes((0.0, float(line.size)), (0.0, max(*values, 1e-300)))
+    y_ticks = [(y, _number(y)) for y in _round_ticks(max(values))]
+    body = axes.frame(line.across(), y_ticks, (line.name, "density"))
+    body += f'<path class="main" d="{axes.path(np.arange(0.5, line.size), np.array(values))}"/>'
+    return _chart(name, f"By {line.name}", "A density fitted to what was released.", body)
+
+
+def _heat(across: Line, up: Line, values: list[list[float | None]], floor: float, largest: float) -> str:
+    """Cells as dark as the root of their value, which lets small ones be seen beside large ones."""
+    axes = _Axes((0.0, float(across.size)), (0.0, float(up.size)))
     width = axes.across(1.0) - axes.across(0.0)
     height = axes.up(0.0) - axes.up(1.0)
     body = axes.frame(across.across(), up.up(), (across.name, up.name))
     for i, row in enumerate(values):
         for j, value in enumerate(row):
-            if value is None or value <= 2 * error:
+            if value is None or value <= floor:
                 continue
-            # the root lets small counts be seen beside large ones
             shade = 0.08 + 0.92 * (value / largest) ** 0.5
             body += f'<rect class="heat" x="{axes.across(i):.1f}" y="{axes.up(j + 1):.1f}"'
             body += f' width="{width:.1f}" height="{height:.1f}" fill-opacity="{shade:.2f}"/>'
-    darkest = f"Counts with noise; the darkest is {_number(max(told))} records"
-    empty = f"cells below {_number(2 * error)}, two standard errors, are left empty"
-    return _chart(name, f"By {across.name} and {up.name}", f"{darkest}; {empty}.", body)
+    return body
 
 
 def _number(number: float) -> str:

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from indistinct.data import Bins, Categories, Celled, OrMissing
-from indistinct.report.results import Line, compared_chart, counts_chart, curve_chart, heat_map
+from indistinct.report.results import (
+    Line,
+    compared_chart,
+    counts_chart,
+    curve_chart,
+    density_chart,
+    density_map,
+    heat_map,
+)
 
 _MOST_BARS = 2000
 _MOST_CELLS = 4096
@@ -75,6 +83,15 @@ def ranges_picture(name: str, column: str, bins: Bins, rows: list[list[str]]) ->
     across = Line(f"{column} from", steps, ends=(low, high))
     up = Line(f"{column} up to", steps, ends=(low, high))
     return [heat_map(name, across, up, table, max(errors))]
+
+
+def density_pictures(name: str, axes: Sequence[tuple[str, Bins]], values: list[float]) -> list[str]:
+    """A curve, or a map of at most so many cells."""
+    lines = [line_of(*axis) for axis in axes]
+    if len(lines) == 1:
+        return [density_chart(name, lines[0], values)]
+    across, up = lines
+    return [density_map(name, across, up, _rows_of(values, up.size))] if len(values) <= _MOST_CELLS else []
 
 
 def values_picture(name: str, column: str, rows: list[list[str]]) -> list[str]:

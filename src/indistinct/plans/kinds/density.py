@@ -1,0 +1,145 @@
+"""A density of one or two columns: a function is released, and a density fitted to it."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import Bins, Histogram, Norm, Numbers
+from indistinct.errors import ArgumentError
+from indistinct.functions import FourierBasis, MaternKernel
+from indistinct.functions.density import density_from, public_bandwidth
+from indistinct.functions.fourier_sum import FourierSum
+from indistinct.functions.function import Drawn, FiniteFunction
+from indistinct.plans.kinds.pictures import density_pictures
+from indistinct.plans.part import Asked, Part, Read, Row, Say, axes_header, cells, few, rounded
+from indistinct.plans.section import Section, named
+from indistinct.plans.terms import Terms
+
+_GRID = {1: 200, 2: 64}
+"""Cells of the result along each column, unless the plan says so."""
+
+
+@dataclass(frozen=True)
+class DensityPart(Part):
+    """How dense records are, everywhere in a box. The noise is a path of a Gaussian process, drawn once; the
+    density is positive, adds up to one, and is told on a grid, as finely as one likes."""
+
+    kind = "density"
+    keys = frozenset({"columns", "grid", "bandwidth"})
+    by: tuple[str, ...]
+    grid: int
+    bandwidth: float | None
+
+    @classmethod
+    def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
+        if not terms.delta:
+            raise ArgumentError("budget.delta", 0, f"positive for {section.where}: its noise is Gaussian")
+        if terms.data.records is None:
+            raise ArgumentError("data.records", None, f"given for {section.where}: its bandwidth needs it")
+        columns = section.texts("columns")
+        if len(columns) > len(_GRID):
+            raise ArgumentError(section.at("columns"), list(columns), "one or two")
+        grid = section.count("grid") if "grid" in section else _GRID[len(columns)]
+        few(section.at("grid"), grid ** len(columns))
+        bandwidth = section.maybe("bandwidth", section.positive)
+        if bandwidth is not None and not 0.005 <= bandwidth <= 1:
+            allowed = "between 0.005 and 1, in sides of the box"
+            raise ArgumentError(section.at("bandwidth"), bandwidth, allowed)
+        return cls(terms, asked, columns, grid, bandwidth)
+
+    def __post_init__(self) -> None:
+        _ = named(self.where, lambda: self.query)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.by
+
+    @property
+    def _axes(self) -> dict[str, Numbers]:
+        return {name: self.terms.numbers(name) for name in self.by}
+
+    @property
+    def records(self) -> int:
+        """A public number that the records do not exceed."""
+        assert self.terms.data.records is not None
+        return 4 * self.terms.data.records
+
+    @property
+    def query(self) -> Histogram:
+        return self._basis(1 / 3).histogram(self._axes, self.terms.unit(self.where))
+
+    def _basis(self, share: float) -> FourierBasis:
+        low, high = (tuple(getattr(side, end) for side in self._axes.values()) for end in ("low", "high"))
+        return _basis(low, high, share)
+
+    def at(self, scale: float) -> FourierSum:
+        assert self.terms.data.records is not None
+        share = self.bandwidth
+        if share is None:
+            copies = self.query.sensitivity(Norm.L1)
+            share = public_bandwidth(len(self.by), self.terms.data.records, scale / copies)
+        return FourierSum(self._basis(share), self.query, scale, self.records)
+
+    def check(self, table: Any) -> None:
+        self.query.check(table)
+
+    def look(self, table: Any) -> Any:
+        if int(self.query.statistic(table).units.sum()) > self.records:
+            raise ArgumentError("data.records", self.terms.data.records, "about as many as there are")
+        return table  # it remembers
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        copies = self.query.sensitivity(Norm.L1)
+        return copies * (1.0 if adjacency is Adjacency.ADD_REMOVE else math.sqrt(2))
+
+    def error(self, scale: float) -> float:
+        return scale
+
+    @property
+    def error_words(self) -> str:
+        return "records near any place"
+
+    def remark(self, scale: float) -> str:
+        share = self.at(scale).basis.kernel.length[0] / self.at(scale).basis.sides[0]  # type: ignore[attr-defined]
+        return f"; two places are told apart from {100 * share:.2g} % of the box on"
+
+    @property
+    def drawn(self) -> str:
+        return f"{self.name}.coefficients"
+
+    @property
+    def header(self) -> Row:
+        return ["coefficient", "standard_error"]
+
+    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+        for value in self.at(scale).release(looked).coefficients.tolist():
+            yield [value, scale]
+
+    def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
+        say(f"fitting {self.name}")
+        noisy = self.at(scale)
+        noise = Drawn(scale, 1.0, 1.0, 1.0, private=False)  # accounted by the plan, not here
+        function = FiniteFunction(noisy.basis, noise, coefficients=np.array([float(row[0]) for row in drawn]))
+        density = density_from(function).on_grid(self.grid)
+        bins = self._bins
+        yield [*axes_header(bins), "density"]
+        for cell, value in zip(cells(bins), density.ravel().tolist(), strict=True):
+            yield [*cell, rounded(value, value / 100)]
+
+    @property
+    def _bins(self) -> list[tuple[str, Bins]]:
+        return [(name, Bins(side.low, side.high, self.grid)) for name, side in self._axes.items()]
+
+    def charts(self, read: Read) -> list[str]:
+        return density_pictures(self.name, self._bins, [float(row[-1]) for row in read(self.name)[1:]])
+
+
+@lru_cache(maxsize=64)
+def _basis(low: tuple[float, ...], high: tuple[float, ...], share: float) -> FourierBasis:
+    lengths = tuple(share * (b - a) for a, b in zip(low, high, strict=True))
+    return FourierBasis(MaternKernel(1, lengths), low, high)
