@@ -15,6 +15,7 @@ from indistinct.adversaries.kullback import KullbackProgramme
 from indistinct.adversaries.noise import GaussianNoise, LaplaceNoise, Noise
 from indistinct.adversaries.programme import Programme
 from indistinct.adversaries.quadrature import Line
+from indistinct.adversaries.signed import Signed
 from indistinct.adversaries.sums import SumProgramme
 from indistinct.adversaries.table import Table, TableProgramme
 from indistinct.numerics.arrays import Array
@@ -86,6 +87,14 @@ def test_renyi_of_one_number(adversary: Adversary, where: Coordinate, order: flo
     power, truth = order / (order - 1), solved.renyi(order)
     best = solved._search(power)
     assert judged(lambda a: solved._certified(power, lambda _: a), truth, best) > 5
+    if solved._pieces is None:
+        return
+    # values that no float can hold
+    rng, size = np.random.default_rng(1), best.size
+    for spread in (10.0, 1e3, 1e5):
+        wild = Signed(rng.choice([-1.0, 1.0], size), spread * rng.normal(size=size))
+        found = solved._certified(power, lambda _, wild=wild: wild)
+        assert found.low <= truth.high + CLOSE and truth.low - CLOSE <= found.high
 
 
 @pytest.mark.parametrize("order", [1.05, 1.5, 2.0, 3.0, 50.0])

@@ -18,7 +18,8 @@ import numpy as np
 from indistinct.adversaries.moments import Measure, Reach
 from indistinct.numerics.arrays import Array
 
-_MOST_STEPS = 40
+_MOST_STEPS, _MOST_TRIALS = 40, 30
+"""Steps, and functions tried: who needs more has begun too far away, and nearer barriers cost less."""
 _RIDGE = 1e-14
 _NOTHING = 1e-26
 """A Newton decrement that is rounding."""
@@ -59,12 +60,14 @@ class PeakSearch:
         self, measure: Measure, basis: Array, target: Array, reach: Callable[[Array, float], Reach | None]
     ) -> None:
         self._measure, self._basis, self._target, self._reach = measure, basis, target, reach
+        self._left = _MOST_TRIALS
 
     def solve(self, a: Array, barrier: float) -> Array:
         """From the solution for a barrier that is not much higher. Wherever it ends: a certificate judges."""
         split, masses = self._split(a, None), dict[int, float]()
+        self._left = _MOST_TRIALS
         for _ in range(_MOST_STEPS):
-            if split is None:
+            if split is None or not self._left:
                 break
             masses = {side: masses.get(side, _first(split, side)) for side in split.peaks}
             density = np.zeros(split.basis.shape[1])
@@ -104,7 +107,8 @@ class PeakSearch:
         size = min(1.0, 1 / max(moved, 1.0))
         if a[-1] * step[-1] < 0:
             size = min(size, 0.8 * abs(float(a[-1] / step[-1])))
-        while size > 1e-8:
+        while size > 1e-8 and self._left:
+            self._left -= 1
             there = self._split(a + size * step, before.top)
             if there is not None and all(part.height < _HIGHEST for part in there.peaks.values()):
                 return size, there

@@ -116,7 +116,7 @@ class KullbackProgramme:
             return found
         a = np.zeros(self.target.size)
         a[-1] = -_INSIDE * self._upward
-        barrier, share, last = 0.1, _FASTEST, math.inf
+        barrier, share, last, failed = 0.1, _FASTEST, math.inf, False
         search = PeakSearch(self.measure, self.basis, self.target, self._reach)
         while True:
             tried = self._newton(a, barrier) if last == math.inf else search.solve(a, barrier)
@@ -129,11 +129,12 @@ class KullbackProgramme:
             # the means are met but for the last: what is left open is the barrier, and rounding
             if this.gap < 1.5 * barrier + _ROUND_OFF:
                 a, last = tried, barrier
-                share = max(share * share, _FASTEST)
+                share = share if failed else max(share * share, _FASTEST)
+                failed = False
             elif last == math.inf:
                 share, last = math.sqrt(_FASTEST), 1.0
             else:
-                share = math.sqrt(share)
+                share, failed = math.sqrt(share), True
             if share > _SLOWEST:
                 break
             barrier = share * last

@@ -14,115 +14,150 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indistinct.adversaries.moments import Measure, Moments, log_sum
+from indistinct.adversaries.moments import Measure, Moments, Reach, feature_means, log_sum
 from indistinct.adversaries.quadrature import GRADED, NEAREST, Line
+from indistinct.adversaries.signed import Signed
 from indistinct.adversaries.span import PiecewiseLinearSpan
 from indistinct.numerics.arrays import TINY, Array
 
 _MOST_STEPS = 60
-_ROUGH, _ENOUGH = 1e-3, 1e-13
+_ROUGH, _ENOUGH = 1e-4, 1e-13
 _FURTHEST = 0.1
 """From one power to the next, log(A - 1) moves no further than this."""
-_SMALLEST, _LARGEST = 1e-290, 1e280
-"""Values of h: from order 30 on these take nearly all that a float can hold."""
-_LOG_LARGEST = 14.0
-"""Of |h|^(A-1): more would cost digits."""
-_LONGEST = 30.0
-"""No step moves a coordinate by more: e^30 in a value."""
+_FURTHEST_BELOW = 1e5
+"""Logarithms of values of h are no further below the largest than this."""
+_LONGEST, _SHORTEST = 30.0, 1e-6
+"""How far a step may move a coordinate: e^30 in a value; and the least share of a step."""
+_NEARLY = 1e-10
+"""Means that are met up to rounding."""
 
 
 class _At(NamedTuple):
-    """E_Q[g φ] - E_P φ, how it changes with the coordinates of the values, and the unit of these."""
+    """E_Q[g φ] - E_P φ relative to their sizes, how it changes with the coordinates of the values, the units
+    of these, and log(|h|^(A-1) / |g|)."""
 
     missing: Array
     turn: Array
-    unit: Array
+    log_unit: Array
+    log_size: float
 
 
 class PieceSearch:
     """The least ||a . φ||_A over a . target = 1, for 1 < A < 2, with the features of the span, scaled."""
 
-    def __init__(self, line: Line, moments: Moments) -> None:
-        self._line, self._scale, self._target = line, np.diag(moments.basis).copy(), moments.target
-        self._solved = [(0.0, moments.second)]  # by log(A - 1)
+    def __init__(self, line: Line, span: PiecewiseLinearSpan, moments: Moments) -> None:
+        self._line, self._span = line, span
+        self._scale, self._target = np.diag(moments.basis).copy(), moments.target
+        self._solved = [(0.0, Signed.of(moments.second))]  # by log(A - 1)
+        under_q, _ = feature_means(line)
+        # means are of all sizes; g is of the order of 1, or of the ratio of P to Q
+        self._weight = 1 / np.maximum(np.abs(self._scale * under_q), np.abs(self._target))
 
-    def solve(self, power: float) -> Array:
+    def solve(self, power: float) -> Signed:
         """From the nearest power solved, through powers in between. Whatever a . target comes to."""
         goal = math.log(power - 1)
         start, a = min(self._solved, key=lambda known: abs(known[0] - goal))
         count = max(math.ceil(abs(goal - start) / _FURTHEST), 1)
         step = (goal - start) / count
         for k in range(1, count + 1):
-            a = np.sign(a) * np.abs(a / np.abs(a).max()) ** math.exp(-step)  # so that |h|^(A-1) stays
+            a = Signed(a.sign, (a.log - a.largest()) * math.exp(-step))  # so that |h|^(A-1) stays
             a = self._newton(a, 1 + math.exp(start + k * step), rough=k < count)
         self._solved.append((goal, a))
         return a
 
-    def _newton(self, a: Array, power: float, *, rough: bool) -> Array:
-        """Until the means are met. Norms cannot judge a step: they do not see the pieces where h is small."""
+    def _newton(self, a: Signed, power: float, *, rough: bool) -> Signed:
+        """Until the means are met. Norms of h cannot judge a step: they do not see the pieces where h is
+        small. Nor can what is missing of the means, some of which turn a hundred times as fast as others;
+        what a further step with the same derivative would be can (Deuflhard's natural monotonicity)."""
         enough = _ROUGH if rough else _ENOUGH
-        top = min(_LARGEST, math.exp(min(_LOG_LARGEST / (power - 1), 700.0)))
-        a = a * (top / float(np.abs(a).max()))
         at = self._at(a, power)
         for _ in range(_MOST_STEPS):
-            left = float(np.linalg.norm(at.missing))
-            if left < enough:
+            left = _length(at.missing)
+            if not enough < left < math.inf or not np.isfinite(at.turn).all():
                 break
             try:
-                move = np.linalg.solve(at.turn, -at.missing)
+                back = np.linalg.inv(at.turn)
             except np.linalg.LinAlgError:
                 break
-            with np.errstate(over="ignore"):
-                place = np.arcsinh(a / at.unit)
+            move = -back @ at.missing
+            place, length = _place(a, at.log_unit), _length(move)
             size = min(1.0, _LONGEST / (float(np.abs(move).max()) + TINY))
-            while size > 1e-6:
-                with np.errstate(over="ignore", invalid="ignore"):
-                    tried = np.sinh(place + size * move) * (at.unit / top)
-                # beyond what a float can hold, from some order on: the certificate takes what there is
-                if np.isfinite(tried).all() and float(tried @ self._target) > 0:
-                    tried *= top / float(np.abs(tried).max())
-                    there = self._at(tried, power)
-                    if np.linalg.norm(there.missing) <= (1 - 0.1 * size) * left:
-                        break
+            while size > _SHORTEST:
+                tried = _moved(place + size * move, at.log_unit)
+                there = self._at(tried, power, at.log_size)
+                if _length(back @ there.missing) < (1 - size / 4) * length:
+                    break
                 size /= 2
             else:
                 break
+            if size == 1 and left < _NEARLY and _length(there.missing) > left / 2:
+                break  # rounding
             a, at = tried, there
         return a
 
-    def _unit(self, a: Array) -> Array:
+    def reach(self, a: Signed, power: float) -> Reach | None:
+        """Where |h|^A and |h|^(A-1) times the features matter (|h|^A alone would not see the pieces where h
+        nearly vanishes), and the zeros of h; none for a function that is 0 or beyond all numbers."""
+        raw = a.times(self._scale)
+        if not np.isfinite(raw.largest()) or np.isnan(raw.log).any():
+            return None
+        raw = Signed(raw.sign, raw.log - raw.largest())
+
+        def with_features(features: Array) -> Array:
+            size: Array = (power - 1) * raw.combined(features).log + np.log1p(np.abs(features).max(axis=0))
+            return size
+
+        alone = self._line.extent(lambda features: power * raw.combined(features).log)
+        beside = self._line.extent(with_features)
+        if alone is None or beside is None:
+            return None
+        low, high = min(alone[0], beside[0]), max(alone[1], beside[1])
+        zeros = self._span.signed_zeros(raw)
+        return Reach(low, high, zeros[(zeros > low) & (zeros < high)])
+
+    def _log_unit(self, a: Signed) -> Array:
         """The smaller of the values next to each, the ramps standing for a value a scale further out."""
-        raw = np.abs(a * self._scale)
+        raw = a.log + np.log(self._scale)
         row = np.concatenate((raw[-2:-1], raw[:-2], raw[-1:]))
         beside = np.concatenate((np.minimum(row[:-2], row[2:]), row[1:2], row[-2:-1]))
-        unit: Array = np.maximum(beside / self._scale, _SMALLEST)
+        unit: Array = np.maximum(beside - np.log(self._scale), a.largest() - _FURTHEST_BELOW)
         return unit
 
-    def _at(self, a: Array, power: float) -> _At:
+    def _at(self, a: Signed, power: float, log_size: float | None = None) -> _At:
         line = self._line
-        raw = a * self._scale
-        reach = line.extent(lambda features: log_reach(raw, features, power))
-        assert reach is not None  # linear functions have all moments
-        zeros = line.zeros(raw, *reach)
-        ends = line.ends(*reach, zeros)
+        found = self.reach(a, power)
+        if found is None:
+            return _At(np.full_like(self._target, math.inf), np.zeros((0, 0)), np.zeros(0), 0.0)
+        low, high, zeros = found
+        ends = line.ends(low, high, zeros)
         left, length = ends[:-1, None], np.diff(ends)[:, None]
         share, other = GRADED.nodes, GRADED.nodes[::-1]
         features = line.features(ends) * self._scale[:, None]
-        value = a @ features
-        value[np.isin(ends, zeros) & ~np.isin(ends, line.span.breaks)] = 0.0
+        value = a.combined(features)
+        crossed = np.isin(ends, zeros) & ~np.isin(ends, self._span.breaks)
+        log_value = np.where(crossed, -math.inf, value.log)
         # h is linear on a panel; in units of the larger of its ends, so that nothing vanishes
-        large = np.maximum(np.maximum(np.abs(value[:-1]), np.abs(value[1:])), _SMALLEST)
-        one, two = value[:-1] / large, value[1:] / large
+        log_large = np.maximum(log_value[:-1], log_value[1:])
+        log_large = np.where(log_large > -math.inf, log_large, a.largest() - 2 * _FURTHEST_BELOW)
+        one, two = (
+            value.sign[:-1] * np.exp(log_value[:-1] - log_large),
+            value.sign[1:] * np.exp(log_value[1:] - log_large),
+        )
         h = one[:, None] * other + two[:, None] * share
         log_weight = line.log_density(left + length * share) + np.log(length * GRADED.weights)
-        log_large = np.log(large)
         with np.errstate(divide="ignore"):
             log_h = np.log(np.abs(h))
-        log_v = log_sum((power * (log_h + log_large[:, None]) + log_weight).ravel())
-        log_v -= math.log(float(a @ self._target))  # so that E_P h = 1
-        g = np.sign(h) * np.exp((power - 1) * (log_h + log_large[:, None]) + log_weight - log_v)
-        first, last = features[:, :-1], features[:, 1:]
-        missing = first @ (g @ other) + last @ (g @ share) - self._target
+        if log_size is None:
+            top = a.largest()
+            log_size = log_sum((power * (log_h + log_large[:, None]) + log_weight).ravel())
+            # so that E_Q[g h] = E_P h, as far as that is positive
+            log_size -= (
+                math.log(max(float(a.over(top) @ self._target), 1e-3 * float(self._target.max()))) + top
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            g = np.sign(h) * np.exp((power - 1) * (log_h + log_large[:, None]) + log_weight - log_size)
+            first, last = features[:, :-1], features[:, 1:]
+            missing = first @ (g @ other) + last @ (g @ share) - self._target
         # the derivative: |h|^(A-2) as the nodes see it, and what they miss at the end nearer to a zero
         bend = np.exp((power - 2) * np.maximum(log_h, math.log(NEAREST)) + log_weight)
         left_end = np.abs(one) < np.abs(two)
@@ -131,12 +166,35 @@ class PieceSearch:
         aa = bend @ (other * other) + np.where(left_end, missed, 0.0)
         bb = bend @ (share * share) + np.where(left_end, 0.0, missed)
         ab = bend @ (other * share)
-        unit = self._unit(a)
-        coordinate = np.hypot(a, unit)  # the derivative of a value in its coordinate
-        log_size = np.log(coordinate)[:, None] + ((power - 2) * log_large - log_v)
-        size = (power - 1) * np.exp(np.minimum(log_size, 300.0))
+        log_unit = self._log_unit(a)
+        log_coordinate = np.logaddexp(2 * a.log, 2 * log_unit) / 2  # of the derivative of a value in its own
+        log_turn = log_coordinate[:, None] + ((power - 2) * log_large - log_size)
+        size = (power - 1) * np.exp(np.minimum(log_turn, 300.0))
         turn = (first * aa + last * ab) @ (first * size).T + (first * ab + last * bb) @ (last * size).T
-        return _At(missing, turn, unit)
+        return _At(self._weight * missing, self._weight[:, None] * turn, log_unit, log_size)
+
+
+def _length(missing: Array) -> float:
+    with np.errstate(over="ignore"):
+        length = float(np.linalg.norm(missing))
+    return length if length == length else math.inf  # NaN is far, too
+
+
+def _place(a: Signed, log_unit: Array) -> Array:
+    """arsinh(a / unit)."""
+    ratio = a.log - log_unit
+    place: Array = a.sign * np.where(
+        ratio > 20, ratio + math.log(2.0), np.arcsinh(np.exp(np.minimum(ratio, 30.0)))
+    )
+    return place
+
+
+def _moved(place: Array, log_unit: Array) -> Signed:
+    """unit · sinh(place)."""
+    size = np.abs(place)
+    with np.errstate(divide="ignore"):
+        log_sinh = np.where(size > 20, size - math.log(2.0), np.log(np.sinh(np.minimum(size, 30.0))))
+    return Signed(np.sign(place), log_sinh + log_unit)
 
 
 def _missed(small: Array, power: float) -> Array:
@@ -148,14 +206,8 @@ def _missed(small: Array, power: float) -> Array:
     return missed
 
 
-def log_reach(raw: Array, features: Array, power: float) -> Array:
-    """log of |h|^(A-1) times the features: |h|^A alone would not see the pieces where h nearly vanishes."""
-    size: Array = (power - 1) * np.log(np.abs(raw @ features)) + np.log1p(np.abs(features).max(axis=0))
-    return size
-
-
 def pieces_of(measure: Measure, moments: Moments) -> PieceSearch | None:
     """The search for this law and span, where the span is piecewise linear."""
     if not isinstance(measure, Line) or not isinstance(measure.span, PiecewiseLinearSpan):
         return None
-    return PieceSearch(measure, moments)
+    return PieceSearch(measure, measure.span, moments)

@@ -28,9 +28,10 @@ from indistinct.adversaries.moments import (
     log_sum,
     null_space,
 )
-from indistinct.adversaries.pieces import log_reach, pieces_of
+from indistinct.adversaries.pieces import pieces_of
 from indistinct.adversaries.quadrature import NEAREST
 from indistinct.adversaries.repair import Repair
+from indistinct.adversaries.signed import Signed
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, TINY, Array
 
@@ -82,7 +83,10 @@ class Programme:
         """The restricted divergence of a finite order above 1."""
         if order not in self._known:
             power = order / (order - 1)
-            found = self._certified(power, self._search)
+            if self._pieces is not None and power < 2:
+                found = self._certified(power, self._pieces.solve)
+            else:
+                found = self._certified(power, self._search)
             if self._pieces is not None and power > 2:
                 for search in (self._carried, self._pieces.solve):
                     if not found.gap < _CLOSED:
@@ -91,7 +95,7 @@ class Programme:
             self._known[order] = found
         return self._known[order]
 
-    def _certified(self, power: float, search: Callable[[float], Array]) -> Bracket:
+    def _certified(self, power: float, search: Callable[[float], Array | Signed]) -> Bracket:
         try:
             return self._certify(power, search(power))
         except (_LostError, np.linalg.LinAlgError):
@@ -107,8 +111,6 @@ class Programme:
 
     def _search(self, power: float) -> Array:
         """Newton's method on the norm, from the nearest power solved and through powers in between."""
-        if self._pieces is not None and power < 2:
-            return self._pieces.solve(power)
         goal = math.log(power - 1)
         at, a = self._start(goal)
         while abs(goal - at) > (step := _FURTHEST if at < 0 else _FURTHEST / 4):
@@ -228,43 +230,45 @@ class Programme:
         )
         return (at * np.exp(np.minimum(log_size, 300.0))) @ at.T
 
-    def _reach(self, a: Array, power: float) -> Reach:
+    def _reach(self, a: Array | Signed, power: float) -> Reach:
         """From where to where |h|^A and |h|^(A-1) times the features matter, and the zeros of h there."""
-        raw = a @ self.moments.basis
-        sizes = [lambda features: power * np.log(np.abs(raw @ features))]
         if self._pieces is not None:
-            sizes.append(lambda features: log_reach(raw, features, power))
-        found = [self.measure.extent(size) for size in sizes]
-        known = [reach for reach in found if reach is not None]
-        if len(known) < len(found):
+            found = self._pieces.reach(a if isinstance(a, Signed) else Signed.of(a), power)
+            if found is None:
+                raise _LostError
+            return found
+        assert not isinstance(a, Signed)
+        raw = a @ self.moments.basis
+        reach = self.measure.extent(lambda features: power * np.log(np.abs(raw @ features)))
+        if reach is None:
             if self.measure.all_moments or not (raw.any() and np.isfinite(raw).all()):
                 raise _LostError
             raise ArgumentError(
                 "features", self.measure.named, f"of finite moment of order {power:g} under the noise"
             )
-        low, high = min(reach[0] for reach in known), max(reach[1] for reach in known)
-        zeros = self.measure.zeros(raw, low, high)
-        return Reach(low, high, zeros[(zeros > low) & (zeros < high)])
+        zeros = self.measure.zeros(raw, *reach)
+        return Reach(*reach, zeros[(zeros > reach[0]) & (zeros < reach[1])])
 
     # -- the certificate -----------------------------------------------------------------------
 
-    def _certify(self, power: float, a: Array) -> Bracket:
+    def _certify(self, power: float, a: Array | Signed) -> Bracket:
         target, target_error = self.moments.target, self.moments.error
         order = power / (power - 1)
-        reached = float(a @ target) - float(np.abs(a) @ target_error)
-        log_reached = math.log(reached) if reached > 0 else 0.0
         reach, found = self._reach(a, power), []
+        log_unit = a.largest() if isinstance(a, Signed) else 0.0
+        values = a.over(log_unit) if isinstance(a, Signed) else a
+        reached = float(values @ target) - float(np.abs(values) @ target_error)
+        log_reached = math.log(reached) if reached > 0 else 0.0
         for dense in (False, True):
             x, log_weight = self.measure.rule(*reach, dense=dense)
             basis = self.moments.basis @ self.measure.features(x)
-            h = a @ basis
-            with np.errstate(divide="ignore"):
-                log_h = np.log(np.abs(h))
+            h = a.combined(basis) if isinstance(a, Signed) else Signed.of(a @ basis)
+            log_h = h.log - log_unit
             log_v = log_sum(power * log_h + log_weight)
             log_g = (power - 1) * log_h + (log_reached - log_v)
             if not log_g.max() < 600:
                 return Bracket(0.0, math.inf)
-            g = np.sign(h) * np.exp(log_g)
+            g = h.sign * np.exp(log_g)
             found.append(_Seen(basis, log_weight, log_v, g, basis @ (g * np.exp(log_weight))))
         coarse, fine = found
         v_error = abs(fine.log_v - coarse.log_v) + ROUNDING + 8 * EPS * abs(log_reached)

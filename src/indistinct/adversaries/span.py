@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from indistinct.adversaries.signed import Signed
 from indistinct.numerics.arrays import Array
 
 
@@ -122,18 +123,24 @@ class PiecewiseLinearSpan(Span):
         return rows
 
     def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        return self.signed_zeros(Signed.of(coefficients))
+
+    def signed_zeros(self, coefficients: Signed) -> Array:
         """The zeros, and the knots where h is so much smaller than next to them that its zero, were the piece
         prolonged, is felt there."""
-        knots, values = np.array(self.knots), coefficients[:-2]
-        down, up = coefficients[-2:]
+        knots, (sign, log) = np.array(self.knots), coefficients
+        side, size = sign[:-2], log[:-2]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            cross = np.flatnonzero(values[:-1] * values[1:] < 0)
-            inner = knots[cross] + np.diff(knots)[cross] * values[cross] / (values[cross] - values[cross + 1])
-            ends = np.array([knots[0] - values[0] / down, knots[-1] - values[-1] / up])
-        outside = np.isfinite(ends) & np.array([ends[0] < knots[0], ends[1] > knots[-1]])
-        size = np.abs(np.concatenate((values[:1] - down, values, values[-1:] + up)))
-        touched = knots[size[1:-1] < 0.5 * np.maximum(size[:-2], size[2:])]
-        touched = np.concatenate((touched, knots[values == 0]))
+            cross = np.flatnonzero(side[:-1] * side[1:] < 0)
+            inner = knots[cross] + np.diff(knots)[cross] / (1 + np.exp(size[cross + 1] - size[cross]))
+            down, up = (-side[k] * sign[j] * np.exp(size[k] - log[j]) for k, j in ((0, -2), (-1, -1)))
+            ends = np.array([knots[0] + down, knots[-1] + up])
+            outside = np.isfinite(ends) & np.array([ends[0] < knots[0], ends[1] > knots[-1]])
+            # with the values a scale beyond the first knot and the last
+            beyond = coefficients.combined(self(np.array([knots[0] - 1, knots[-1] + 1]))).log
+            row = np.concatenate((beyond[:1], size, beyond[1:]))
+            touched = knots[row[1:-1] < np.maximum(row[:-2], row[2:]) - math.log(2.0)]
+        touched = np.concatenate((touched, knots[side == 0]))
         zeros: Array = np.unique(np.concatenate((inner, ends[outside], touched)))
         return zeros
 
