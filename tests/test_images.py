@@ -1,6 +1,7 @@
 """Synthetic images: one release, modes, what is refused before it, and how results are judged."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from indistinct.data import Norm  # noqa: E402
 from indistinct.errors import DataError  # noqa: E402
 from indistinct.noise import NotPrivateSource  # noqa: E402
 from indistinct.synthesis.images import (  # noqa: E402
+    Generator,
     KernelSynthesizer,
     Mode,
     SyntheticImages,
@@ -26,7 +28,10 @@ from indistinct.synthesis.images import (  # noqa: E402
     nearness,
     save_images,
     save_release,
+    standard_map,
 )
+from indistinct.synthesis.images.held_out import distance, split_pairs  # noqa: E402
+from indistinct.synthesis.images.training import Fitted  # noqa: E402
 
 SHORT = Training(
     steps=12, plain_steps=4, steps_per_metric=4, images_per_class=4, images_in_metric=40, channels=8, latent=8
@@ -85,6 +90,55 @@ def test_the_seed_is_that_of_post_processing_only() -> None:
     assert (fitted(seed=1).release.values != fitted(seed=1).release.values).any()
     seeded = fitted(source=NotPrivateSource(0))
     assert math.isinf(seeded.guarantee().epsilon(1e-5))
+
+
+@pytest.mark.parametrize("mode", [Mode.CONDITIONAL, Mode.PARALLEL], ids=lambda mode: mode.name)
+def test_the_best_of_several_trainings_is_chosen_from_the_release_alone(mode: Mode) -> None:
+    design = KernelSynthesizer((1, 8, 8), range(2), mode=mode, pairs=120, records=5000)
+    some = LABELS < 2
+    release = design.mechanism(20.0, 1e-5).release(design.table(IMAGES[some], LABELS[some]))
+    still, able = replace(SHORT, rate=1e-9), replace(SHORT, steps=40, plain_steps=80, rate=0.02)
+    choice = design.chosen(release, [still, able], device="cpu")
+    assert choice.training == able and choice.scores[1] < choice.scores[0]
+    assert choice.images.release is release
+    again = design.trained(release, able, device="cpu")
+    assert (choice.images.sample(10)[0] == again.sample(10)[0]).all()  # all features, once more
+    with pytest.raises(ArgumentError, match="trainings"):
+        design.chosen(release, [])
+    with pytest.raises(ArgumentError, match="share"):
+        design.chosen(release, [able], share=1.0)
+
+
+def test_pairs_are_kept_or_set_aside() -> None:
+    map = standard_map((1, 8, 8), pairs=100)
+    kept, aside = split_pairs(map, 0.1, 0)
+    assert [len(some) for some in aside] == [3, 3, 3]
+    for part, one, other in zip(map.parts, kept, aside, strict=True):
+        assert sorted([*one, *other]) == list(range(part.pairs))
+    both = np.concatenate([map.places(kept), map.places(aside)])
+    assert sorted(both) == sorted([*range(map.size), map.size - 1])  # the count is known to both
+    images = torch.as_tensor(IMAGES[:5])
+    some, every = map.on("cpu", exact=True, pairs=aside)(images), map.on("cpu", exact=True)(images)
+    assert torch.allclose(some, every[:, map.places(aside)], atol=1e-12)
+    assert any((one != other).any() for one, other in zip(aside, split_pairs(map, 0.1, 1)[1], strict=True))
+
+
+def test_the_score_of_a_generator_is_its_distance_on_average_over_the_noise() -> None:
+    map = standard_map((1, 8, 8), pairs=100)
+    generator = Generator((1, 8, 8), classes=2, channels=4, latent=4)
+    counts = np.array([200.0, 300.0])
+    fitted = Fitted(generator, generator.start("cpu", 0), counts)
+    exact = np.stack([map(IMAGES[LABELS == label].reshape(-1, 64)).mean(axis=0) for label in (0, 1)])
+    exact *= counts[:, None]
+    _, aside = split_pairs(map, 0.2, 0)
+    true = distance(map, fitted, exact, 0.0, aside, device="cpu")
+    rng = np.random.default_rng(0)
+    noisy = [exact + rng.normal(0, 20.0, exact.shape) for _ in range(40)]
+    found = np.array([distance(map, fitted, sums, 20.0, aside, device="cpu") for sums in noisy])
+    assert abs(found.mean() - true) < 4 * found.std() / math.sqrt(len(found))
+    assert found.std() < true  # the test can tell
+    burst = replace(fitted, weights={name: value * math.nan for name, value in fitted.weights.items()})
+    assert math.isinf(distance(map, burst, exact, 0.0, aside, device="cpu"))
 
 
 def test_saved_generators_and_releases_read_back_equal(tmp_path: Path) -> None:

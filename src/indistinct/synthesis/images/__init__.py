@@ -12,11 +12,12 @@ from indistinct.synthesis.images.quality import (
     wavelet_features,
 )
 from indistinct.synthesis.images.saved import load_images, load_release, save_images, save_release
-from indistinct.synthesis.images.synthesizer import KernelSynthesizer, Mode, SyntheticImages
+from indistinct.synthesis.images.synthesizer import Choice, KernelSynthesizer, Mode, SyntheticImages
 from indistinct.synthesis.images.training import Training, sample, train
 from indistinct.synthesis.images.views import Pixels, View, Wavelets
 
 __all__ = [
+    "Choice",
     "Generator",
     "ImageMap",
     "KernelSynthesizer",

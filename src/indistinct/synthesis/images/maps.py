@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
 from indistinct.data import FeatureMap
@@ -21,6 +22,8 @@ from indistinct.synthesis.images.views import Pixels, View, Wavelets
 
 _AT_ONCE = 1 << 22
 Shape = tuple[int, int, int]
+Pairs = tuple[npt.NDArray[np.int64], ...]
+"""Some pairs of features: of each part, their places in it."""
 
 
 @final
@@ -121,12 +124,26 @@ class ImageMap(FeatureMap):
                 rows.append(features(images.reshape(-1, *self.shape)).cpu().numpy())
         return np.concatenate(rows) if rows else np.zeros((0, self.size))
 
-    def on(self, device: str, *, exact: bool = False) -> Callable[[Any], Any]:
-        """The map as a function of PyTorch tensors, to be differentiated."""
+    def places(self, pairs: Pairs) -> npt.NDArray[np.int64]:
+        """Where the features of some pairs, and the constant one, stand among all features."""
+        starts = np.cumsum([0, *(2 * part.pairs for part in self.parts)])
+        found = [
+            start + np.concatenate([some, some + part.pairs])
+            for start, some, part in zip(starts, pairs, self.parts, strict=False)
+        ]
+        return np.concatenate([*found, [self.size - 1]])
+
+    def on(self, device: str, *, exact: bool = False, pairs: Pairs | None = None) -> Callable[[Any], Any]:
+        """The map as a function of PyTorch tensors, to be differentiated; of some pairs, if they are given,
+        in the order of `places`."""
         import torch
 
         kind = torch.float64 if exact else torch.float32
-        fast = [torch.as_tensor(part, dtype=kind, device=device) for part in self.frequencies]
+        chosen = pairs or tuple(np.arange(part.pairs) for part in self.parts)
+        fast = [
+            torch.as_tensor(part[:, some], dtype=kind, device=device)
+            for part, some in zip(self.frequencies, chosen, strict=True)
+        ]
         views = [part.view.on(device, exact=exact) for part in self.parts]
         heights = [math.sqrt(part.weight / part.pairs) for part in self.parts]
 

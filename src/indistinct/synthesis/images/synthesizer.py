@@ -16,7 +16,8 @@ from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Release, calibrate
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
-from indistinct.synthesis.images.maps import ImageMap, Shape, standard_map
+from indistinct.synthesis.images.held_out import distance, split_pairs
+from indistinct.synthesis.images.maps import ImageMap, Pairs, Shape, standard_map
 from indistinct.synthesis.images.training import Fitted, Training, sample, train
 
 Progress = Callable[[int, float], None]
@@ -157,22 +158,70 @@ class KernelSynthesizer:
         progress: Progress | None = None,
     ) -> "SyntheticImages":
         """A generator for a release of `mechanism`. It reads no records: do it again as often as you like."""
-        assert isinstance(release.mechanism, NoisyQuery)
-        sums = np.asarray(release.values).reshape(-1, self.map.size)
-        parts = np.split(sums, len(self._generators))
-        fitted = tuple(
+        fitted = self._fitted(release, training, None, seed, device, progress)
+        return SyntheticImages(self, fitted, release)
+
+    def chosen(
+        self,
+        release: Release,
+        trainings: Sequence[Training],
+        *,
+        share: float = 0.1,
+        seed: int = 0,
+        device: str | None = None,
+        progress: Progress | None = None,
+    ) -> "Choice":
+        """The best of several ways to train, by what was released already: no more privacy is spent.
+
+        Each is tried on a part of the released features and scored on the rest, a public random `share` of
+        them, whose noise it cannot have learned; see `held_out`. The best is then fitted again, to all
+        features: those that were set aside say as much about the records as the others do.
+        """
+        if not trainings:
+            raise ArgumentError("trainings", trainings, "at least one")
+        kept, aside = split_pairs(self.map, share, seed)
+        scores = []
+        for training in trainings:
+            fitted = self._fitted(release, training, kept, seed, device, progress)
+            sums, scale = self._parts(release)
+            found = [
+                distance(self.map, one, part, scale, aside, seed=seed, device=device)
+                for one, part in zip(fitted, sums, strict=True)
+            ]
+            scores.append(math.fsum(found))
+        best = trainings[int(np.argmin(scores))]
+        images = self.trained(release, best, seed=seed, device=device, progress=progress)
+        return Choice(images, best, tuple(scores))
+
+    def _fitted(
+        self,
+        release: Release,
+        training: Training | None,
+        pairs: Pairs | None,
+        seed: int,
+        device: str | None,
+        progress: Progress | None,
+    ) -> tuple[Fitted, ...]:
+        sums, scale = self._parts(release)
+        return tuple(
             train(
                 self.map,
                 part,
-                release.mechanism.deviation,
+                scale,
                 training=training,
+                pairs=pairs,
                 seed=seed + place,
                 device=device,
                 progress=progress,
             )
-            for place, part in enumerate(parts)
+            for place, part in enumerate(sums)
         )
-        return SyntheticImages(self, fitted, release)
+
+    def _parts(self, release: Release) -> tuple[list[Array], float]:
+        """For each generator the released sums of its classes; and the deviation of their noise."""
+        assert isinstance(release.mechanism, NoisyQuery)
+        sums = np.asarray(release.values).reshape(-1, self.map.size)
+        return np.split(sums, len(self._generators)), release.mechanism.deviation
 
     def _rehearse(self, training: Training, device: str | None) -> None:
         """Two steps of training on nothing, where memory may not suffice: better than after the release."""
@@ -230,6 +279,17 @@ class SyntheticImages:
             start += len(fitted.counts)
         names = np.array(self.synthesizer.classes or [0])
         return images, names[places]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The best of several ways to train, fitted to all that was released, and how each of them scored."""
+
+    images: SyntheticImages
+    training: Training
+    scores: tuple[float, ...]
+    """Squared distances on features that were set aside, in the order of the ways; less is better."""
 
 
 def check_shape(shape: Any) -> Shape:

@@ -14,7 +14,7 @@ from typing import Any, final
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.generator import Generator, Weights
-from indistinct.synthesis.images.maps import ImageMap
+from indistinct.synthesis.images.maps import ImageMap, Pairs
 from indistinct.synthesis.images.recorded import RecordedStep
 
 _STEPS_PER_WORD = 50
@@ -69,11 +69,12 @@ def train(
     scale: float,
     *,
     training: Training | None = None,
+    pairs: Pairs | None = None,
     seed: int = 0,
     device: str | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Fitted:
-    """A generator whose images have the released features on average.
+    """A generator whose images have the released features on average; with `pairs`, these of them only.
 
     `released` are class sums [classes, features] with normal noise of deviation `scale` in each coordinate.
     Only they are read, so the result is as private as they are. The same seed gives the same generator on one
@@ -90,7 +91,9 @@ def train(
     noise = (scale / map.bound) ** 2 / float(counts.mean())
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(check_count("seed", seed))
-        fit = _Fit(map, released / counts[:, None], generator, how, how.ridge(noise), device, seed)
+        columns = slice(None) if pairs is None else map.places(pairs)
+        means = released[:, columns] / counts[:, None]
+        fit = _Fit(map.on(device, pairs=pairs), means, generator, how, how.ridge(noise), device, seed)
         for step, loss in enumerate(fit.steps(lambda step: how.rate_at(step, noise))):
             if progress is not None and step % _STEPS_PER_WORD == 0:  # reading a loss waits for the GPU
                 progress(step, float(loss))
@@ -104,7 +107,7 @@ class _Fit:
 
     def __init__(
         self,
-        map: ImageMap,
+        features: Callable[[Any], Any],
         means: Array,
         generator: Generator,
         how: Training,
@@ -114,7 +117,7 @@ class _Fit:
     ) -> None:
         import torch
 
-        self.features = map.on(device)
+        self.features = features
         self.target = torch.as_tensor(means, dtype=torch.float32, device=device)
         self.generator, self.how, self.ridge, self.device = generator, how, ridge, device
         self.weights = generator.start(device, seed)
@@ -125,7 +128,7 @@ class _Fit:
         self.averages = [value for name, value in self.averaged.items() if not name.startswith("seen")]
         self.labels = torch.arange(generator.classes, device=device).repeat(how.images_per_class)
         rows = -(-how.images_in_metric // generator.classes) * generator.classes
-        self.metric = torch.zeros(rows, map.size, device=device)
+        self.metric = torch.zeros(rows, means.shape[1], device=device)
         self.on_gpu = device != "cpu"
         self.rate = torch.tensor(how.rate, device=device)
         self.optimiser = torch.optim.Adam(
