@@ -203,6 +203,21 @@ def test_gap_is_closed_for_knots_far_out(release, knots, order) -> None:
 
 
 @pytest.mark.parametrize(
+    ("release", "frequencies", "order"),
+    [
+        (Gaussian(1.0, 1.5).subsample(0.1), [1.0], 10.0),
+        (Gaussian(1.0, 0.05), [0.7, 2.0], 50.0),
+        (Laplace(1.0, 2.0).subsample(0.3), [0.7, 2.0], 3.0),
+    ],
+    ids=str,
+)
+def test_gap_is_closed_where_waves_touch_zero(release, frequencies, order) -> None:
+    # a minimum of |h| close to 0 is cut at like a zero
+    found = release.guarantee().against(Features.fourier(frequencies)).renyi_interval(order)
+    assert 0 < found.low <= found.high < found.low + 1e-8
+
+
+@pytest.mark.parametrize(
     ("knots", "truth"),
     [([9.0], 23.689668924362), ([9.5], 23.807126449885), ([11.0], 22.809575901863)],
     ids=str,

@@ -106,10 +106,10 @@ class Line:
 
     def peaks(self, coefficients: Array) -> Array:
         """Cuts around each peak of e^h times the density that is narrow against the panels there."""
+        slopes = {slope for centre in self.law.centres for slope in self.law.noise.slopes(centre[1])}
         found = [
             place + side * width * _AROUND
-            for centre in self.law.centres
-            for slope in self.law.noise.slopes(centre[1])
+            for slope in sorted(slopes)
             for place, width in self.span.peaks(coefficients, *slope)
             if width < _NARROW * (1 + abs(place))
             for side in (-1.0, 1.0)

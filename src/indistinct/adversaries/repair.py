@@ -15,8 +15,8 @@ from indistinct.numerics.arrays import TINY, Array
 
 _ABOVE = 1.1
 """Suprema and norms seen at nodes are rounded up by this."""
-_LOG_TAIL = -40.0
-"""Squares of features hold less than this of their means, in logarithms, outside of their extent."""
+_LOG_TAIL = -42.0
+"""Squares of given features hold less than this of their means, in logarithms, outside of their extent."""
 
 
 class Repair:
@@ -28,7 +28,8 @@ class Repair:
         means, sizes = [], []
         for dense in (False, True):
             x, log_weight = measure.rule(self._low, self._high, dense=dense)
-            features = basis @ measure.features(x)
+            given = measure.features(x)
+            features = basis @ given
             kept, weight = held(features), np.exp(log_weight)
             means.append((kept * weight) @ features.T)
             sizes.append((np.abs(kept) * weight) @ np.abs(features).T)
@@ -39,6 +40,9 @@ class Repair:
         spread = np.linalg.inv(one - self._off) if np.isfinite(self._off).all() else -one
         # what a repair spills over is repaired in turn
         self._spread = spread if (spread >= 0).all() else np.full(one.shape, math.inf)
+        # the basis is made of given features that may cancel in it, but not out there
+        terms = np.abs(basis) @ np.sqrt(given * given @ weight)
+        self._log_rest = _LOG_TAIL + 2 * math.log(max(float(terms.max()), 1.0))
         self._values, self._log_weight = self(features), log_weight
 
     def __call__(self, features: Array) -> Array:
@@ -77,4 +81,4 @@ class Repair:
             return -math.inf
         count = mixed.size
         most = max(order - 2, 0.0) * math.log(held_at_most(count))
-        return order * math.log(size) + most + min(order / 2, 1.0) * (_LOG_TAIL + math.log(count))
+        return order * math.log(size) + most + min(order / 2, 1.0) * (self._log_rest + math.log(count))

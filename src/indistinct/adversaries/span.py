@@ -12,6 +12,10 @@ import numpy as np
 from indistinct.adversaries.signed import Signed
 from indistinct.numerics.arrays import Array
 
+_GOLDEN = (3 - math.sqrt(5)) / 2
+_TOUCH = 0.1
+"""Where |h| dips below this share of its largest value it may have complex zeros close by."""
+
 
 class Span(ABC):
     """The functions a . phi(x)."""
@@ -162,14 +166,24 @@ class FunctionSpan(Span):
         return np.asarray(self.function(x), dtype=np.float64)
 
     def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+        """The zeros, and where h all but touches 0 between them: complex zeros beside the line are felt."""
         x = np.unique(np.concatenate((np.linspace(low, high, 2048), np.clip(self.breaks, low, high))))
         value = coefficients @ self(x)
-        side = np.sign(value)
+        side, size = np.sign(value), np.abs(value)
         at = np.flatnonzero(side[:-1] * side[1:] < 0)
         left, right, before = x[at], x[at + 1], side[at]
         for _ in range(52 if at.size else 0):
             middle = (left + right) / 2
             same = np.sign(coefficients @ self(middle)) == before
             left, right = np.where(same, middle, left), np.where(same, right, middle)
-        zeros: Array = np.unique(np.concatenate((left, x[value == 0])))
+        dips = 1 + np.flatnonzero(
+            (size[1:-1] < size[:-2]) & (size[1:-1] < size[2:]) & (side[:-2] == side[2:])
+        )
+        dips = dips[(side[dips] == side[dips - 1]) & (size[dips] < _TOUCH * size.max())]
+        first, last = x[dips - 1], x[dips + 1]
+        for _ in range(60 if dips.size else 0):  # golden section: to half the digits, as minima go
+            one, two = first + _GOLDEN * (last - first), last - _GOLDEN * (last - first)
+            lower = np.abs(coefficients @ self(one)) < np.abs(coefficients @ self(two))
+            first, last = np.where(lower, first, one), np.where(lower, two, last)
+        zeros: Array = np.unique(np.concatenate((left, x[value == 0], (first + last) / 2)))
         return zeros
