@@ -1,5 +1,6 @@
 """Synthetic images: one release, modes, what is refused before it, and how results are judged."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from indistinct.synthesis.images import (  # noqa: E402
     Mode,
     SyntheticImages,
     Training,
+    evaluate_images,
     frechet_distance,
     grid,
     load_images,
@@ -227,6 +229,52 @@ def test_judges(tmp_path: Path) -> None:
     assert near.to_used == 0 and near.copies_of_used == 1 and near.copies_of_others < 0.1
     grid(IMAGES[:100], LABELS[:100], tmp_path / "grid.png", each=5)
     assert (tmp_path / "grid.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_an_evaluation_reads_as_text_and_as_json() -> None:
+    bright = np.round(IMAGES * 255).astype(np.uint8)
+    names = np.array([f"digit {label}" for label in LABELS])
+    found = evaluate_images(
+        bright[:900], names[:900], bright[900:1200], names[900:1200], bright[:800], seeds=2, epochs=8
+    )
+    assert len(found.accuracies) == 2 and found.accuracy > 0.6 and found.deviation is not None
+    assert [label for label, _ in found.by_class] == sorted(set(names))
+    counts = np.bincount(LABELS[900:1200]) / 300
+    assert found.accuracy == pytest.approx(sum(counts * [share for _, share in found.by_class]))
+    # records in place of synthetic images: the copies are found
+    assert found.copies_of_used == pytest.approx(8 / 9, abs=0.02) and found.copies < 0.02
+    assert found.near is not None and found.near.to_used < found.near.to_others
+    assert found.repeated < 0.02 and not found.frechet_is_fid
+    text = str(found)
+    assert "not private" in text and "of class digit 7" in text and "no FID" in text and " ± " in text
+    read = json.loads(json.dumps(found.data(), allow_nan=False))
+    assert read["private"] is False and read["by_class"][3][0] == "digit 3"
+    assert read["accuracy"] == found.accuracy
+
+
+def test_classes_that_were_never_made_are_never_found() -> None:
+    made = np.flatnonzero(LABELS[:600] < 9)
+    twice = np.concatenate([made, made[:100]])
+    found = evaluate_images(IMAGES[twice], LABELS[twice], IMAGES[600:900], LABELS[600:900], seeds=1, epochs=1)
+    assert dict(found.by_class)[9] == 0 and found.deviation is None and found.near is None
+    assert found.repeated == pytest.approx(100 / len(twice), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: evaluate_images(IMAGES[:5], LABELS[:4], IMAGES, LABELS),
+        lambda: evaluate_images(IMAGES[:5], LABELS[:5], np.zeros((9, 1, 7, 7)), LABELS[:9]),
+        lambda: evaluate_images(IMAGES[:5] * 2, LABELS[:5], IMAGES, LABELS),
+        lambda: evaluate_images(IMAGES[:5] * np.nan, LABELS[:5], IMAGES, LABELS),
+        lambda: evaluate_images(IMAGES[:0], LABELS[:0], IMAGES, LABELS),
+        lambda: evaluate_images(IMAGES[:5], LABELS[:5].astype(str), IMAGES, LABELS),
+        lambda: evaluate_images(IMAGES[:5], LABELS[:5], IMAGES, LABELS, seeds=0),
+    ],
+)
+def test_what_cannot_be_judged_is_named(wrong: object) -> None:
+    with pytest.raises((ArgumentError, DataError)):
+        wrong()  # type: ignore[operator]
 
 
 def test_guarantee_is_the_gaussian_one() -> None:

@@ -11,6 +11,7 @@ from indistinct.synthesis.images.quality import (
     nearness,
     wavelet_features,
 )
+from indistinct.synthesis.images.report import ImageEvaluation, evaluate_images
 from indistinct.synthesis.images.saved import load_images, load_release, save_images, save_release
 from indistinct.synthesis.images.synthesizer import Choice, KernelSynthesizer, Mode, SyntheticImages
 from indistinct.synthesis.images.training import Training, sample, train
@@ -19,6 +20,7 @@ from indistinct.synthesis.images.views import Pixels, View, Wavelets
 __all__ = [
     "Choice",
     "Generator",
+    "ImageEvaluation",
     "ImageMap",
     "KernelSynthesizer",
     "Mode",
@@ -30,6 +32,7 @@ __all__ = [
     "View",
     "Wavelets",
     "accuracy",
+    "evaluate_images",
     "frechet_distance",
     "grid",
     "inception_features",
