@@ -6,7 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from indistinct import Features, PiecewiseLinear, Polynomial
+from indistinct import Features, Linear, PiecewiseLinear, Polynomial
+from indistinct.adversaries import estimate
 from indistinct.adversaries.adversary import Adversary
 from indistinct.adversaries.bracket import Bracket
 from indistinct.adversaries.coordinate import Coordinate, Law
@@ -79,8 +80,8 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("order", [1.05, 1.5, 2.0, 3.0, 50.0])
-@pytest.mark.parametrize("where", PLACES, ids=str)
+@pytest.mark.parametrize("order", [1.05, 2.0, 3.0, 50.0])
+@pytest.mark.parametrize("where", PLACES[:4], ids=str)
 @pytest.mark.parametrize("adversary", CLASSES, ids=str)
 def test_renyi_of_one_number(adversary: Adversary, where: Coordinate, order: float) -> None:
     solved = programme(where, adversary)
@@ -163,3 +164,10 @@ def test_outcomes_that_only_one_side_has() -> None:
     assert (
         OnTable(np.array([0.4, 0.5, 0.1]), np.array([0.5, 0.5, 0.0]), features[:2]).renyi(2.0).high < math.inf
     )
+
+
+def test_samples_that_do_not_overlap_have_no_upper_end() -> None:
+    # the mean of one side is outside of all that the other drew: nothing bounds the divergence of the samples
+    rng = np.random.default_rng(3)
+    p, q = rng.uniform(2.0, 3.0, 500), rng.uniform(0.0, 1.0, 500)
+    assert estimate(p, q, Linear(), order=1.0).high == math.inf

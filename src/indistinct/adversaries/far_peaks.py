@@ -18,7 +18,7 @@ import numpy as np
 from indistinct.adversaries.moments import Measure, Reach
 from indistinct.numerics.arrays import Array
 
-_MOST_STEPS, _MOST_TRIALS = 40, 30
+_MOST_STEPS, _MOST_TRIALS = 40, 22
 """Steps, and functions tried: who needs more has begun too far away, and nearer barriers cost less."""
 _RIDGE = 1e-14
 _NOTHING = 1e-26

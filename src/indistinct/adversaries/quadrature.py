@@ -82,6 +82,7 @@ class Line:
             raise ArgumentError("features", span, "finite where the noise is")
         self._grid, self._features = self._grid[first:last], self._features[:, first:last]
         self._log_density = law.log_density(self._grid)
+        self._last_cut: tuple[Array, tuple[Array, Array, Array]] | None = None
 
     @property
     def named(self) -> Span:
@@ -125,12 +126,7 @@ class Line:
     ) -> tuple[float, float] | None:
         """Where e^{log_size(features)} times the density is not negligible against its largest value, or
         against a ceiling in logarithms; none if that never ends."""
-        grid, features, log_density = self._grid, self._features, self._log_density
-        if cuts is not None and cuts.size:
-            place = np.searchsorted(grid, cuts)
-            grid = np.insert(grid, place, cuts)
-            features = np.insert(features, place, self.span(cuts), axis=1)
-            log_density = np.insert(log_density, place, self.law.log_density(cuts))
+        grid, features, log_density = self._cut_grid(cuts)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = log_size(features) + log_density
         top = min(size.max(), ceiling)
@@ -141,6 +137,19 @@ class Line:
         if first < 0 or last >= size.size:
             return None
         return float(grid[first]), float(grid[last])
+
+    def _cut_grid(self, cuts: Array | None) -> tuple[Array, Array, Array]:
+        """The grid that looks for extents, with features and density, and with places more; the last such
+        grid is kept, because every function is looked at twice."""
+        if cuts is None or not cuts.size:
+            return self._grid, self._features, self._log_density
+        if self._last_cut is None or self._last_cut[0] is not cuts:
+            place = np.searchsorted(self._grid, cuts)
+            grid = np.insert(self._grid, place, cuts)
+            features = np.insert(self._features, place, self.span(cuts), axis=1)
+            log_density = np.insert(self._log_density, place, self.law.log_density(cuts))
+            self._last_cut = cuts, (grid, features, log_density)
+        return self._last_cut[1]
 
     def square_extent(self) -> tuple[float, float]:
         """Where the square of any feature matters; refused where its second moment is infinite. Each by
