@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 from sklearn.datasets import load_digits  # noqa: E402
 
 from indistinct import Adjacency, ArgumentError, Gaussian  # noqa: E402
+from indistinct.cli import main  # noqa: E402
 from indistinct.data import Norm  # noqa: E402
 from indistinct.errors import DataError  # noqa: E402
 from indistinct.noise import NotPrivateSource  # noqa: E402
@@ -250,6 +251,18 @@ def test_an_evaluation_reads_as_text_and_as_json() -> None:
     read = json.loads(json.dumps(found.data(), allow_nan=False))
     assert read["private"] is False and read["by_class"][3][0] == "digit 3"
     assert read["accuracy"] == found.accuracy
+
+
+def test_a_saved_generator_is_judged_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_images(fitted(), "digits.safetensors")
+    np.savez("real.npz", images=IMAGES[300:400], labels=LABELS[300:400])
+    command = ["synth", "evaluate", "digits.safetensors", "real.npz", "--images", "--rows", "50"]
+    assert main([*command, "--seeds", "1", "--epochs", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["images"] == 50 and found["real"] == 100 and len(found["by_class"]) == 10
 
 
 def test_classes_that_were_never_made_are_never_found() -> None:

@@ -125,6 +125,58 @@ def test_one_column_and_labels_that_are_no_categories() -> None:
     assert guessed is not None and abs(guessed.boosting - 0.5) < 0.15
 
 
+@pytest.fixture
+def pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bright above or below."""
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("used", "real", "made")):
+        draw = np.random.default_rng(seed)
+        images, labels = draw.integers(0, 120, (200, 8, 8)).astype(np.uint8), np.arange(200) % 2
+        images.reshape(200, 2, 4, 8)[np.arange(200), labels] += 100
+        np.savez(f"{name}.npz", images=images, labels=np.array(["above", "below"])[labels])
+
+
+@pytest.mark.usefixtures("pictures")
+def test_images_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["synth", "evaluate", "made.npz", "real.npz", "--images", "--seeds", "2", "--epochs", "10"]
+    assert main([*command, "--used", "used.npz", "--json", "--grid", "grid.png"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["private"] is False and "is not private" in found["words"]
+    assert found["images"] == found["real"] == 200 and found["accuracy"] > 0.9
+    assert dict(found["by_class"]).keys() == {"above", "below"} and len(found["accuracies"]) == 2
+    assert found["copies"] == found["repeated"] == found["copies_of_used"] == 0
+    assert found["near"]["to_used"] == pytest.approx(found["near"]["to_others"], rel=0.05)
+    assert Path("grid.png").read_bytes()[:4] == b"\x89PNG"
+    assert main(["synth", "evaluate", "used.npz", "real.npz", "--images", "--used", "used.npz"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"equal to an image that was used +1\.0000", text) and "wavelet-feature" in text
+
+
+@pytest.mark.usefixtures("pictures")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["made.npz", "real.npz", "--images", "--plan", "plan.toml"], "--plan must be absent"),
+        (["made.npz", "real.npz", "--images", "--rows", "3"], "--rows must be absent"),
+        (["made.npz", "real.npz", "--images", "--seeds", "0"], "seeds"),
+        (["made.npz", "bad.npz", "--images"], "bad.npz"),
+        (["bad.npz", "real.npz", "--images"], "an .npz file with the arrays images and labels"),
+        (["made.npz", "none.npz", "--images"], "none.npz"),
+        (["bad.safetensors", "real.npz", "--images"], "save_images"),
+        (["made.csv", "real.csv", "--seeds", "3"], "--seeds must be absent"),
+    ],
+)
+def test_bad_images_are_one_line(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("bad.npz", "bad.safetensors"):
+        Path(name).write_bytes(b"no such thing")
+    assert main(["synth", "evaluate", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert words in message and message.count("\n") == 1
+
+
 BAD = {
     "no plan": ([], {}, "--plan must be given"),
     "no release": (["--plan", "plan.toml", "--release", "towns"], {}, "--release must be one of"),

@@ -2,18 +2,29 @@
 
 import argparse
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from indistinct import ArgumentError
 from indistinct.data import frame_from_file
 from indistinct.plans import read_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
-from indistinct.synthesis.evaluate import evaluate_tables
+from indistinct.synthesis.evaluate import TableEvaluation, evaluate_tables
+from indistinct.synthesis.images import (
+    ImageEvaluation,
+    evaluate_images,
+    grid,
+    inception_features,
+    load_images,
+)
 from indistinct.synthesis.tables import TableSynthesizer, load_table
 from indistinct.synthesis.tables.decode import kind_of
 
 _TABLES = {".csv", ".parquet"}
+_PICTURES = ".npz"
 
 
 def add_synth(commands: Any) -> None:
@@ -31,7 +42,8 @@ def add_synth(commands: Any) -> None:
             "Train models on synthetic rows and test them on real records, compare tables of one and two"
             " columns, and look for copies. It looks at real records: what it prints is not private."
         ),
-        epilog="Example: indistinct synth evaluate out/plan/people.csv real.csv --plan plan.toml",
+        epilog="Example: indistinct synth evaluate out/plan/people.csv real.csv --plan plan.toml; or"
+        " indistinct synth evaluate digits.safetensors real.npz --images --grid digits.png",
         allow_abbrev=False,
     )
     command.add_argument("synthetic", help="synthetic rows (CSV, Parquet), or a generator that was saved")
@@ -43,17 +55,67 @@ def add_synth(commands: Any) -> None:
     )
     command.add_argument("--rows", type=int, help="to draw from a saved generator (as many as are real)")
     command.add_argument("--json", action="store_true", help="print strict JSON")
+    pictures = command.add_argument_group("images")
+    pictures.add_argument(
+        "--images",
+        action="store_true",
+        help="files are .npz with images and labels; the synthetic one may be a saved generator",
+    )
+    pictures.add_argument("--seeds", type=int, help="networks to train, for a mean and a deviation (3)")
+    pictures.add_argument("--epochs", type=int, help="of each network (20)")
+    pictures.add_argument("--grid", metavar="PNG", help="write some synthetic images of each class")
+    pictures.add_argument(
+        "--inception", metavar="FILE", help="an Inception network (TorchScript), for an FID"
+    )
     command.set_defaults(run=_evaluate)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    found = _judged_images(options) if options.images else _judged_tables(options)
+    print(json.dumps(found.data(), indent=2, allow_nan=False, ensure_ascii=False) if options.json else found)
+
+
+def _judged_images(options: argparse.Namespace) -> ImageEvaluation:
+    for name in ("plan", "release"):
+        if getattr(options, name) is not None:
+            raise ArgumentError(f"--{name}", getattr(options, name), "absent with --images")
+    real = _pictures(options.real)
+    used = None if options.used is None else _pictures(options.used)[0]
+    features = None if options.inception is None else inception_features(options.inception)
+    if Path(options.synthetic).suffix == _PICTURES:
+        if options.rows is not None:
+            raise ArgumentError("--rows", options.rows, "absent: the images are in a file")
+        made = _pictures(options.synthetic)
+    else:
+        made = load_images(options.synthetic).sample(len(real[0]) if options.rows is None else options.rows)
+    given = {name: getattr(options, name) for name in ("seeds", "epochs")}
+    more = {name: value for name, value in given.items() if value is not None}
+    found = evaluate_images(*made, *real, used, features=features, **more)
+    if options.grid is not None:
+        images = made[0] if made[0].ndim == 4 else made[0][:, None]
+        grid(images / 255 if images.dtype == np.uint8 else images, made[1], options.grid)
+    return found
+
+
+def _pictures(path: str) -> tuple[Any, Any]:
+    """Images and labels of a file."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return file["images"], file["labels"]
+    except (KeyError, ValueError, AttributeError, TypeError, zipfile.BadZipFile):
+        raise ArgumentError("file", path, "an .npz file with the arrays images and labels") from None
+
+
+def _judged_tables(options: argparse.Namespace) -> TableEvaluation:
+    for name in ("seeds", "epochs", "grid", "inception"):
+        if getattr(options, name) is not None:
+            raise ArgumentError(f"--{name}", getattr(options, name), "absent without --images")
     design, rows = _synthetic(options)
     real, used = (_records(design, path) for path in (options.real, options.used))
     if rows is None:
         count = len(real) if options.rows is None else options.rows
         rows = load_table(options.synthetic).sample(count)
-    found = evaluate_tables(design, rows, real, used)
-    print(json.dumps(found.data(), indent=2, allow_nan=False, ensure_ascii=False) if options.json else found)
+    return evaluate_tables(design, rows, real, used)
 
 
 def _synthetic(options: argparse.Namespace) -> tuple[TableSynthesizer, Any]:
