@@ -229,11 +229,11 @@ def scores(design: TableSynthesizer, synthetic: Columns, real: Columns) -> list[
     ]
 
 
-def line(name: str, epsilon: str, found: np.ndarray, seconds: float) -> str:
-    mean = found.mean(axis=0)
-    spread = found.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(len(mean))
-    told = " | ".join(f"{a:.4f} ± {b:.4f}" for a, b in zip(mean, spread, strict=True))
-    return f"| {name} | {epsilon} | {told} | {seconds:.0f} |"
+def line(name: str, epsilon: str, found: np.ndarray, seconds: str) -> str:
+    told = [f"{mean:.4f}" for mean in found.mean(axis=0)]
+    if len(found) > 1:
+        told = [f"{a} ± {b:.4f}" for a, b in zip(told, found.std(axis=0, ddof=1), strict=True)]
+    return f"| {name} | {epsilon} | {' | '.join(told)} | {seconds} |"
 
 
 def verdict(found: dict[tuple[str, float], np.ndarray]) -> bool:
@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{len(data['age']):,} records, {len(real['age']):,} to test on; {len(design.query.groups)} tables")
     print("| | ε | boosting AUC | logistic AUC | one-way TV | two-way TV | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    print(line("real records", "", np.array([scores(design, data, real)]), 0), flush=True)
+    print(line("real records", "", np.array([scores(design, data, real)]), ""), flush=True)
     found: dict[tuple[str, float], np.ndarray] = {}
     for name, method in METHODS.items():
         for epsilon in (1.0,) if quick else EPSILONS:
@@ -292,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 rows.append(scores(design, made, real))
             found[name, epsilon] = np.array(rows)
             told = "∞" if math.isinf(epsilon) else f"{epsilon:g}"
-            print(line(name, told, found[name, epsilon], seconds / len(rows)), flush=True)
+            print(line(name, told, found[name, epsilon], f"{seconds / len(rows):.0f}"), flush=True)
     return 0 if verdict(found) else 1
 
 
