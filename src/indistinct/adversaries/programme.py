@@ -41,6 +41,7 @@ _CLOSED = 1e-9
 """A gap for which no other search is tried."""
 _ENOUGH, _ROUGH = 2e-5, 1e-3
 """Slopes of log ||h|| at which one more step is the last."""
+_LOG_NEGLIGIBLE = 40.0
 _LOCAL = 1e-3
 _FURTHEST = 0.4
 """From one power A of |h| to the next, log(A - 1) moves no further than this."""
@@ -279,7 +280,9 @@ class Programme:
         log_powers = [
             _log_power(seen.g + change @ self._repair(seen.basis), order, seen.log_weight) for seen in found
         ]
-        log_outside = self._repair.log_outside(change, order, reach.low, reach.high)
+        log_outside = self._repair.log_outside(
+            change, order, reach.low, reach.high, log_powers[1] - _LOG_NEGLIGIBLE
+        )
         log_norm = float(np.logaddexp(log_powers[1], log_outside)) / order
         # twice what a finer rule changes: a repaired g may kink where no panel ends
         log_norm += (v_error + 2 * abs(log_powers[1] - log_powers[0])) / order + ROUNDING

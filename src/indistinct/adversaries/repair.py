@@ -55,9 +55,14 @@ class Repair:
         spilled: Array = np.abs(change) @ self._off
         return spilled
 
-    def log_outside(self, change: Array, order: float, low: float, high: float) -> float:
-        """log of what a change costs outside of an interval, as an integral of its power."""
+    def log_outside(self, change: Array, order: float, low: float, high: float, negligible: float) -> float:
+        """log of what a change costs outside of an interval, as an integral of its power; on the whole line
+        where that is negligible already."""
         parts = [self._log_tail(change @ self._mix, order)]
+        with np.errstate(divide="ignore"):
+            whole = log_sum(order * np.log(_ABOVE * np.abs(change @ self._values)) + self._log_weight)
+        if whole < negligible:
+            return float(np.logaddexp(whole, parts[0]))
         for start, stop in ((self._low, min(low, self._high)), (max(high, self._low), self._high)):
             if start < stop:
                 x, log_weight = self._measure.rule(start, stop)
