@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indistinct.adversaries.moments import Measure, Moments, Reach, feature_means, log_sum
+from indistinct.adversaries.plain_pieces import PlainPieceSearch
 from indistinct.adversaries.quadrature import GRADED, NEAREST, Line
 from indistinct.adversaries.signed import Signed
 from indistinct.adversaries.span import PiecewiseLinearSpan
@@ -47,6 +48,8 @@ class PieceSearch:
 
     def __init__(self, line: Line, span: PiecewiseLinearSpan, moments: Moments) -> None:
         self._line, self._span = line, span
+        self.plain = PlainPieceSearch(line, moments)
+        """Another search, for where this one is lost."""
         self._scale, self._target = np.diag(moments.basis).copy(), moments.target
         self._solved = [(0.0, Signed.of(moments.second))]  # by log(A - 1)
         under_q, _ = feature_means(line)

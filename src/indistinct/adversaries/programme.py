@@ -84,15 +84,17 @@ class Programme:
         """The restricted divergence of a finite order above 1."""
         if order not in self._known:
             power = order / (order - 1)
-            if self._pieces is not None and power < 2:
-                found = self._certified(power, self._pieces.solve)
-            else:
-                found = self._certified(power, self._search)
-            if self._pieces is not None and power > 2:
-                for search in (self._carried, self._pieces.solve):
-                    if not found.gap < _CLOSED:
-                        other = self._certified(power, search)
-                        found = Bracket(max(found.low, other.low), min(found.high, other.high))
+            searches: list[Callable[[float], Array | Signed]] = [self._search]
+            if self._pieces is not None:
+                searches = [self._pieces.solve, self._pieces.plain.solve]
+                searches = (
+                    [self._search, self._carried, *searches] if power > 2 else [*searches, self._search]
+                )
+            found = Bracket(0.0, math.inf)
+            for search in searches:
+                if not found.gap < _CLOSED:
+                    other = self._certified(power, search)
+                    found = Bracket(max(found.low, other.low), min(found.high, other.high))
             self._known[order] = found
         return self._known[order]
 
