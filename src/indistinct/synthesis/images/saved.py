@@ -1,8 +1,6 @@
 """Fitted generators of images in a file: safetensors, numbers and a description, nothing that could run."""
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from indistinct.synthesis.images.maps import ImageMap, Part
 from indistinct.synthesis.images.synthesizer import KernelSynthesizer, Mode, SyntheticImages
 from indistinct.synthesis.images.training import Fitted
 from indistinct.synthesis.images.views import Pixels, View, Wavelets
+from indistinct.synthesis.stored import read, write
 
 _FORMAT = "indistinct synthetic images 1"
 _VIEWS: dict[str, type[View]] = {kind.__name__: kind for kind in (Pixels, Wavelets)}
@@ -69,8 +68,6 @@ def _write(
     numbers: dict[str, Any],
     **more: int,
 ) -> None:
-    from safetensors.numpy import save_file
-
     assert isinstance(release.mechanism, NoisyQuery)
     parts = [{**vars(part), "view": [type(part.view).__name__, vars(part.view)]} for part in design.map.parts]
     description = {
@@ -85,24 +82,11 @@ def _write(
         "release": [release.mechanism.scale, release.private, release.unit],
         **more,
     }
-    arrays = {"released": np.asarray(release.values), **numbers}
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    partial = Path(path).with_name(Path(path).name + ".partial")
-    save_file(contiguous, partial, metadata={"description": json.dumps(description)})
-    os.replace(partial, path)
+    write(path, {"released": np.asarray(release.values), **numbers}, description)
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[KernelSynthesizer, Release, dict[str, Any], dict[str, Any]]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            description = json.loads((file.metadata() or {}).get("description", "null"))
-            numbers = {name: file.get_tensor(name) for name in file.keys()}
-    except (SafetensorError, json.JSONDecodeError):
-        description = None
-    if not isinstance(description, dict) or description.get("format") != _FORMAT:
-        raise ArgumentError("path", str(path), "a file that save_images or save_release wrote")
+    numbers, description = read(path, _FORMAT, "a file that save_images or save_release wrote")
     shape = tuple(description["shape"])
     parts = tuple(
         Part(**{**part, "view": _VIEWS[part["view"][0]](**part["view"][1])}) for part in description["parts"]

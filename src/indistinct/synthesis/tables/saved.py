@@ -1,8 +1,6 @@
 """Fitted generators in a file: safetensors, numbers and a description, nothing that could run."""
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,7 @@ import numpy as np
 from indistinct.data import NoisyQuery, Tables, from_json
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Release
+from indistinct.synthesis.stored import read, write
 from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
@@ -19,8 +18,6 @@ _FORMAT = "indistinct synthetic table 1"
 
 def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
     """Writes the generator, what it was fitted to, and how that was released."""
-    from safetensors.numpy import save_file
-
     design, release = table.synthesizer, table.release
     numbers = {"shares": table.mixture.shares, "chances": table.mixture.chances}
     description: dict[str, Any] = {
@@ -35,24 +32,12 @@ def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
         assert isinstance(release.mechanism, NoisyQuery)
         numbers["released"] = np.concatenate([part.ravel() for part in release.values.values()])
         description["release"] = [release.mechanism.scale, release.private, release.unit]
-    contiguous = {name: np.ascontiguousarray(array) for name, array in numbers.items()}
-    partial = Path(path).with_name(Path(path).name + ".partial")
-    save_file(contiguous, partial, metadata={"description": json.dumps(description)})
-    os.replace(partial, path)
+    write(path, numbers, description)
 
 
 def load_table(path: str | os.PathLike[str]) -> SyntheticTable:
     """The generator that `save_table` wrote."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            description = json.loads((file.metadata() or {}).get("description", "null"))
-            numbers = {name: file.get_tensor(name) for name in file.keys()}
-    except (SafetensorError, json.JSONDecodeError):
-        description = None
-    if not isinstance(description, dict) or description.get("format") != _FORMAT:
-        raise ArgumentError("path", str(path), "a file that save_table wrote")
+    numbers, description = read(path, _FORMAT, "a file that save_table wrote")
     query = from_json(description["query"])
     if not isinstance(query, Tables):
         raise ArgumentError("query", query, "the tables that were counted")
