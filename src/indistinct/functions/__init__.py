@@ -1,7 +1,8 @@
 """Functions released once and evaluated anywhere: kernels, Gaussian-process noise, private densities."""
 
 from indistinct.functions.covariance import Covariance
-from indistinct.functions.density import PrivateDensity, public_bandwidth, release_density
+from indistinct.functions.density import PrivateDensity, density_from, public_bandwidth, release_density
+from indistinct.functions.density_saved import load_density
 from indistinct.functions.exact import ExactKernel, PathFunction
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, PrivateFunction
@@ -53,7 +54,9 @@ __all__ = [
     "Scaled",
     "Space",
     "Sum",
+    "density_from",
     "kernel_from_json",
+    "load_density",
     "load_function",
     "public_bandwidth",
     "release_density",

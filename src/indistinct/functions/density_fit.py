@@ -35,7 +35,7 @@ Places = npt.NDArray[np.int64]
 _ROUGHNESSES: Final = (10.0, *(10.0 ** (-step / 2) for step in range(9)))
 _WORSE: Final = 3
 """Candidates in a row that are no better, after which no others are tried."""
-_COARSEST: Final = {1: 64, 2: 16, 3: 6}
+_COARSEST: Final = {1: 64, 2: 9, 3: 5}
 _LEVELS: Final = 64
 _LOUD: Final = 4.0
 """Standard deviations of the noise."""
@@ -54,6 +54,8 @@ class BoxGrid:
     basis: FourierBasis
     pairs: Places
     """Which of its pairs of waves."""
+    parts: int = 1
+    """What the cells along an axis are a multiple of."""
 
     @cached_property
     def _waves(self) -> Array:
@@ -69,7 +71,9 @@ class BoxGrid:
     def cells(self) -> int:
         """Of the box along each axis: enough for products of waves."""
         highest = float(np.abs(self._waves).max(initial=1))
-        return MARGIN * max(_COARSEST[self.basis.dimension], math.ceil(3.5 * highest / (MARGIN + 1)))
+        least = MARGIN * max(_COARSEST[self.basis.dimension], math.ceil(3.5 * highest / (MARGIN + 1)))
+        step = math.lcm(MARGIN, self.parts)
+        return step * math.ceil(least / step)
 
     @property
     def _shape(self) -> tuple[int, ...]:

@@ -30,11 +30,11 @@ from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
 
-CELLS = {1: 1024, 2: 512, 3: 128}
-"""Of the box along each axis, by dimension."""
+CELLS = {1: 1440, 2: 720, 3: 120}
+"""Of the box along each axis, by dimension; with many divisors, so that coarser grids are sums of it."""
 MARGIN = 8
 """The torus is longer than the box by one part in this many."""
-_FAINTEST = 1 / 676
+FAINTEST = 1 / 676
 """Waves whose weight is below this share of the largest are left out: they would drown in noise."""
 _MOST_WAVES = 1 << 18
 _MOST_NODES = 1 << 22
@@ -96,7 +96,7 @@ class FourierBasis(FiniteSpace):
         every = np.stack(lines, axis=-1).reshape(-1, self.dimension).astype(np.float64)
         every = every[len(every) // 2 :]  # the constant first, then one of each pair
         weights = self._density(every)
-        keep = weights >= _FAINTEST * weights[0]
+        keep = weights >= FAINTEST * weights[0]
         every, weights = every[keep], weights[keep]
         if len(every) > _MOST_WAVES:
             raise ArgumentError("kernel", self.kernel, "longer, for a basis on this box to be small enough")
@@ -113,7 +113,7 @@ class FourierBasis(FiniteSpace):
         weights = self._density(along)
         if not 0 < weights[0] < math.inf:
             raise ArgumentError("kernel", self.kernel, "a kernel with a finite spectral density at 0")
-        return int(np.flatnonzero(weights >= _FAINTEST * weights[0]).max())
+        return int(np.flatnonzero(weights >= FAINTEST * weights[0]).max())
 
     @property
     def waves(self) -> Array:
@@ -252,9 +252,11 @@ class FourierBasis(FiniteSpace):
         return records * self.bound * ((1 + each) ** self.dimension - 1 + 8 * EPS)
 
     def moves(self, adjacency: Adjacency, records: int, scale: float) -> float:
-        """How far one record moves the released coefficients, with all rounding."""
+        """How far one record moves the released coefficients, with all rounding. What is replaced may be
+        what is left out, so that is never less than what a record moves that comes or goes."""
         lattice, off = Lattice.of(scale), 2 * self.float_error(records)
-        moved = lattice.moved(self.sensitivity(adjacency) + off, math.sqrt(self.size))
+        furthest = max(self.sensitivity(adjacency), self.bound)
+        moved = lattice.moved(furthest + off, math.sqrt(self.size))
         return moved * lattice.unit
 
     def scale(self, multiplier: float, adjacency: Adjacency, records: int) -> float:

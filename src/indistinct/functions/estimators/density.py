@@ -10,7 +10,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity, release_density
-from indistinct.functions.function import FiniteFunction
+from indistinct.functions.estimators.estimator import declared_box
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Gaussian
 from indistinct.noise import Source
@@ -23,10 +23,10 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
     `box` is the declared domain, a pair (low, high) for all columns or one for each; what lies outside is
     moved to its edge. The budget is `epsilon` and `delta`, or `mechanism=Gaussian(scale)`. `bandwidth` is the
     kernel's length in sides of the box, by a public rule without it; `records` a public number near that of
-    the records and not below it; without it a fiftieth of the budget counts them.
+    the records and not below it; without it a little of the budget counts them.
 
-    After `fit`, `density_` is the density (positive, of mass one), `function_` the released function before
-    that was fitted to it, and `guarantee()` that of both together.
+    After `fit`, `density_` is the density (positive, of mass one), `density_.released` what was released
+    before that was fitted to it, and `guarantee()` that of all of it.
 
     >>> waiting = np.random.default_rng(0).normal(70, 8, size=(2000, 1))
     >>> model = PrivateKernelDensity(epsilon=1, delta=1e-5, box=(40, 100)).fit(waiting)
@@ -85,17 +85,12 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
             records=self.records,
             source=self.source,
         )
-        self.function_: FiniteFunction = self.density_.function
         return self
 
     def _sides(self, columns: int) -> list[Numbers]:
-        pairs = np.asarray(() if self.box is None else self.box, dtype=object)
-        if pairs.shape == (2,):
-            pairs = np.tile(pairs, (columns, 1))
-        if pairs.shape != (columns, 2) or not 1 <= columns <= 3:
-            allowed = f"a pair (low, high), or one for each of one to three columns, not {columns}"
-            raise ArgumentError("box", self.box, allowed)
-        return [Numbers(low, high) for low, high in pairs]
+        if not 1 <= columns <= 3:
+            raise ArgumentError("X", f"{columns} columns", "one to three columns")
+        return list(declared_box(self.box, columns).values())
 
     def score_samples(self, X: Any) -> Array:
         """The logarithm of the density at each point; -inf outside the box."""

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError, check_count
+from indistinct.functions.budget import Budget
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.kernels import GaussianKernel, Kernel
 from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace
-from indistinct.mechanisms import Gaussian, Mechanism, calibrate
+from indistinct.mechanisms import Gaussian
 from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
 from indistinct.numerics.arrays import EPS, Array
@@ -50,21 +51,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = True  # noise comes from the operating system, not from `random_state`
         return tags
 
-    def _budget(self) -> "Budget":
+    def _budget(self) -> Budget:
         return Budget(self.epsilon, self.delta, self.mechanism, check_adjacency(self.adjacency))
 
     def _box(self) -> Box:
         """The domains of the columns that `fit` was given."""
-        pairs = np.asarray(() if self.box is None else self.box, dtype=object)
-        if pairs.shape == (2,):
-            pairs = np.tile(pairs, (self.n_features_in_, 1))
-        if pairs.shape != (self.n_features_in_, 2):
-            allowed = f"a pair (low, high), or {self.n_features_in_} of them: where features are to lie"
-            raise ArgumentError("box", self.box, allowed)
-        box = {f"x{place}": Numbers(low, high) for place, (low, high) in enumerate(pairs)}
-        if any(side.low == side.high for side in box.values()):
-            raise ArgumentError("box", self.box, "of positive width in every column")
-        return box
+        return declared_box(self.box, self.n_features_in_)
 
     def _space(self, kernel: Any, box: Box) -> FiniteSpace:
         if isinstance(kernel, FiniteSpace):
@@ -91,37 +83,18 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return np.clip(points, low, high)
 
 
-@dataclass(frozen=True)
-class Budget:
-    """A target in epsilon and delta, or the noise itself."""
-
-    epsilon: float | None
-    delta: float | None
-    mechanism: Gaussian | None
-    adjacency: Adjacency
-
-    def __post_init__(self) -> None:
-        if self.mechanism is None:
-            if self.epsilon is None or self.delta is None:
-                raise ArgumentError("epsilon", self.epsilon, "given with delta, or else mechanism")
-        elif self.epsilon is not None or self.delta is not None:
-            raise ArgumentError("epsilon", self.epsilon, "absent where mechanism is given")
-        elif not isinstance(self.mechanism, Gaussian) or self.mechanism.sensitivity != 1:
-            allowed = "Gaussian(scale): the noise in multiples of how far one record moves the function"
-            raise ArgumentError("mechanism", self.mechanism, allowed)
-
-    def multiplier(self, before: Mechanism | None = None) -> float:
-        """The deviation of Gaussian noise, in sensitivities, that meets the target after another release."""
-        if self.mechanism is not None:
-            return self.mechanism.scale
-
-        def family(scale: float) -> Mechanism:
-            return Gaussian(scale) if before is None else before + Gaussian(scale)
-
-        target = {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
-        run: Any = calibrate(family, **target)  # type: ignore[arg-type]
-        scale: float = run.scale if before is None else run.parts[-1].scale
-        return scale
+def declared_box(box: Any, columns: int) -> Box:
+    """The domains of so many columns, from a pair (low, high) for all of them or one for each."""
+    pairs = np.asarray(() if box is None else box, dtype=object)
+    if pairs.shape == (2,):
+        pairs = np.tile(pairs, (columns, 1))
+    if pairs.shape != (columns, 2):
+        allowed = f"a pair (low, high), or {columns} of them: where features are to lie"
+        raise ArgumentError("box", box, allowed)
+    sides = {f"x{place}": Numbers(low, high) for place, (low, high) in enumerate(pairs)}
+    if any(side.low == side.high for side in sides.values()):
+        raise ArgumentError("box", box, "of positive width in every column")
+    return sides
 
 
 def public_kernel(box: Box) -> Kernel:

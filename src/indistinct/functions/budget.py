@@ -1,0 +1,41 @@
+"""What may be spent on one release of a function."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError
+from indistinct.mechanisms import Gaussian, Mechanism, calibrate
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A target in epsilon and delta, or the noise itself."""
+
+    epsilon: float | None
+    delta: float | None
+    mechanism: Gaussian | None
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        if self.mechanism is None:
+            if self.epsilon is None or self.delta is None:
+                raise ArgumentError("epsilon", self.epsilon, "given with delta, or else mechanism")
+        elif self.epsilon is not None or self.delta is not None:
+            raise ArgumentError("epsilon", self.epsilon, "absent where mechanism is given")
+        elif not isinstance(self.mechanism, Gaussian) or self.mechanism.sensitivity != 1:
+            allowed = "Gaussian(scale): the noise in multiples of how far one record moves the function"
+            raise ArgumentError("mechanism", self.mechanism, allowed)
+
+    def multiplier(self, before: Mechanism | None = None) -> float:
+        """The deviation of Gaussian noise, in sensitivities, that meets the target after another release."""
+        if self.mechanism is not None:
+            return self.mechanism.scale
+
+        def family(scale: float) -> Mechanism:
+            return Gaussian(scale) if before is None else before + Gaussian(scale)
+
+        target = {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
+        run: Any = calibrate(family, **target)  # type: ignore[arg-type]
+        scale: float = run.scale if before is None else run.parts[-1].scale
+        return scale

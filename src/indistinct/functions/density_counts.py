@@ -1,0 +1,171 @@
+"""From noisy counts on a coarse grid to a density.
+
+Where records are few for the budget, Laplace noise on disjoint counts is the smaller: one record moves one
+count by one, in L1 and in L2, and at equal epsilon and a small delta a Gaussian has more than twice the
+deviation. How many records a place has is modelled as exp(Σ θ e), e the waves that the grid can show, with
+the same Gaussian prior on θ as in `density_fit`. A count is what its cell has, plus sampling noise, plus
+Laplace noise; the sum of both noises has a log-concave law in closed form (a Gaussian convolved with a
+Laplace law), which tells up to twice as much as least squares would. θ maximises the posterior. How rough the
+density is follows from the evidence in Laplace's approximation (MacKay 1992): its determinant is Szegő's,
+with the information of a cell as the symbol. At its smoothest this is the uniform density.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+
+from indistinct.functions.density_fit import BoxGrid, Shape
+from indistinct.functions.fourier import CELLS, FAINTEST, MARGIN, FourierBasis
+from indistinct.functions.kernels import MaternKernel
+from indistinct.numerics.arrays import Array
+
+_ROUGHNESSES: Final = (1e4, 1e2, *(10.0 ** (1 - step / 2) for step in range(13)))
+_FAR_BELOW: Final = 10.0
+"""The best evidence, in logarithms: then no others are tried."""
+_LEVELS: Final = 64
+_STEPS: Final = 100
+_SHARPEST: Final = 0.1
+"""Laplace noise of a smaller scale is taken to be of this one."""
+_SHOWN: Final = 0.6
+"""Cycles to a cell, of the fastest wave."""
+_NODES: Final = np.linspace(-1, 1, 401)
+
+
+def public_cells(dimension: int, records: float, scale: float) -> int:
+    """Cells along each axis: near 2.15 (n/b)^(1/(d+1)), b the scale of the noise; where a slope of the
+    density across a cell shows as much as the noise in it. A divisor of the finest grid's.
+
+    >>> [public_cells(2, records=records, scale=10) for records in (1000, 5000, 20_000)]
+    [10, 16, 30]
+    """
+    wanted = 2.15 * max(records / scale, 1.0) ** (1 / (dimension + 1))
+    finest = CELLS[dimension]
+    divisors = [cells for cells in range(2, finest + 1) if finest % cells == 0]
+    return min(divisors, key=lambda cells: abs(math.log(cells / wanted)))
+
+
+def basis_of_cells(low: tuple[float, ...], high: tuple[float, ...], cells: int) -> FourierBasis:
+    """The waves that so many cells along each axis can show."""
+    dimension = len(low)
+    # where a Matérn kernel's weight falls below the faintest
+    length = math.sqrt(2 * (FAINTEST ** (-1 / (1 + dimension / 2)) - 1)) / (2 * math.pi * _SHOWN * cells)
+    lengths = tuple(length * (b - a) for a, b in zip(low, high, strict=True))
+    return FourierBasis(MaternKernel(1, lengths), low, high)
+
+
+def coarser(counts: Array, cells: int) -> Array:
+    """Counts in so many cells along each axis, of counts in a multiple."""
+    for axis in range(counts.ndim):
+        each = counts.shape[axis] // cells
+        counts = counts.reshape((*counts.shape[:axis], cells, each, *counts.shape[axis + 1 :]))
+        counts = counts.sum(axis=axis + 1)
+    return counts
+
+
+def _noise(off: Array, scale: float, sampling: Array) -> tuple[Array, Array]:
+    """log p(off) and its derivative, for Laplace noise plus a Gaussian of deviation `sampling`."""
+    apart = sampling / scale
+    right = -off / scale + log_ndtr(off / sampling - apart)
+    left = off / scale + log_ndtr(-off / sampling - apart)
+    both = np.logaddexp(left, right)
+    return apart**2 / 2 - math.log(2 * scale) + both, (np.exp(left - both) - np.exp(right - both)) / scale
+
+
+def _information(scale: float, sampling: Array) -> Array:
+    """Fisher's, of one count about its mean; nodes lie closer in the middle, where the law has its kink."""
+    width = (8 * sampling + 25 * scale)[:, None]
+    log_density, slope = _noise(width * _NODES**3, scale, sampling[:, None])
+    weights = width * 3 * _NODES**2 * (_NODES[1] - _NODES[0])
+    information: Array = np.sum(slope**2 * np.exp(log_density) * weights, axis=1)
+    return information
+
+
+@dataclass(frozen=True, eq=False)
+class CountFit:
+    """Noisy counts, and the waves of which the logarithm of their density is a sum."""
+
+    counts: Array
+    scale: float
+    """Of the Laplace noise."""
+    records: float
+    basis: FourierBasis
+
+    @cached_property
+    def _grid(self) -> BoxGrid:
+        return BoxGrid(self.basis, np.arange(len(self.basis.waves) - 1), self.counts.shape[0])
+
+    @cached_property
+    def _even(self) -> float:
+        """Records in each cell, on average."""
+        return self.records / self.counts.size
+
+    @cached_property
+    def _sampling(self) -> Array:
+        return np.sqrt(np.maximum(self.counts, self._even))
+
+    @cached_property
+    def _rough(self) -> Array:
+        """The prior's precision of each factor, for roughness 1."""
+        rough: Array = (2 * np.pi * self._grid.radii) ** (self.basis.dimension + 2)
+        return rough
+
+    @cached_property
+    def _seen(self) -> Array:
+        """How much of the square of a wave is left in its means over cells."""
+        cycles = self.basis.waves[1:] / (1 + 1 / MARGIN) / self.counts.shape[0]
+        seen = np.prod(np.sinc(cycles) ** 2, axis=1)
+        return np.concatenate([seen, seen])
+
+    def fit(self) -> Shape:
+        """The density."""
+        shape = Shape.of(self._grid, np.zeros(len(self._rough)))
+        best, most = shape, -math.inf
+        for roughness in _ROUGHNESSES:
+            shape, height = self._likeliest(roughness * self._rough, shape)
+            evidence = height - self._volume(roughness * self._rough, shape)
+            if evidence > most:
+                best, most = shape, evidence
+            if evidence < most - _FAR_BELOW:
+                break
+        return best
+
+    def _likeliest(self, penalty: Array, start: Shape) -> tuple[Shape, float]:
+        """The posterior's highest point and its logarithm there."""
+        cells, each = self.counts.shape[0], self._grid.cells // self.counts.shape[0]
+        known = _information(self.scale, np.sqrt([self._even]))
+        scale = 1 / np.sqrt(self.counts.size * self._even**2 * known * self._seen + penalty)
+
+        def objective(scaled: Array) -> tuple[float, Array]:
+            shape = Shape.of(self._grid, scaled * scale)
+            factors, expected = shape.factors, self.records * coarser(shape.share, cells)
+            height, slope = _noise(self.counts - expected, self.scale, self._sampling)
+            pull = self.records * (slope - float(np.vdot(slope, expected)) / self.records)
+            for axis in range(pull.ndim):
+                pull = np.repeat(pull, each, axis)
+            value = float(factors @ (penalty * factors)) / 2 - float(height.sum())
+            return value, (self._grid.means(shape.share * pull) + penalty * factors) * scale
+
+        options = {"maxcor": 20, "ftol": 1e-8, "gtol": 0.0, "maxiter": _STEPS}
+        first = start.factors / scale
+        found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)  # type: ignore[call-overload]
+        return Shape.of(self._grid, found.x * scale), -float(found.fun)
+
+    def _volume(self, penalty: Array, shape: Shape) -> float:
+        """½ log det of the posterior's curvature over the prior's."""
+        expected = self.records * np.sort(coarser(shape.share, self.counts.shape[0]).ravel())
+        levels = np.array([part.mean() for part in np.array_split(expected, min(_LEVELS, expected.size))])
+        information = _information(self.scale, np.sqrt(np.maximum(levels, self._even)))
+        known = expected.size * levels**2 * information
+        inside = (1 + 1 / MARGIN) ** -self.basis.dimension
+        ratios = known * (self._seen / penalty)[:, None]
+        return inside * float(np.log1p(ratios).mean(axis=1).sum()) / 2
+
+
+def fit_counts(counts: Array, scale: float, records: float, basis: FourierBasis) -> Shape:
+    """The density of counts with Laplace noise of this scale on a grid of the box."""
+    return CountFit(np.asarray(counts, dtype=np.float64), max(scale, _SHARPEST), records, basis).fit()

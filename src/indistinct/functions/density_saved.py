@@ -1,0 +1,75 @@
+"""Private densities in files: arrays and a line of JSON, nothing that could run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from indistinct.data.saved import from_json
+from indistinct.errors import ArgumentError
+from indistinct.functions.density import PrivateDensity
+from indistinct.functions.density_fit import Shape
+from indistinct.functions.fourier import FourierBasis
+from indistinct.functions.function import Drawn, FiniteFunction
+from indistinct.functions.saved import space_from_json
+from indistinct.mechanisms.release import Release
+from indistinct.numerics.arrays import Array
+
+
+def save_density(density: PrivateDensity, path: str | Path) -> None:
+    """Writes it; the guarantee goes with it."""
+    released, count = density.released, density.count
+    head: dict[str, Any] = {
+        "basis": density.basis.to_json(),
+        "records": density.records,
+        "floor": density.floor,
+        "sized": density.sized,
+        "log_total": density.shape.log_total,
+        "count": None if count is None else {**_head(count), "values": count.values},
+    }
+    arrays = {"factors": density.shape.factors, "share": density.shape.share}
+    if isinstance(released, Release):
+        head["counts"], arrays["counts"] = _head(released), released.values
+    else:
+        head["function"] = {"drawn": vars(released.drawn), "factor": released.factor}
+        arrays["coefficients"] = released.coefficients
+    with open(path, "wb") as file:
+        np.savez(file, head=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
+
+
+def _head(release: Release) -> dict[str, Any]:
+    return {"mechanism": release.mechanism.to_json(), "private": release.private, "unit": release.unit}
+
+
+def _release(values: Any, head: dict[str, Any]) -> Release:
+    return Release(values, from_json(head["mechanism"]), bool(head["private"]), float(head["unit"]))
+
+
+def load_density(path: str | Path) -> PrivateDensity:
+    """The density that `save` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays: dict[str, Array] = {name: file[name] for name in file.files}
+        head = json.loads(str(arrays.pop("head")))
+        basis, count = space_from_json(head["basis"]), head["count"]
+        assert isinstance(basis, FourierBasis)
+        released: FiniteFunction | Release
+        if "counts" in head:
+            released = _release(arrays["counts"], head["counts"])
+        else:
+            drawn, factor = Drawn(**head["function"]["drawn"]), float(head["function"]["factor"])
+            released = FiniteFunction(basis, drawn, factor, arrays["coefficients"])
+        return PrivateDensity(
+            released,
+            basis,
+            float(head["records"]),
+            Shape(arrays["factors"], float(head["log_total"]), arrays["share"]),
+            float(head["floor"]),
+            None if count is None else _release(count["values"], count),
+            bool(head["sized"]),
+        )
+    except (KeyError, ValueError, TypeError, AssertionError, OSError) as error:
+        if isinstance(error, FileNotFoundError | ArgumentError):
+            raise
+        raise ArgumentError("path", str(path), f"a file that `save` wrote ({error})") from None
