@@ -318,6 +318,16 @@ def test_duckdb_counts_the_same() -> None:
     assert (here.released.coefficients == there.released.coefficients).all()  # type: ignore[union-attr]
 
 
+def test_duckdb_counts_the_same_on_a_coarse_grid() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    pandas = pytest.importorskip("pandas")
+    data = two_hills(500)
+    connection = duckdb.connect().register("points", pandas.DataFrame(data))
+    tables = data, read_sql("SELECT * FROM points", connection=connection)
+    here, there = (release_density(t, UNIT, source=NotPrivateSource(12), **BUDGET) for t in tables)
+    assert (here.released.values == there.released.values).all()  # type: ignore[union-attr]
+
+
 def test_the_estimator_follows_scikit_learn() -> None:
     sklearn = pytest.importorskip("sklearn.base")
     from indistinct.functions.estimators.density import PrivateKernelDensity
@@ -335,6 +345,26 @@ def test_the_estimator_follows_scikit_learn() -> None:
     assert (again.score_samples(points) == model.score_samples(points)).all()
     with pytest.raises(ArgumentError):
         PrivateKernelDensity(epsilon=1, delta=1e-5).fit(points)
+
+
+def test_scikit_learn_conventions() -> None:
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    from indistinct.functions.estimators.density import PrivateKernelDensity
+
+    wide = "its data have more than three columns"
+    expected = {
+        "check_fit_idempotent": "every fit is a release with noise of its own",
+        "check_parameters_default_constructible": "a default is an Adjacency",
+        "check_n_features_in_after_fitting": wide,
+        "check_positive_only_tag_during_fit": wide,
+        "check_estimators_dtypes": wide,
+        "check_dtype_object": wide,
+        "check_fit2d_1sample": wide,
+    }
+    found = checks.check_estimator(
+        PrivateKernelDensity(box=(-10, 10)), expected_failed_checks=expected, on_skip=None
+    )
+    assert sum(one["status"] == "passed" for one in found) > 25
 
 
 @pytest.mark.parametrize(
