@@ -11,7 +11,8 @@ short = draw.random(272) < 0.36
 waiting = np.where(short, draw.normal(54.6, 5.9, 272), draw.normal(80.1, 5.9, 272)).round()
 
 density = release_density({"minutes": waiting}, {"minutes": Numbers(30, 110)}, epsilon=2, delta=1e-5)
-print(f"epsilon {density.guarantee().epsilon(delta=1e-5):.2f} at delta 1e-5, {len(density.released.values)} counts with noise")
+epsilon = density.guarantee().epsilon(delta=1e-5)
+print(f"epsilon {epsilon:.2f} at delta 1e-5, {len(density.released.values)} counts with noise were released")
 print(f"{density.records:.0f} waits, about; between 70 and 90 minutes: {density.probability(70, 90):.0%}")
 for minute in range(35, 110, 5):
     private = density([minute])[0]
