@@ -40,8 +40,8 @@ _COUNT_SHARE = 0.03
 _GAUSSIAN_COUNT_SHARE = 0.02
 """Of a mechanism's budget, likewise, in squared Gaussian DP."""
 _FEW = 2500
-"""Records for one scale of Laplace noise, below which counts are released: from there on the function is as
-good or better, on five densities and real data at the same time."""
+"""Records for one scale of Laplace noise, below which counts are released: about where the two were equally
+good on the benchmark's densities, in a few runs each."""
 _MOST_RECORDS = 10**9
 _ROUNDED = 1 + 1e-12
 """So that epsilon, read with all rounding upwards, is not above the target."""
