@@ -52,6 +52,10 @@ class BoundedSum:
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Records | UserRecords | UserTotals):
             raise ArgumentError("unit", self.unit, "Records(), UserRecords(...) or UserTotals(...)")
+        # Which records of a user are chosen, and how their total is cut, must not depend on other users.
+        if not isinstance(self.unit, Records) and self.encoding.wobbles:
+            allowed = "Records(): the rounding of these features may depend on records of other users"
+            raise ArgumentError("unit", self.unit, allowed)
         if isinstance(self.unit, UserTotals) and not 2**10 <= self.unit.bound / self.step <= 2**52:
             low, high = 2**10 * self.step, 2**52 * self.step
             raise ArgumentError("bound", self.unit.bound, f"between {low} and {high}, for this sum's step")

@@ -46,6 +46,11 @@ class Encoding(ABC):
     def drops(self) -> bool:
         """Whether a record may be left out."""
 
+    @property
+    def wobbles(self) -> bool:
+        """Whether the last bits of a record's vector may depend on the records beside it."""
+        return False
+
     @abstractmethod
     def check(self, kinds: Mapping[str, Kind]) -> None:
         """Refuses columns of the wrong kind."""

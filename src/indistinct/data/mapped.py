@@ -150,6 +150,10 @@ class Mapped(Encoding):
         domains = [domain for _, domain in (*self.axes, *([self.block] if self.block else []))]
         return any(d.outside is Outside.DROP or d.missing is Missing.DROP for d in domains)
 
+    @property
+    def wobbles(self) -> bool:
+        return self.map.wobble(self.radius) > 0
+
     def check(self, kinds: Mapping[str, Kind]) -> None:
         for name, domain in self.axes:
             if isinstance(domain, Numbers):

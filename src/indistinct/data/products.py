@@ -75,6 +75,10 @@ class Products(Encoding):
     def drops(self) -> bool:
         return self._features.drops
 
+    @property
+    def wobbles(self) -> bool:
+        return self._features.wobbles
+
     def check(self, kinds: Mapping[str, Kind]) -> None:
         self._features.check(kinds)
 

@@ -1,10 +1,13 @@
 """The exact kernel, with a path of the noise that is extended where it is asked for."""
 
 import math
+import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from threading import Lock
+from typing import Any, Self
 
 import numpy as np
 
@@ -53,7 +56,9 @@ class ExactKernel(Space):
 
     @property
     def nonnegative(self) -> bool:  # type: ignore[override]
-        return self.kernel.nonnegative
+        """Unknown, whatever the kernel. `Coordinates` are cut to their length, which holds for any points
+        that are asked for; where these are nearly dependent, rounding may turn the vectors of records."""
+        return False
 
     def deviation(self, points: Any) -> Array:
         return np.sqrt(self.kernel.diagonal(self.points(points)))
@@ -114,11 +119,24 @@ class Coordinates(FeatureMap):
 
 @dataclass(frozen=True, eq=False)
 class Curator:
-    """Who holds the data. A function read from a file has none."""
+    """Who holds the data. A function read from a file has none.
+
+    There is one path, and it is drawn once: noise that is drawn again for the same points could be averaged
+    away. So threads take turns, copies share the path, and what leaves the process leaves the data behind.
+    """
 
     data: Table = field(repr=False)
     axes: Sequence[tuple[str, Any]]
     source: Source | None
+    alone: AbstractContextManager[Any] = field(repr=False, default_factory=Lock)
+    process: int = field(repr=False, default_factory=os.getpid)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Pickled as None: a function without data."""
+        return type(None), ()
 
     def check(self, space: ExactKernel) -> None:
         """Refuses unknown columns and wrong types, without reading a record."""
@@ -127,6 +145,9 @@ class Curator:
 
     def draw(self, function: "PathFunction", whitening: Whitening, ends: tuple[int, ...]) -> Array:
         """The whitened values of the sum that the last batch adds, with noise."""
+        if os.getpid() != self.process:
+            allowed = "points of before: only the process that released the function may extend its path"
+            raise ArgumentError("points", "new ones in a process that was forked", allowed)
         query = self._query(function.space, whitening, ends)
         if math.sqrt(_MOST) * query.bounded.step > _ROUNDING * function.space.bound:
             raise ArithmeticError("more rounding than was accounted; please report this as a bug")
@@ -146,6 +167,10 @@ class Path:
     ends: tuple[int, ...] = ()
     """Of the batches in which it was drawn."""
     answers: dict[tuple[bytes, int], float] = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Itself: two paths of one release would be two releases."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,12 +206,13 @@ class PathFunction(PrivateFunction):
         points = asked.points + 0.0  # -0.0 is 0.0
         keys = [(point.tobytes(), int(axis)) for point, axis in zip(points, asked.axes, strict=True)]
         path = self.path
-        first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in path.answers}
-        if first:
-            places = np.array(sorted(first.values()), dtype=np.intp)
-            values = self._asked_first(asked.take(places))
-            path.answers.update({keys[place]: float(v) for place, v in zip(places, values, strict=True)})
-        return np.array([path.answers[key] for key in keys])
+        with nullcontext() if self.curator is None else self.curator.alone:
+            first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in path.answers}
+            if first:
+                places = np.array(sorted(first.values()), dtype=np.intp)
+                values = self._asked_first(asked.take(places))
+                path.answers.update({keys[place]: float(v) for place, v in zip(places, values, strict=True)})
+            return np.array([path.answers[key] for key in keys])
 
     def _asked_first(self, new: Functionals) -> Array:
         path = self.path

@@ -179,7 +179,12 @@ class FourierBasis(FiniteSpace):
         return turns
 
     def __call__(self, points: Array) -> Array:
-        phases = 2 * np.pi * np.einsum("nd,md->nm", self._turns(points), self._waves[0])
+        # Axis by axis: einsum adds in an order that may depend on how points lie in memory, and the last bits
+        # of a record's features must not depend on the records beside it.
+        turns, waves = self._turns(points), self._waves[0]
+        phases = np.zeros((len(turns), len(waves)))
+        for axis in range(self.dimension):
+            phases += 2 * np.pi * turns[:, axis, None] * waves[:, axis]
         return np.concatenate([np.cos(phases), np.sin(phases[:, 1:])], axis=1) * self._heights
 
     def gradients(self, points: Array) -> Array:
