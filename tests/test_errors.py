@@ -27,6 +27,9 @@ from indistinct import (
     parallel,
     parse,
 )
+from indistinct.data import Numbers
+from indistinct.errors import needs
+from indistinct.functions import release_density
 
 NAN, INF = math.nan, math.inf
 BASE = Gaussian(scale=1)
@@ -337,3 +340,29 @@ def test_bad_family(family: Any) -> None:
 def test_the_tree_of_errors() -> None:
     assert issubclass(ExpressionError, ArgumentError) and issubclass(TargetError, ArgumentError)
     assert issubclass(ArgumentError, ValueError)
+
+
+def test_no_pure_epsilon_from_gaussian_noise() -> None:
+    with pytest.raises(TargetError, match="delta above 0"):
+        calibrate(lambda s: Gaussian(scale=s), epsilon=1, delta=0)
+
+
+def test_a_missing_package_is_named_with_what_to_install() -> None:
+    said = r'no_such_thing .*pip install "indistinct\[plot\]"'
+    with pytest.raises(ModuleNotFoundError, match=said), needs("plot"):
+        import no_such_thing.inside  # type: ignore[import-not-found]  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ({"epsilon": 1}, "delta"),
+        ({"delta": 1e-6}, "epsilon"),
+        ({"epsilon": -1, "delta": 1e-6}, "epsilon"),
+        ({"epsilon": 1, "delta": 0, "bandwidth": 0.1}, "delta"),
+        ({"epsilon": 1, "delta": 0, "axes": {"x": (0, 1)}}, "axes"),
+    ],
+)
+def test_a_density_names_what_is_missing(given: dict[str, Any], argument: str) -> None:
+    axes = given.pop("axes", {"x": Numbers(0, 1)})
+    assert_refused(lambda: release_density({"x": np.zeros(9)}, axes, **given), argument, object())

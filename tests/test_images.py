@@ -184,6 +184,7 @@ def test_bad_images_are_named(images: object, labels: object, words: str) -> Non
     [
         (IMAGES[:50], np.zeros(50, dtype=int), "no image has the label 1"),
         (IMAGES[:20], np.arange(20), "outside its declared domain"),
+        (IMAGES[:100] * 255, LABELS[:100], "outside its declared domain"),
         (np.where(IMAGES[:100] == 0, np.nan, IMAGES[:100]), LABELS[:100], "missing values"),
         (np.zeros((0, 8, 8)), np.zeros(0, dtype=int), "no records"),
     ],

@@ -12,6 +12,8 @@ ValueError
 
 import math
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,17 @@ class DataError(ValueError):
 
 class SourceChanged(DataError):
     """A file changed while it was being read, so that no one data set was seen."""
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Around the import of an optional package: if it is not there, the error says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "a package").split(".")[0]
+        message = f'{package} is not installed: pip install "indistinct[{extra}]"'
+        raise ModuleNotFoundError(message, name=error.name) from None
 
 
 def check_real(argument: str, value: Any, allowed: str = "a real number") -> float:

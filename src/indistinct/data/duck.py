@@ -19,7 +19,7 @@ from indistinct.data.domain import Bins, Domain, Outside
 from indistinct.data.encoding import Cells, places_in
 from indistinct.data.sql import bin_of, bin_places, clipped_bin_of, double_quoted, text
 from indistinct.data.table import BatchedTable, GroupCounts
-from indistinct.errors import ArgumentError, DataError, SourceChanged
+from indistinct.errors import ArgumentError, DataError, SourceChanged, needs
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -152,7 +152,8 @@ def read_sql(
 
 def connect(memory: str, threads: int | None, database: str = ":memory:") -> Any:
     """A connection with bounded memory that fetches nothing from outside."""
-    import duckdb
+    with needs("duckdb"):
+        import duckdb
 
     config = {
         "memory_limit": memory,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from indistinct.data.batch import Kind
-from indistinct.errors import DataError
+from indistinct.errors import DataError, needs
 
 
 def pandas_frame(
@@ -16,7 +16,8 @@ def pandas_frame(
     categories: Mapping[str, list[Any]],
 ) -> Any:
     """Columns as a pandas frame; categorical ones list the declared categories."""
-    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+    with needs("synthesis"):
+        import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
     frame = pd.DataFrame(dict(columns))
     for name, kind in types.items():
@@ -32,7 +33,8 @@ def frame_from_file(path: str | Path, kinds: Mapping[str, Kind]) -> Any:
 
     Their values are there as they are: this is for those who may look at records, and no part of a release.
     """
-    import pandas as pd
+    with needs("synthesis"):
+        import pandas as pd
 
     texts = [name for name, kind in kinds.items() if kind is Kind.TEXT]
     if Path(path).suffix == ".parquet":

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adjacency import Adjacency
-from indistinct.errors import ArgumentError
+from indistinct.errors import ArgumentError, check_positive
 from indistinct.mechanisms import Gaussian, Mechanism, calibrate
 
 
@@ -19,8 +19,11 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.mechanism is None:
-            if self.epsilon is None or self.delta is None:
-                raise ArgumentError("epsilon", self.epsilon, "given with delta, or else mechanism")
+            if self.epsilon is None:
+                raise ArgumentError("epsilon", None, "given with delta, or else mechanism")
+            if self.delta is None:
+                raise ArgumentError("delta", None, "given with epsilon, such as 1e-6: well below 1/records")
+            check_positive("epsilon", self.epsilon)
         elif self.epsilon is not None or self.delta is not None:
             raise ArgumentError("epsilon", self.epsilon, "absent where mechanism is given")
         elif not isinstance(self.mechanism, Gaussian) or self.mechanism.sensitivity != 1:
@@ -31,6 +34,8 @@ class Budget:
         """The deviation of Gaussian noise, in sensitivities, that meets the target after another release."""
         if self.mechanism is not None:
             return self.mechanism.scale
+        if self.delta == 0:
+            raise ArgumentError("delta", self.delta, "above 0, such as 1e-6: the noise is Gaussian")
 
         def family(scale: float) -> Mechanism:
             return Gaussian(scale) if before is None else before + Gaussian(scale)

@@ -195,7 +195,7 @@ def release_density(
     """
     domains = list(axes.values())
     if not 1 <= len(domains) <= 3 or not all(isinstance(side, Numbers) for side in domains):
-        raise ArgumentError("axes", list(axes), "one to three columns with Numbers(low, high)")
+        raise ArgumentError("axes", dict(axes), "one to three columns, each with Numbers(low, high)")
     box = tuple(tuple(getattr(side, end) for side in domains) for end in ("low", "high"))
     budget = Budget(epsilon, delta, mechanism, check_adjacency(adjacency))
     # any basis on the box counts in the same cells

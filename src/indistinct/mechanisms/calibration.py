@@ -178,7 +178,9 @@ def _least_noise(family: Callable[[float], Mechanism], target: Target, adjacency
         if high <= math.log(_SMALLEST):
             raise TargetError("target", target.words, "one that needs noise: any scale meets it")
         if low >= math.log(_LARGEST):
-            raise TargetError("target", target.words, f"within reach; a scale of {_LARGEST:g} misses it")
+            hint = "; Gaussian noise needs a delta above 0" if target.words.endswith("delta=0") else ""
+            allowed = f"within reach; a scale of {_LARGEST:g} misses it{hint}"
+            raise TargetError("target", target.words, allowed)
         seen.append((x, value))
         x = _next(seen, low, high)
     else:

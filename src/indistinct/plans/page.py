@@ -25,7 +25,12 @@ def results_html(checked: Checked, folder: Folder) -> str:
 def _section(part: Part, scale: float, folder: Folder) -> str:
     header, *rows = folder.read_rows(part.name)
     told = accuracy(part, scale).removeprefix(f"{part.name}: ")
-    words = f"<p>{escape(told[0].upper() + told[1:])}. All numbers: <code>{escape(part.name)}.csv</code></p>"
+    files = f"<code>{escape(part.name)}.csv</code>"
+    if part.drawn == part.name:
+        files = f"All numbers: {files}"
+    else:  # what was drawn, and what follows from it
+        files = f"Released: <code>{escape(part.drawn)}.csv</code>; made from that: {files}"
+    words = f"<p>{escape(told[0].upper() + told[1:])}. {files}</p>"
     charts = part.charts(folder.read_rows)
     several = "one" if len(charts) == 1 else "charts"
     body = f'<div class="{several}">{"".join(charts)}</div>' if charts else _table(header, rows)

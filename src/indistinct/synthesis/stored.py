@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.errors import ArgumentError
+from indistinct.errors import ArgumentError, needs
 
 Numbers = dict[str, Any]
 
 
 def write(path: str | os.PathLike[str], numbers: Numbers, description: dict[str, Any]) -> None:
     """Writes the file, all of it or nothing."""
-    from safetensors.numpy import save_file
+    with needs("synthesis"):
+        from safetensors.numpy import save_file
 
     contiguous = {name: np.ascontiguousarray(array) for name, array in numbers.items()}
     partial = Path(path).with_name(Path(path).name + ".partial")
@@ -24,7 +25,8 @@ def write(path: str | os.PathLike[str], numbers: Numbers, description: dict[str,
 
 def read(path: str | os.PathLike[str], form: str, allowed: str) -> tuple[Numbers, dict[str, Any]]:
     """What `write` wrote, if its description says that it is of this form."""
-    from safetensors import SafetensorError, safe_open
+    with needs("synthesis"):
+        from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="numpy") as file:

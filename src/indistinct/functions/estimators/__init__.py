@@ -1,5 +1,10 @@
 """Private functions in scikit-learn's conventions. They need scikit-learn, and nothing else here does."""
 
+from indistinct.errors import needs
+
+with needs("estimators"):
+    import sklearn  # noqa: F401
+
 from indistinct.functions.estimators.classifier import PrivateKernelClassifier
 from indistinct.functions.estimators.density import PrivateKernelDensity
 from indistinct.functions.estimators.losses import (

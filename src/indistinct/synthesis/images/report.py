@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.errors import ArgumentError, DataError, check_count
+from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.synthesis.images.evaluation import predicted
 from indistinct.synthesis.images.quality import (
     Features,
@@ -111,7 +111,8 @@ def evaluate_images(
     """Judges synthetic images by real ones that were set aside, all [n, channels, height, width], bytes or
     numbers from 0 to 1; with `used_images`, those that the generator was fitted to, it says also whether they
     are copied. `features` is `inception_features(weights)` for an FID. Not private."""
-    import torch
+    with needs("synthesis"):
+        import torch
 
     check_count("seeds", seeds, least=1)
     check_count("epochs", epochs, least=1)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Categories, FeatureSum, Histogram, NoisyQuery, Numbers, Table, table
-from indistinct.errors import ArgumentError, DataError, check_count
+from indistinct.data import Categories, FeatureSum, Histogram, NoisyQuery, Numbers, Outside, Table, table
+from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Release, calibrate
 from indistinct.noise import Source
@@ -63,6 +63,8 @@ class KernelSynthesizer:
         map: ImageMap | None = None,
         records: int = 100_000,
     ) -> None:
+        with needs("synthesis"):
+            import torch  # noqa: F401
         shape = check_shape(shape)
         chosen = mode or (Mode.CONDITIONAL if len(classes) else Mode.UNCONDITIONAL)
         if not isinstance(chosen, Mode):
@@ -85,7 +87,8 @@ class KernelSynthesizer:
     @property
     def query(self) -> FeatureSum:
         """The only thing that is asked of the records."""
-        axes = {f"pixel{place}": Numbers(0, 1) for place in range(math.prod(self.shape))}
+        pixel = Numbers(0, 1, outside=Outside.ERROR)  # from 0 to 255 by mistake, clipping would leave nothing
+        axes = {f"pixel{place}": pixel for place in range(math.prod(self.shape))}
         block = (_LABEL, Categories(self.classes)) if self.classes else None
         return FeatureSum(axes, self.map, block=block, records=self.records)
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data import Categories, Celled, Kind, OrMissing, Tables
-from indistinct.errors import ArgumentError, DataError
+from indistinct.errors import ArgumentError, DataError, needs
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.tables.decode import inner, kind_of
 from indistinct.synthesis.tables.synthesizer import TableSynthesizer
@@ -84,8 +84,9 @@ def _with_gaps(design: TableSynthesizer, data: Any) -> Any:
 def learned(design: TableSynthesizer, synthetic: Any, real: Any) -> Learned:
     """Trains on synthetic rows and tests on real ones: gradient boosting, and logistic regression. Those
     whose label is missing, where that is declared, take no part."""
-    from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped,unused-ignore]
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped,unused-ignore]
+    with needs("synthesis"):
+        from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped,unused-ignore]
+        from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped,unused-ignore]
 
     if design.label is None:
         raise ArgumentError("label", None, "declared, to be predicted")

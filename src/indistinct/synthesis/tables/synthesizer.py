@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Categories, Celled, NoisyQuery, OrMissing, Tables, pandas_frame
-from indistinct.errors import ArgumentError, DataError, check_count
+from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Release, calibrate
@@ -57,6 +57,8 @@ class TableSynthesizer:
         label: str | None = None,
         types: Mapping[str, str] | None = None,
     ) -> None:
+        if not isinstance(columns, Mapping):
+            raise ArgumentError("columns", columns, "a mapping from names to what the columns may hold")
         object.__setattr__(self, "declared", tuple(dict(columns).items()))
         object.__setattr__(self, "label", label)
         object.__setattr__(
@@ -127,7 +129,8 @@ class TableSynthesizer:
 
         `seed` is that of the post-processing: the noise does not come from it.
         """
-        import torch  # noqa: F401  (before any budget is spent)
+        with needs("synthesis"):  # before any budget is spent
+            import torch  # noqa: F401
 
         check_count("seed", seed)
         noisy = self.mechanism(epsilon, delta, adjacency)
