@@ -1,6 +1,5 @@
 """Synthetic handwritten digits with a guarantee: one noisy release, then a generator, on one CPU core."""
 
-import sys
 import time
 from pathlib import Path
 
@@ -30,13 +29,6 @@ training = Training(
     latent=16,
 )
 
-
-def progress(step: int, loss: float) -> None:
-    done = 30 * (step + 1) // training.steps
-    if sys.stderr.isatty():
-        print(f"\r[{'#' * done:30}] step {step}", end="", file=sys.stderr)
-
-
 started = time.perf_counter()
 result = design.fit(
     images[train],
@@ -45,7 +37,6 @@ result = design.fit(
     delta=DELTA,
     training=training,
     device="cpu",
-    progress=progress,
 )
 print(f"fitted in {time.perf_counter() - started:.0f} s")
 print(f"({result.guarantee().epsilon(DELTA):.3f}, {DELTA})-DP, whatever is done with the generator")

@@ -1,7 +1,7 @@
 """Synthetic images: what is declared, one release, a generator, and as many images as you like."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, final
@@ -19,8 +19,8 @@ from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.held_out import distance, split_pairs
 from indistinct.synthesis.images.maps import ImageMap, Pairs, Shape, standard_map
 from indistinct.synthesis.images.training import Fitted, Training, sample, train
+from indistinct.synthesis.progress import Progress, bar
 
-Progress = Callable[[int, float], None]
 _LABEL = "label"
 
 
@@ -141,15 +141,41 @@ class KernelSynthesizer:
     ) -> "SyntheticImages":
         """Releases the class sums of the images, once, and fits a generator to them.
 
-        `seed` is that of the post-processing: the noise does not come from it. What can go wrong is tried
-        before the release, a step of training included.
+        `seed` is that of the post-processing: the noise does not come from it. `progress` is told of steps; a
+        bar on the terminal unless given. A crash while training loses the release, and what was paid for
+        it: where training is long, call `released`, `save_release` and `trained` one after the other.
         """
+        release = self.released(
+            images,
+            labels,
+            epsilon=epsilon,
+            delta=delta,
+            adjacency=adjacency,
+            training=training,
+            device=device,
+            source=source,
+        )
+        return self.trained(release, training, seed=seed, device=device, progress=progress)
+
+    def released(
+        self,
+        images: Any,
+        labels: Any = None,
+        *,
+        epsilon: float,
+        delta: float,
+        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        training: Training | None = None,
+        device: str | None = None,
+        source: Source | None = None,
+    ) -> Release:
+        """The class sums of the images with noise: all that is ever asked of them. What can go wrong is tried
+        before, a step of training included."""
         data = self.table(images, labels)
         noisy = self.mechanism(epsilon, delta, adjacency)
         self.check(data)
         self._rehearse(training or Training(), device)
-        release = noisy.release(data, source=source)
-        return self.trained(release, training, seed=seed, device=device, progress=progress)
+        return noisy.release(data, source=source)
 
     def trained(
         self,
@@ -206,6 +232,7 @@ class KernelSynthesizer:
         progress: Progress | None,
     ) -> tuple[Fitted, ...]:
         sums, scale = self._parts(release)
+        told = progress or bar((training or Training()).steps)
         return tuple(
             train(
                 self.map,
@@ -215,7 +242,7 @@ class KernelSynthesizer:
                 pairs=pairs,
                 seed=seed + place,
                 device=device,
-                progress=progress,
+                progress=told,
             )
             for place, part in enumerate(sums)
         )

@@ -16,6 +16,7 @@ from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.generator import Generator, Weights
 from indistinct.synthesis.images.maps import ImageMap, Pairs
 from indistinct.synthesis.images.recorded import RecordedStep
+from indistinct.synthesis.progress import Progress
 
 _STEPS_PER_WORD = 50
 _SETTLING = 50
@@ -72,7 +73,7 @@ def train(
     pairs: Pairs | None = None,
     seed: int = 0,
     device: str | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Fitted:
     """A generator whose images have the released features on average; with `pairs`, these of them only.
 

@@ -15,9 +15,10 @@ from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Release, calibrate
 from indistinct.noise import Source
+from indistinct.synthesis.progress import Progress, bar
 from indistinct.synthesis.tables.decode import Determined, decoded, inner
 from indistinct.synthesis.tables.generator import Mixture
-from indistinct.synthesis.tables.training import NoisyCounts, Progress, Training, train
+from indistinct.synthesis.tables.training import NoisyCounts, Training, train
 
 Columns = dict[str, npt.NDArray[Any]]
 Accept = Callable[[Columns], npt.NDArray[np.bool_]]
@@ -148,7 +149,8 @@ class TableSynthesizer:
         progress: Progress | None = None,
     ) -> Mixture:
         """The generator that fits released tables, whose noise has this deviation. It reads no records."""
-        return train(self._side_by_side(tables, deviation), training or Training(), seed, progress)
+        how = training or Training()
+        return train(self._side_by_side(tables, deviation), how, seed, progress or bar(how.steps))
 
     def _side_by_side(
         self, tables: Mapping[tuple[str, ...], npt.NDArray[np.float64]], deviation: float

@@ -8,7 +8,6 @@ made is not worth it, and at no signal at all the columns are independent.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,9 +16,8 @@ import numpy as np
 
 from indistinct.errors import check_count, check_nonnegative, check_positive
 from indistinct.numerics.arrays import Array
+from indistinct.synthesis.progress import Progress
 from indistinct.synthesis.tables.generator import Mixture
-
-Progress = Callable[[int, float], None]
 
 
 @dataclass(frozen=True)
