@@ -1,6 +1,7 @@
 """Private densities: the noise and its guarantee are as stated, the density is one, mistakes are caught."""
 
 import math
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ from indistinct.functions.density_saved import load_density
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.torus import Periodic
+from indistinct.guarantees import Guarantee
+from indistinct.guarantees.alternatives import either
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.guarantee import Known
+from indistinct.guarantees.product import Product
 from indistinct.mechanisms import Gaussian
 from indistinct.mechanisms.release import Release
 from indistinct.noise import NotPrivateSource
@@ -158,8 +164,48 @@ def test_the_target_is_met(adjacency: Adjacency, records: int | None, count: int
     assert isinstance(density.released, FiniteFunction if count == 7000 else Release)
     spent = density.guarantee(adjacency).epsilon(delta=1e-5)
     assert 0.99 < spent <= 1
-    if count == 400:
+    if count == 400 and density.count is None:
         assert 0.99 < density.guarantee(adjacency).pure() <= 1
+
+
+def test_what_noise_chose_is_accounted_with_what_it_did_not_choose() -> None:
+    """A first count, with noise, decides between counts and a function. Neither is always the better one, so
+    the guarantee of the one that was drawn is not that of the whole."""
+    few, many = (release_density(two_hills(count), UNIT, **BUDGET) for count in (400, 7000))
+    assert isinstance(few.released, Release) and isinstance(many.released, FiniteFunction)
+    for density in (few, many):
+        assert density.count is not None
+        drawn = density.released.guarantee() + density.count.guarantee()
+        for delta in (0.0, 1e-9, 1e-5, 1e-2, 0.1):
+            assert density.guarantee().epsilon(delta=delta) >= drawn.epsilon(delta=delta) * (1 - 1e-9)
+    for delta in (1e-9, 1e-5, 1e-2, 0.1):
+        either = few.guarantee().epsilon(delta=delta)
+        assert either == pytest.approx(many.guarantee().epsilon(delta=delta), rel=1e-3)
+    assert few.guarantee().pure() == math.inf
+    pure = release_density(two_hills(7000), UNIT, epsilon=1, delta=0)
+    assert isinstance(pure.released, Release) and 0.99 < pure.guarantee().pure() <= 1
+
+
+@pytest.mark.parametrize("split", list(product([0, 1], repeat=3)))
+def test_a_choice_by_an_earlier_outcome_costs_no_more_than_is_said(split: tuple[int, ...]) -> None:
+    """Every way to decide by one of three outcomes between two releases, added up exactly."""
+    first = np.array([0.6, 0.3, 0.1]), np.array([0.35, 0.35, 0.3])
+    second = (np.array([0.7, 0.3]), np.array([0.3, 0.7])), (np.array([0.5, 0.5]), np.array([0.49, 0.51]))
+    known = either(*(pair_guarantee(*pair) for pair in (first, *second)))
+    p, q = (
+        np.concatenate([first[side][place] * second[chosen][side] for place, chosen in enumerate(split)])
+        for side in (0, 1)
+    )
+    for epsilon in np.linspace(0, 2, 41):
+        true = max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p)))
+        assert known.delta(epsilon) >= true - 1e-12
+    for order in (1.0, 1.5, 4.0):
+        assert known.renyi(order) >= pair_guarantee(p, q).renyi(order) - 1e-12
+    assert known.group(2).delta(1.0) >= known.delta(1.0)
+
+
+def pair_guarantee(p: np.ndarray, q: np.ndarray) -> Guarantee:
+    return Known(Product.of([(DiscretePair.of(p, q), 1)]), Adjacency.ADD_REMOVE)
 
 
 def test_users_are_charged_for_all_their_records() -> None:

@@ -23,11 +23,12 @@ from indistinct.functions.budget import Budget
 from indistinct.functions.density_counts import basis_of_cells, coarser, fit_counts, public_cells
 from indistinct.functions.density_fit import Measured, Shape, fit_density
 from indistinct.functions.fourier import FourierBasis, copies_of
-from indistinct.functions.function import FiniteFunction, corners
+from indistinct.functions.function import Drawn, FiniteFunction, corners
 from indistinct.functions.kernels import MaternKernel
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.functions.space import Axes, Space
 from indistinct.functions.torus import Periodic
+from indistinct.guarantees.alternatives import either
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteLaplace, Gaussian
 from indistinct.mechanisms.additive import NO_NOISE
@@ -78,13 +79,20 @@ class PrivateDensity:
     """The first count, if one was released."""
     sized: bool = False
     """Whether the number of records was used, because neighbours have as many."""
+    otherwise: WithLaplace | Drawn | None = field(repr=False, default=None)
+    """What another first count would have led to: which of both was released, its noise decided."""
 
     def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
         """Of all that was released."""
         if self.sized and check_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return no_guarantee(adjacency)
         known = self.released.guarantee(adjacency)
-        return known if self.count is None else known + self.count.guarantee(adjacency)
+        if self.count is None:
+            return known
+        counted = self.count.guarantee(adjacency)
+        if self.otherwise is None:
+            return counted + known
+        return either(counted, known, self.otherwise.guarantee(adjacency))
 
     @cached_property
     def _amplitudes(self) -> ComplexArray:
@@ -109,7 +117,8 @@ class PrivateDensity:
         height = Periodic.of(self.basis.waves[1:], self._amplitudes)(turns)
         height -= self.shape.log_total
         if self.floor > 0:
-            height = np.logaddexp(height + math.log(1 - self.floor), math.log(self.floor))
+            rest = math.log1p(-self.floor) if self.floor < 1 else -math.inf
+            height = np.logaddexp(height + rest, math.log(self.floor))
         values[inside] = height - math.log(self._volume)
         return values
 
@@ -211,9 +220,13 @@ def release_density(
     else:
         first = counted.counting.release(int(counts.sum()), source=source)
         counted = replace(counted, about=max(float(first.values), 1.0), first=first)
-    if bandwidth is None and epsilon is not None and counted.about < _FEW * counted.laplace_scale:
+    if bandwidth is not None or epsilon is None:
+        return counted.as_function(bandwidth)
+    if delta == 0:  # there is no choice: the noise of a function is Gaussian
         return counted.as_counts()
-    return counted.as_function(bandwidth)
+    counted = replace(counted, chosen=counted.first is not None)
+    few = counted.about < _FEW * counted.laplace_scale
+    return counted.as_counts() if few else counted.as_function(None)
 
 
 def density_from(
@@ -266,6 +279,8 @@ class _Counted:
     most: int = _MOST_RECORDS
     sized: bool = False
     first: Release | None = None
+    chosen: bool = False
+    """Whether the first count, and so noise, decides what is released."""
 
     @property
     def counting(self) -> Gaussian | DiscreteLaplace:
@@ -290,7 +305,16 @@ class _Counted:
         exact = coarser(self.counts.reshape(self.query.cells.shape), cells)
         drawn = noisy.drawn(Adjacency.ADD_REMOVE).release(exact, source=self.source)
         released = Release(np.asarray(drawn.values, dtype=np.float64), noisy, drawn.private)
-        return replace(density_from_counts(released, self._known, self.first), sized=self.sized)
+        density = density_from_counts(released, self._known, self.first)
+        return replace(density, sized=self.sized, otherwise=self._function if self.chosen else None)
+
+    @property
+    def _function(self) -> Drawn:
+        """The noise of a function, whatever its bandwidth; a record that is replaced moves it by no more than
+        two that come or go, and by no less than one."""
+        moved = 2.0**36
+        replaced = moved if self.budget.adjacency is Adjacency.REPLACE_ONE else 2 * moved
+        return Drawn(self._multiplier() * moved, 1.0, moved, replaced)
 
     @property
     def _known(self) -> float | None:
@@ -314,7 +338,8 @@ class _Counted:
         if self.sized:  # there is no guarantee if a record comes or goes: their number was used
             function = replace(function, drawn=replace(function.drawn, added=2 * NO_NOISE * scale))
         density = density_from(function, self._known, self.first)
-        return replace(density, sized=self.sized)
+        otherwise = self.query.laplace(self.laplace_scale) if self.chosen else None
+        return replace(density, sized=self.sized, otherwise=otherwise)
 
     def _multiplier(self) -> float:
         """Of what is left after the first count."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from indistinct.data.query import WithLaplace
 from indistinct.data.saved import from_json
 from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity
@@ -27,7 +28,12 @@ def save_density(density: PrivateDensity, path: str | Path) -> None:
         "sized": density.sized,
         "log_total": density.shape.log_total,
         "count": None if count is None else {**_head(count), "values": count.values},
+        "otherwise": None,
     }
+    if isinstance(density.otherwise, Drawn):
+        head["otherwise"] = vars(density.otherwise)
+    elif density.otherwise is not None:
+        head["otherwise"] = density.otherwise.to_json()
     arrays = {"factors": density.shape.factors, "share": density.shape.share}
     if isinstance(released, Release):
         head["counts"], arrays["counts"] = _head(released), released.values
@@ -44,6 +50,16 @@ def _head(release: Release) -> dict[str, Any]:
 
 def _release(values: Any, head: dict[str, Any]) -> Release:
     return Release(values, from_json(head["mechanism"]), bool(head["private"]), float(head["unit"]))
+
+
+def _otherwise(head: dict[str, Any] | None) -> WithLaplace | Drawn | None:
+    if head is None:
+        return None
+    if "mechanism" not in head:
+        return Drawn(**head)
+    counts = from_json(head)
+    assert isinstance(counts, WithLaplace)
+    return counts
 
 
 def load_density(path: str | Path) -> PrivateDensity:
@@ -68,6 +84,7 @@ def load_density(path: str | Path) -> PrivateDensity:
             float(head["floor"]),
             None if count is None else _release(count["values"], count),
             bool(head["sized"]),
+            _otherwise(head["otherwise"]),
         )
     except (KeyError, ValueError, TypeError, AssertionError, OSError) as error:
         if isinstance(error, FileNotFoundError | ArgumentError):
