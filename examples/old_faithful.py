@@ -14,7 +14,8 @@ density = release_density({"minutes": waiting}, {"minutes": Numbers(30, 110)}, e
 epsilon = density.guarantee().epsilon(delta=1e-5)
 print(f"epsilon {epsilon:.2f} at delta 1e-5, {len(density.released.values)} counts with noise were released")
 print(f"{density.records:.0f} waits, about; between 70 and 90 minutes: {density.probability(70, 90):.0%}")
+print("beside it the truth, which is not private and is here to compare with:")
 for minute in range(35, 110, 5):
     private = density([minute])[0]
     true = np.mean(np.abs(waiting - minute) <= 2.5) / 5
-    print(f"{minute:4d} min {'#' * round(1000 * private):45} (true {true:.3f}, private {private:.3f})")
+    print(f"{minute:4d} min {'#' * round(700 * private):45} (true {true:.3f}, private {private:.3f})")

@@ -25,6 +25,7 @@ box = {"longitude": Numbers(-125, -114), "latitude": Numbers(32, 42)}
 data = {"longitude": places[:, 0], "latitude": places[:, 1]}
 density = release_density(data, box, epsilon=1, delta=1e-6)
 
+# The truth, to compare with: it is not private, and would not be published.
 counts, west, south_edge = np.histogram2d(*places.T, bins=60, range=[(-125, -114), (32, 42)], density=True)
 
 
@@ -40,4 +41,4 @@ angeles = [-118.7, 33.6], [-117.6, 34.4]
 share = ((places >= angeles[0]) & (places <= angeles[1])).all(axis=1).mean()
 epsilon = density.guarantee().epsilon(delta=1e-6)
 print(f"epsilon {epsilon:.2f} at delta 1e-6, about {density.records:.0f} places; map in out/private_map.png")
-print(f"around Los Angeles: {density.probability(*angeles):.1%} (true {share:.1%})")
+print(f"around Los Angeles: {density.probability(*angeles):.1%} (the truth, not private: {share:.1%})")

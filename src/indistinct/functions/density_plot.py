@@ -33,7 +33,7 @@ def draw_density(density: "PrivateDensity", path: str | Path | None, truth: Any)
         axes.fill_between(lines[0], density(lines[0]), color="#1f5fa8", alpha=0.18, linewidth=0)
         axes.plot(lines[0], density(lines[0]), color="#1f5fa8", linewidth=1.8, label="private")
         if truth is not None:
-            axes.plot(lines[0], truth(lines[0]), color="#333333", linestyle="--", label="truth")
+            axes.plot(lines[0], truth(lines[0]), color="#333333", linestyle="--", label="truth (not private)")
             axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylim(bottom=0)
@@ -42,7 +42,7 @@ def draw_density(density: "PrivateDensity", path: str | Path | None, truth: Any)
         points = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
         maps = {"private": density.on_grid(cells)}
         if truth is not None:
-            maps["truth"] = np.reshape(truth(points), (cells, cells))
+            maps["truth (not private)"] = np.reshape(truth(points), (cells, cells))
         highest = float(np.quantile(maps["private"], 0.999))
         panels = np.atleast_1d(figure.subplots(1, len(maps)))
         for axes, (title, values) in zip(panels, maps.items(), strict=True):
