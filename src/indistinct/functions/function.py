@@ -46,6 +46,8 @@ class Drawn:
         if not self.private:
             return no_guarantee(adjacency)
         moved = self.added if check_adjacency(adjacency) is Adjacency.ADD_REMOVE else self.replaced
+        if math.isinf(moved):
+            return no_guarantee(adjacency)
         return DiscreteGaussian(self.scale / self.unit, moved / self.unit).guarantee(adjacency)
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from indistinct.adjacency import Adjacency
 from indistinct.data import Categories, Numbers, table
 from indistinct.errors import ArgumentError, check_positive, check_probability
-from indistinct.functions.estimators.estimator import PrivateEstimator, release
+from indistinct.functions.estimators.estimator import PrivateEstimator, after_choice, release
 from indistinct.functions.estimators.losses import Loss
 from indistinct.functions.estimators.risk import Against, Between, Remembered, Risk, with_target
 from indistinct.functions.function import FiniteFunction
@@ -92,6 +92,11 @@ class PrivateRiskMinimiser(PrivateEstimator):
         known = [function.guarantee(self.adjacency) for function in functions]
         known += [chosen.guarantee(self.adjacency)] if chosen is not None else []
         self.guarantee_ = sum(known[1:], start=known[0])
+        if chosen is not None:
+            assert isinstance(chosen.mechanism, Exponential)
+            most = chosen.mechanism.most  # a record that is replaced may also lower scores
+            replaced = 2 * most if self.adjacency is Adjacency.ADD_REMOVE else most
+            functions = tuple(after_choice(function, most, replaced) for function in functions)
         return functions
 
     def _moves(self, risk: Risk, adjacency: Adjacency) -> float:
