@@ -200,6 +200,16 @@ def test_bad_data_spend_nothing(
         DESIGN.fit(images, labels, epsilon=1, delta=1e-5, device="cpu")
 
 
+@pytest.mark.parametrize("device", ["cuda:99", "no such device"])
+def test_a_device_that_is_not_there_spends_nothing(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn(*_: object, **__: object) -> None:
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("indistinct.mechanisms.lattice_noise.discrete_gaussian", drawn)
+    with pytest.raises(ArgumentError, match="device"):
+        DESIGN.fit(IMAGES[:100], LABELS[:100], epsilon=1, delta=1e-5, device=device)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

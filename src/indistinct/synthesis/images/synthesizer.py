@@ -254,9 +254,14 @@ class KernelSynthesizer:
         return np.split(sums, len(self._generators)), release.mechanism.deviation
 
     def _rehearse(self, training: Training, device: str | None) -> None:
-        """Two steps of training on nothing, where memory may not suffice: better than after the release."""
+        """Is the device there? Two steps of training on nothing, where memory may not suffice. Better now
+        than after the release."""
         import torch
 
+        try:
+            torch.zeros(1, device=device)
+        except (RuntimeError, AssertionError):  # PyTorch asserts that it was built for a device
+            raise ArgumentError("device", device, "one that PyTorch can use here, such as 'cpu'") from None
         if not torch.cuda.is_available() or device == "cpu":
             return
         short = replace(training, steps=2, plain_steps=1, steps_per_metric=1)
