@@ -350,6 +350,15 @@ def test_copies_share_the_path_and_pickles_leave_the_data_behind() -> None:
     assert b"age" not in pickle.dumps(function)
 
 
+def test_a_path_is_extended_from_the_records_it_began_with() -> None:
+    ages = np.array([0.2, 0.4])
+    process = GaussianProcess(ExactKernel(GaussianKernel(0.05), 1), 1e-9)
+    function = process.of_sum({"age": ages}, {"age": UNIT})
+    assert function([0.2]) == pytest.approx([1], abs=1e-3)
+    ages[:] = 0.9
+    assert function([0.4, 0.9]) == pytest.approx([1, 0], abs=1e-3)
+
+
 def test_threads_extend_one_path() -> None:
     function = one_column()
     start, found = Barrier(8), []

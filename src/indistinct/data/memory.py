@@ -1,6 +1,7 @@
 """Records in memory: NumPy arrays, and whatever speaks the Arrow C interface (pandas, Polars, Arrow)."""
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ class MemoryTable(BatchedTable):
             raise DataError("columns must be of equal length")
         self._columns = dict(columns)
         self._rows = lengths.pop() if lengths else 0
+
+    def kept(self) -> "MemoryTable":
+        return deepcopy(self)
 
     def kinds(self) -> Mapping[str, Kind]:
         return {name: column.kind for name, column in self._columns.items()}

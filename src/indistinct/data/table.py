@@ -57,6 +57,11 @@ class Table(ABC):
         """Raises `SourceChanged` at its end if the records changed meanwhile."""
         return nullcontext()
 
+    def kept(self) -> "Table":
+        """The same records at every later pass, whatever becomes of what they were made from. Engines that
+        read files notice a change themselves."""
+        return self
+
     def total(self, bounded: BoundedSum) -> Totals:
         """The exact sum, before noise: the only way from records to numbers."""
         self.check(bounded)

@@ -72,7 +72,8 @@ class ExactKernel(Space):
         if not isinstance(unit, Records):
             allowed = "Records(): a path drawn bit by bit must take the same records of a user each time"
             raise ArgumentError("unit", unit, allowed)
-        curator = Curator(table(data), tuple(axes.items()), source)
+        # passes over different records would let one person's take part at full length in each of them
+        curator = Curator(table(data).kept(), tuple(axes.items()), source)
         longer = 1 + 2 * _ROUNDING
         added, replaced = (self.sensitivity(adjacency) * longer for adjacency in Adjacency)
         private = source is None or source.private
