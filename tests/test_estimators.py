@@ -544,6 +544,7 @@ def expected_failures(model: Any) -> dict[str, str]:
         Declaring(**LITTLE_NOISE, regularization=1e-2),
     ],
     expected_failed_checks=expected_failures,
+    xfail_strict=False,  # two draws of noise may come out close
 )
 def test_scikit_learn_conventions(estimator: Any, check: Any) -> None:
     check(estimator)
