@@ -10,7 +10,7 @@ from indistinct.data.heavy_hitters import HeavyHitters
 from indistinct.data.mapped import FeatureMap, FeatureSum, Mapped
 from indistinct.data.products import Products, ProductSum
 from indistinct.data.quantiles import Quantile, Quantiles
-from indistinct.data.query import NoisyQuery, Query
+from indistinct.data.query import NoisyQuery, Query, WithLaplace
 from indistinct.data.reach import Norm
 from indistinct.data.remembered import Remembered
 from indistinct.data.saved import from_json
@@ -62,6 +62,7 @@ __all__ = [
     "UserRecords",
     "UserTotals",
     "VectorSum",
+    "WithLaplace",
     "frame_from_file",
     "from_json",
     "pandas_frame",

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit
-from indistinct.data.query import WithLaplace
+from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit, WithLaplace
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.budget import Budget
 from indistinct.functions.density_counts import basis_of_cells, coarser, fit_counts, public_cells

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.query import WithLaplace
-from indistinct.data.saved import from_json
+from indistinct.data import WithLaplace, from_json
 from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity
 from indistinct.functions.density_fit import Shape
