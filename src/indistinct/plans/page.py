@@ -12,10 +12,12 @@ _SHOWN = 24
 
 def results_html(checked: Checked, folder: Folder) -> str:
     """One section for each release, from the files that were written."""
+    made = " and ".join(dict.fromkeys(part.kind for part in checked.parts if part.drawn != part.name))
+    fitted = f" What is called {made} is fitted to such numbers, and has no standard error." if made else ""
     head = (
         f"<h2>What was released</h2>\n<p>Protected: {escape(unit_words(checked.plan))}. Each number has"
         " noise in it; the standard error says how much. About one number in twenty is further from the"
-        " truth than two standard errors.</p>\n"
+        f" truth than two standard errors.{fitted}</p>\n"
     )
     return head + "".join(
         _section(part, scale, folder) for part, scale in zip(checked.parts, checked.scales, strict=True)
