@@ -21,11 +21,10 @@ from scipy import fft
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit
 from indistinct.errors import ArgumentError, check_count, check_positive
-from indistinct.functions.function import Drawn, FiniteFunction, corners
+from indistinct.functions.function import FiniteFunction, corners, with_noise
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import Axes, FiniteSpace
 from indistinct.functions.torus import Periodic
-from indistinct.mechanisms import DiscreteGaussian
 from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
@@ -278,16 +277,8 @@ class FourierBasis(FiniteSpace):
         check_positive("scale", scale)
         if int(np.sum(counts)) > records:
             raise ArgumentError("records", records, "at least as many as there are")
-        lattice = Lattice.of(scale)
-        added, replaced = (
-            copies * self.moves(kind, records, scale)
-            for kind in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
-        )
-        noise = DiscreteGaussian(scale / lattice.unit, added / lattice.unit)
-        exact = lattice.nearest(self.coefficients_of(counts))
-        released = lattice.measured(noise.release(exact, source=source))
-        drawn = Drawn(scale, lattice.unit, added, replaced, released.private)
-        return FiniteFunction(self, drawn, coefficients=np.asarray(released.values))
+        moved = {kind: copies * self.moves(kind, records, scale) for kind in Adjacency}
+        return with_noise(self, scale, self.coefficients_of(counts), moved, source)
 
     def release_sum(
         self,

@@ -43,10 +43,7 @@ class FourierSum(Mechanism):
 
     def moves(self, adjacency: Adjacency) -> float:
         """How far neighbours are apart, rounding included."""
-        moved = self.basis.moves(adjacency, self.records, self.scale)
-        if adjacency is Adjacency.REPLACE_ONE:  # what is replaced may be what is left out
-            moved = max(moved, self.basis.moves(Adjacency.ADD_REMOVE, self.records, self.scale))
-        return copies_of(self.query) * moved
+        return copies_of(self.query) * self.basis.moves(adjacency, self.records, self.scale)
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         unit = Lattice.of(self.scale).unit

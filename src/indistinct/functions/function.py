@@ -7,6 +7,7 @@ looking at earlier answers: the answers belong to one path of the noise, drawn o
 import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -18,7 +19,8 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian
-from indistinct.mechanisms.release import no_guarantee
+from indistinct.mechanisms.release import Lattice, no_guarantee, real_values
+from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
 if TYPE_CHECKING:
@@ -155,6 +157,29 @@ class FiniteFunction(PrivateFunction):
 
     def _saved(self) -> dict[str, Array]:
         return {"coefficients": self.coefficients}
+
+
+def with_noise(
+    space: "FiniteSpace",
+    scale: float,
+    coefficients: Any,
+    moved: Mapping[Adjacency, float],
+    source: Source | None,
+) -> FiniteFunction:
+    """The function with these coefficients plus noise. `moved` says how far neighbours are apart once
+    coefficients are rounded to the lattice of this scale; infinitely where there is no guarantee."""
+    lattice = Lattice.of(scale)
+    exact = lattice.nearest(real_values("coefficients", coefficients))
+    released = lattice.measured(DiscreteGaussian(scale / lattice.unit).release(exact, source=source))
+    added, replaced = moved[Adjacency.ADD_REMOVE], moved[Adjacency.REPLACE_ONE]
+    drawn = Drawn(scale, lattice.unit, added, replaced, released.private)
+    return FiniteFunction(space, drawn, coefficients=np.asarray(released.values))
+
+
+def rounded_moves(scale: float, size: int, moves: Mapping[Adjacency, float]) -> dict[Adjacency, float]:
+    """How far neighbours are apart once so many coefficients are rounded to the lattice of this scale."""
+    lattice = Lattice.of(scale)
+    return {kind: lattice.moved(length, math.sqrt(size)) * lattice.unit for kind, length in moves.items()}
 
 
 def corners(dimension: int, low: Any, high: Any) -> tuple[Array, Array]:

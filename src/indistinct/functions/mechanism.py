@@ -4,16 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from indistinct.adjacency import Adjacency
 from indistinct.data import RECORDS, Categories, Numbers, Unit
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive
-from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
+from indistinct.functions.function import FiniteFunction, PrivateFunction, rounded_moves, with_noise
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import DiscreteGaussian, Gaussian, Mechanism
-from indistinct.mechanisms.release import Lattice, real_values
+from indistinct.mechanisms import Gaussian, Mechanism
 from indistinct.noise import Source
 
 
@@ -70,16 +67,9 @@ class GaussianProcess(Mechanism):
         if not isinstance(self.space, FiniteSpace):
             allowed = "a space with finitely many coefficients; sums over records go through `of_sum`"
             raise ArgumentError("space", self.space, allowed)
-        exact, lattice = real_values("coefficients", coefficients), Lattice.of(self.scale)
-        rounding = self.space.size**0.5
-        added, replaced = (
-            lattice.moved(self.moves(adjacency), rounding) * lattice.unit
-            for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
-        )
-        noise = DiscreteGaussian(self.scale / lattice.unit, added / lattice.unit)
-        released = lattice.measured(noise.release(lattice.nearest(exact), source=source))
-        drawn = Drawn(self.scale, lattice.unit, added, replaced, released.private)
-        return FiniteFunction(self.space, drawn, coefficients=np.asarray(released.values))
+        moves = {adjacency: self.moves(adjacency) for adjacency in Adjacency}
+        moved = rounded_moves(self.scale, self.space.size, moves)
+        return with_noise(self.space, self.scale, coefficients, moved, source)
 
     def of_sum(
         self,

@@ -15,13 +15,11 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.budget import Budget
-from indistinct.functions.function import FiniteFunction
+from indistinct.functions.function import FiniteFunction, rounded_moves, with_noise
 from indistinct.functions.kernels import GaussianKernel, Kernel
-from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace
 from indistinct.mechanisms import Gaussian
-from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
 from indistinct.numerics.arrays import EPS, Array
 
@@ -138,10 +136,4 @@ def release(
         allowed = "larger: rounding would show beside so much noise"
         raise ArgumentError("epsilon", f"noise of {multiplier:g} sensitivities", allowed)
     scale = multiplier * moves[adjacency] / (1 - rounding) * (1 + 64 * EPS)
-    function = GaussianProcess(space, scale, moves[adjacency]).release(coefficients, source=source)
-    lattice = Lattice.of(scale)
-    added, replaced = (
-        lattice.moved(moves[kind], math.sqrt(space.size)) * lattice.unit
-        for kind in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
-    )
-    return replace(function, drawn=replace(function.drawn, added=added, replaced=replaced))
+    return with_noise(space, scale, coefficients, rounded_moves(scale, space.size, moves), source)
