@@ -1,4 +1,4 @@
-"""The command `indistinct synth`: what synthetic records are worth."""
+"""What `indistinct synth` does: it says what synthetic records are worth."""
 
 import argparse
 import json
@@ -27,50 +27,8 @@ _TABLES = {".csv", ".parquet"}
 _PICTURES = ".npz"
 
 
-def add_synth(commands: Any) -> None:
-    """The command and its options."""
-    synth = commands.add_parser(
-        "synth",
-        help="what are synthetic records worth?",
-        description="Synthetic records. They are made by indistinct run, or in Python.",
-        allow_abbrev=False,
-    )
-    command = synth.add_subparsers(title="commands", metavar="COMMAND", required=True).add_parser(
-        "evaluate",
-        help="judge synthetic rows by real records",
-        description=(
-            "Train models on synthetic rows and test them on real records, compare tables of one and two"
-            " columns, and look for copies. It looks at real records: what it prints is not private."
-        ),
-        epilog="Example: indistinct synth evaluate out/plan/people.csv real.csv --plan plan.toml; or"
-        " indistinct synth evaluate digits.safetensors real.npz --images --grid digits.png",
-        allow_abbrev=False,
-    )
-    command.add_argument("synthetic", help="synthetic rows (CSV, Parquet), or a generator that was saved")
-    command.add_argument("real", help="real records that were set aside (CSV, Parquet)")
-    command.add_argument("--plan", help="the plan of the synthetic rows, which declares their columns")
-    command.add_argument("--release", metavar="NAME", help="its release, if several are synthetic")
-    command.add_argument(
-        "--used", metavar="FILE", help="the records that the rows were made from: are they copied?"
-    )
-    command.add_argument("--rows", type=int, help="to draw from a saved generator (as many as are real)")
-    command.add_argument("--json", action="store_true", help="print strict JSON")
-    pictures = command.add_argument_group("images")
-    pictures.add_argument(
-        "--images",
-        action="store_true",
-        help="files are .npz with images and labels; the synthetic one may be a saved generator",
-    )
-    pictures.add_argument("--seeds", type=int, help="networks to train, for a mean and a deviation (3)")
-    pictures.add_argument("--epochs", type=int, help="of each network (20)")
-    pictures.add_argument("--grid", metavar="PNG", help="write some synthetic images of each class")
-    pictures.add_argument(
-        "--inception", metavar="FILE", help="an Inception network (TorchScript), for an FID"
-    )
-    command.set_defaults(run=_evaluate)
-
-
-def _evaluate(options: argparse.Namespace) -> None:
+def evaluate(options: argparse.Namespace) -> None:
+    """Judges what the options name, and prints it."""
     found = _judged_images(options) if options.images else _judged_tables(options)
     print(json.dumps(found.data(), indent=2, allow_nan=False, ensure_ascii=False) if options.json else found)
 

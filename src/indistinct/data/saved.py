@@ -12,8 +12,9 @@ from indistinct.data.tabulated import Intervals, OrMissing, Tables
 from indistinct.data.unit import Records, UserRecords, UserTotals
 from indistinct.errors import ExpressionError
 from indistinct.mechanisms.serialise import DEEPEST, MECHANISMS, build
-from indistinct.workloads import MatrixMechanism
 
+_MATRIX = "matrix"
+"""The kind of a `MatrixMechanism`. Workloads take a third of a second to import: only where one is read."""
 _ENUMS = {kind.__name__: kind for kind in (Missing, Norm, Outside)}
 _VALUES: dict[str, type[Any]] = {
     kind.__name__: kind
@@ -65,14 +66,16 @@ def _read(data: Any, depth: int) -> Any:
             return _ENUMS[name](data.get("value"))
         except ValueError:
             raise ExpressionError(name, data.get("value"), "one of its values") from None
-    if data.get("mechanism") == MatrixMechanism.kind:
+    if data.get("mechanism") == _MATRIX:
+        from indistinct.workloads import MatrixMechanism
+
         _check_depth(data, depth)
         return MatrixMechanism.from_json(data)  # workloads and strategies have tables of their own
     key = "mechanism" if "mechanism" in data else "is"
     table = _MECHANISMS if key == "mechanism" else _VALUES
     kind = table.get(data[key]) if isinstance(data.get(key), str) else None
     if kind is None:
-        known = [*table, MatrixMechanism.kind] if key == "mechanism" else table
+        known = [*table, _MATRIX] if key == "mechanism" else table
         raise ExpressionError(key, data.get(key), f"one of {', '.join(sorted(known))}")
     values = {name: _read(value, depth + 1) for name, value in data.items() if name != key}
     return build(kind, kind, data[key], values, data)
