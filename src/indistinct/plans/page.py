@@ -4,7 +4,7 @@ from html import escape
 
 from indistinct.plans.check import Checked, accuracy, unit_words
 from indistinct.plans.folder import Folder
-from indistinct.plans.part import Part
+from indistinct.plans.part import FittedPart, Part
 
 _SHOWN = 24
 """Rows of a table on the page; all of them are in the file."""
@@ -12,7 +12,7 @@ _SHOWN = 24
 
 def results_html(checked: Checked, folder: Folder) -> str:
     """One section for each release, from the files that were written."""
-    made = " and ".join(dict.fromkeys(part.kind for part in checked.parts if part.drawn != part.name))
+    made = " and ".join(dict.fromkeys(part.kind for part in checked.parts if isinstance(part, FittedPart)))
     fitted = f" What is called {made} is fitted to such numbers, and has no standard error." if made else ""
     head = (
         f"<h2>What was released</h2>\n<p>Protected: {escape(unit_words(checked.plan))}. Each number has"
@@ -28,7 +28,7 @@ def _section(part: Part, scale: float, folder: Folder) -> str:
     header, *rows = folder.read_rows(part.name)
     told = accuracy(part, scale).removeprefix(f"{part.name}: ")
     files = f"<code>{escape(part.name)}.csv</code>"
-    if part.drawn == part.name:
+    if not isinstance(part, FittedPart):
         files = f"All numbers: {files}"
     else:  # what was drawn, and what follows from it
         files = f"Released: <code>{escape(part.drawn)}.csv</code>; made from that: {files}"

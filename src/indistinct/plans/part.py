@@ -118,12 +118,8 @@ class Part(ABC):
 
     @property
     def drawn(self) -> str:
-        """The file that holds what was drawn. Where it is not the result, the result follows from it."""
+        """The file that holds what was drawn: the result, unless that is fitted to it."""
         return self.name
-
-    def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Sequence[Any]]:
-        """Where `drawn` is another file: the result, its header first, from the rows of that file alone."""
-        raise NotImplementedError
 
     @property
     def types(self) -> Mapping[str, Kind] | None:
@@ -137,6 +133,19 @@ class Part(ABC):
     def pictures(self, rows: list[list[str]]) -> list[str]:
         """The same from the rows of the result."""
         return []
+
+
+@dataclass(frozen=True)
+class FittedPart(Part):
+    """A release whose result is made from what was drawn, and can be made again."""
+
+    @property
+    @abstractmethod
+    def drawn(self) -> str: ...
+
+    @abstractmethod
+    def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Sequence[Any]]:
+        """The result, its header first, from the rows of the file that was drawn alone."""
 
 
 @dataclass(frozen=True)

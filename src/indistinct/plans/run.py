@@ -11,7 +11,7 @@ from indistinct.errors import ArgumentError
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.folder import Folder, identity_of
 from indistinct.plans.page import results_html
-from indistinct.plans.part import Part, Say
+from indistinct.plans.part import FittedPart, Part, Say
 from indistinct.plans.plan import Plan
 from indistinct.plans.terms import DataSource
 from indistinct.report import Subject, User, explain
@@ -66,7 +66,7 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
         done = sum(one["released"] for one in charge["releases"])
         say(f"released {done}/{len(charge['releases'])}: {path}")
     for part, scale in zip(checked.parts, checked.scales, strict=True):
-        if not folder.result(part.name).exists():  # it follows from what was drawn
+        if isinstance(part, FittedPart) and not folder.result(part.name).exists():
             _, *drawn = folder.read_rows(part.drawn)
             say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, part.result(scale, drawn, say))}")
         if not (folder.path / f"{part.name}.parquet").exists():

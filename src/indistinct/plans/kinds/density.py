@@ -16,7 +16,7 @@ from indistinct.functions.density import density_from, public_bandwidth
 from indistinct.functions.fourier_sum import FourierSum
 from indistinct.functions.function import Drawn, FiniteFunction
 from indistinct.plans.kinds.pictures import density_pictures
-from indistinct.plans.part import Asked, Part, Read, Row, Say, axes_header, cells, few, rounded
+from indistinct.plans.part import Asked, FittedPart, Read, Row, Say, axes_header, cells, few, rounded
 from indistinct.plans.section import Section, named
 from indistinct.plans.terms import Terms
 
@@ -25,7 +25,7 @@ _GRID = {1: 200, 2: 64}
 
 
 @dataclass(frozen=True)
-class DensityPart(Part):
+class DensityPart(FittedPart):
     """How dense records are, everywhere in a box. The noise is a path of a Gaussian process, drawn once; the
     density is positive, adds up to one, and is told on a grid, as finely as one likes."""
 
@@ -78,12 +78,15 @@ class DensityPart(Part):
         return _basis(low, high, share)
 
     def at(self, scale: float) -> FourierSum:
+        return FourierSum(self._basis(self._share(scale)), self.query, scale, self.records)
+
+    def _share(self, scale: float) -> float:
+        """The bandwidth, in sides of the box."""
+        if self.bandwidth is not None:
+            return self.bandwidth
         assert self.terms.data.records is not None
-        share = self.bandwidth
-        if share is None:
-            copies = self.query.sensitivity(Norm.L1)
-            share = public_bandwidth(len(self.by), self.terms.data.records, scale / copies)
-        return FourierSum(self._basis(share), self.query, scale, self.records)
+        copies = self.query.sensitivity(Norm.L1)
+        return public_bandwidth(len(self.by), self.terms.data.records, scale / copies)
 
     def check(self, table: Any) -> None:
         self.query.check(table)
@@ -105,7 +108,7 @@ class DensityPart(Part):
         return "records near any place"
 
     def remark(self, scale: float) -> str:
-        share = self.at(scale).basis.kernel.length[0] / self.at(scale).basis.sides[0]  # type: ignore[attr-defined]
+        share = self._share(scale)
         return f"; two places are told apart from {100 * share:.2g} % of the box on"
 
     @property

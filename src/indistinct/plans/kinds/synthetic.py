@@ -13,7 +13,19 @@ import numpy as np
 from indistinct.data import Kind, Tables
 from indistinct.errors import ArgumentError
 from indistinct.plans.kinds.pictures import compared_pictures
-from indistinct.plans.part import Asked, QueryPart, Read, Row, Say, axes_header, blank, few, label, rounded
+from indistinct.plans.part import (
+    Asked,
+    FittedPart,
+    QueryPart,
+    Read,
+    Row,
+    Say,
+    axes_header,
+    blank,
+    few,
+    label,
+    rounded,
+)
 from indistinct.plans.section import Section, named
 from indistinct.plans.terms import Terms
 from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, Training
@@ -24,7 +36,7 @@ _TOLD = 10
 
 
 @dataclass(frozen=True)
-class SyntheticPart(QueryPart):
+class SyntheticPart(QueryPart, FittedPart):
     """Rows that resemble the records in every table of one and two columns (by label, if there is one)."""
 
     kind = "synthetic"
