@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from indistinct.adversaries.bends import bends
 from indistinct.adversaries.moments import Measure, Moments, Reach, feature_means, log_sum
 from indistinct.adversaries.plain_pieces import PlainPieceSearch
-from indistinct.adversaries.quadrature import GRADED, NEAREST, Line
+from indistinct.adversaries.quadrature import GRADED, Line
 from indistinct.adversaries.signed import Signed
 from indistinct.adversaries.span import PiecewiseLinearSpan
 from indistinct.numerics.arrays import TINY, Array
@@ -161,14 +162,7 @@ class PieceSearch:
             g = np.sign(h) * np.exp((power - 1) * (log_h + log_large[:, None]) + log_weight - log_size)
             first, last = features[:, :-1], features[:, 1:]
             missing = first @ (g @ other) + last @ (g @ share) - self._target
-        # the derivative: |h|^(A-2) as the nodes see it, and what they miss at the end nearer to a zero
-        bend = np.exp((power - 2) * np.maximum(log_h, math.log(NEAREST)) + log_weight)
-        left_end = np.abs(one) < np.abs(two)
-        missed = length[:, 0] * np.exp(line.log_density(np.where(left_end, ends[:-1], ends[1:])))
-        missed *= _missed(np.minimum(np.abs(one), np.abs(two)), power)
-        aa = bend @ (other * other) + np.where(left_end, missed, 0.0)
-        bb = bend @ (share * share) + np.where(left_end, 0.0, missed)
-        ab = bend @ (other * share)
+        aa, ab, bb = bends(line, ends, (one, two), log_h, log_weight, power)
         log_unit = self._log_unit(a)
         log_coordinate = np.logaddexp(2 * a.log, 2 * log_unit) / 2  # of the derivative of a value in its own
         log_turn = log_coordinate[:, None] + ((power - 2) * log_large - log_size)
@@ -198,15 +192,6 @@ def _moved(place: Array, log_unit: Array) -> Signed:
     with np.errstate(divide="ignore"):
         log_sinh = np.where(size > 20, size - math.log(2.0), np.log(np.sinh(np.minimum(size, 30.0))))
     return Signed(np.sign(place), log_sinh + log_unit)
-
-
-def _missed(small: Array, power: float) -> Array:
-    """The integral of (small + (1 - small) x)^(A-2) over [0, 1], less what a graded panel gives of it."""
-    low = np.minimum(small, 0.5)  # above, the panel gives all of it
-    exact = (1 - low ** (power - 1)) / ((power - 1) * (1 - low))
-    seen = (low[:, None] * GRADED.nodes[::-1] + GRADED.nodes) ** (power - 2) @ GRADED.weights
-    missed: Array = np.where(small < 0.5, np.maximum(exact - seen, 0.0), 0.0)
-    return missed
 
 
 def pieces_of(measure: Measure, moments: Moments) -> PieceSearch | None:

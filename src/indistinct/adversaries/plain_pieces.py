@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from indistinct.adversaries.bends import bends
 from indistinct.adversaries.moments import Moments, log_sum
-from indistinct.adversaries.quadrature import GRADED, NEAREST, Line
+from indistinct.adversaries.quadrature import GRADED, Line
 from indistinct.numerics.arrays import TINY, Array
 
 _MOST_STEPS = 60
@@ -118,29 +119,13 @@ class PlainPieceSearch:
         g = np.sign(h) * np.exp((power - 1) * (log_h + log_large[:, None]) + log_weight - log_v)
         first, last = features[:, :-1], features[:, 1:]
         missing = first @ (g @ other) + last @ (g @ share) - self._target
-        # the derivative: |h|^(A-2) as the nodes see it, and what they miss at the end nearer to a zero
-        bend = np.exp((power - 2) * np.maximum(log_h, math.log(NEAREST)) + log_weight)
-        left_end = np.abs(one) < np.abs(two)
-        missed = length[:, 0] * np.exp(line.log_density(np.where(left_end, ends[:-1], ends[1:])))
-        missed *= _missed(np.minimum(np.abs(one), np.abs(two)), power)
-        aa = bend @ (other * other) + np.where(left_end, missed, 0.0)
-        bb = bend @ (share * share) + np.where(left_end, 0.0, missed)
-        ab = bend @ (other * share)
+        aa, ab, bb = bends(line, ends, (one, two), log_h, log_weight, power)
         unit = self._unit(a)
         coordinate = np.hypot(a, unit)  # the derivative of a value in its coordinate
         log_size = np.log(coordinate)[:, None] + ((power - 2) * log_large - log_v)
         size = (power - 1) * np.exp(np.minimum(log_size, 300.0))
         turn = (first * aa + last * ab) @ (first * size).T + (first * ab + last * bb) @ (last * size).T
         return _At(missing, turn, unit)
-
-
-def _missed(small: Array, power: float) -> Array:
-    """The integral of (small + (1 - small) x)^(A-2) over [0, 1], less what a graded panel gives of it."""
-    low = np.minimum(small, 0.5)  # above, the panel gives all of it
-    exact = (1 - low ** (power - 1)) / ((power - 1) * (1 - low))
-    seen = (low[:, None] * GRADED.nodes[::-1] + GRADED.nodes) ** (power - 2) @ GRADED.weights
-    missed: Array = np.where(small < 0.5, np.maximum(exact - seen, 0.0), 0.0)
-    return missed
 
 
 def log_reach(raw: Array, features: Array, power: float) -> Array:
