@@ -16,11 +16,9 @@ from indistinct.synthesis.tables.evaluation import (
     table_errors,
 )
 from indistinct.synthesis.tables.synthesizer import TableSynthesizer
+from indistinct.synthesis.words import not_private
 
-NOT_PRIVATE = (
-    "This looks at real records and is not private: no budget pays for these numbers. Use records that were"
-    " set aside, choose nothing by what it says, and do not publish it as if it were a release."
-)
+_NOT_PRIVATE = not_private("records")
 _WIDTH = 96
 
 
@@ -57,12 +55,12 @@ class TableEvaluation:
 
     def data(self) -> dict[str, Any]:
         """All numbers, for JSON."""
-        return {"private": False, "words": NOT_PRIVATE, **asdict(self)}
+        return {"private": False, "words": _NOT_PRIVATE, **asdict(self)}
 
     def __str__(self) -> str:
         columns = [self.synthetic] if self.used is None else [self.synthetic, self.used]
         heads = ["synthetic", "records used"][: len(columns)]
-        lines = [*textwrap.wrap(NOT_PRIVATE, _WIDTH), "", f"Tested on {self.records} real records.", ""]
+        lines = [*textwrap.wrap(_NOT_PRIVATE, _WIDTH), "", f"Tested on {self.records} real records.", ""]
         lines += [f"{'':52}" + "".join(f"{head:>14}" for head in heads)]
 
         def row(name: str, values: list[float | int | None]) -> None:

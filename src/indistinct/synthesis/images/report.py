@@ -18,11 +18,9 @@ from indistinct.synthesis.images.quality import (
     nearness,
     wavelet_features,
 )
+from indistinct.synthesis.words import not_private
 
-NOT_PRIVATE = (
-    "This looks at real images and is not private: no budget pays for these numbers. Use images that were"
-    " set aside, choose nothing by what it says, and do not publish it as if it were a release."
-)
+_NOT_PRIVATE = not_private("images")
 _WIDTH = 96
 
 
@@ -63,10 +61,10 @@ class ImageEvaluation:
         """All numbers, for JSON."""
         found = {**asdict(self), "accuracy": self.accuracy, "deviation": self.deviation}
         found["by_class"] = [[_plain(label), share] for label, share in self.by_class]
-        return {"private": False, "words": NOT_PRIVATE, **found}
+        return {"private": False, "words": _NOT_PRIVATE, **found}
 
     def __str__(self) -> str:
-        lines = [*textwrap.wrap(NOT_PRIVATE, _WIDTH), ""]
+        lines = [*textwrap.wrap(_NOT_PRIVATE, _WIDTH), ""]
 
         def row(name: str, text: str) -> None:
             lines.append(f"{name:60}{text:>20}")
