@@ -39,6 +39,7 @@ import torch
 from synthesis_images import BARS, read
 
 from indistinct import Gaussian, calibrate
+from indistinct.data import Remembered
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.images import (
     Generator,
@@ -161,13 +162,16 @@ class Run:
     def __init__(self, records: Made, training: Training, pairs: int, rate: float, device: str) -> None:
         self.images, self.labels = records
         self.training, self.rate, self.device = training, rate, device
+        self.sums: dict[KernelSynthesizer, Remembered] = {}
         self.single = ImageMap(SHAPE, (Part(Pixels(), LENGTH, pairs, 0.98),), 0.02)
         self.ours = KernelSynthesizer(SHAPE, range(CLASSES), pairs=pairs)
         self.merf = KernelSynthesizer(SHAPE, range(CLASSES), map=self.single)
 
     def one_release(self, design: KernelSynthesizer, training: Training, epsilon: float, seed: int) -> Made:
+        if design not in self.sums:  # the exact sums are computed once
+            self.sums[design] = Remembered(design.table(self.images, self.labels))
         noisy = design.mechanism(epsilon, DELTA)
-        release = noisy.release(design.table(self.images, self.labels), source=NotPrivateSource(seed))
+        release = noisy.release(self.sums[design], source=NotPrivateSource(seed))
         result = design.trained(release, training, seed=seed, device=self.device)
         return result.sample(len(self.images), seed=seed, device=self.device)
 
@@ -209,6 +213,7 @@ def main() -> int:
     parser.add_argument("--epsilon", type=float, nargs="*", help="10, 1 and 0.2; 10 of the small run")
     parser.add_argument("--sets", nargs="*", choices=list(BARS), help="all; mnist of the small run")
     parser.add_argument("--rate", type=float, default=0.01, help="of sampling, for a release in each step")
+    parser.add_argument("--methods", nargs="*", help="those whose names contain one of these words; all")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     if not options.data.is_dir():
@@ -231,6 +236,8 @@ def main() -> int:
         right = torch.as_tensor(wanted, device=device)
         for epsilon in options.epsilon or ([10.0] if small else [10.0, 1.0, 0.2]):
             for method, (private, make) in run.methods(epsilon).items():
+                if options.methods and not any(word in method for word in options.methods):
+                    continue
                 scores, seconds = [], []
                 for seed in range(seeds):
                     started = time.perf_counter()

@@ -40,6 +40,8 @@ _BITS = 62
 _FINEST = 46
 _AT_ONCE = 1 << 22
 """Features that are held at once: 32 MiB."""
+_ROWS_IN_64_BITS = 1 << 15
+"""So many rows, of numbers of `_FINEST` bits and a little more, add up inside 64 bits."""
 
 
 class FeatureMap(ABC):
@@ -175,17 +177,21 @@ class Mapped(Encoding):
     def add_up(self, batch: Batch) -> npt.NDArray[Any]:
         _, points, blocks = self.points(batch)
         totals = np.zeros((self.blocks, self.map.size), dtype=object)
+        recent, rows_in_it = np.zeros(totals.shape, dtype=np.int64), 0
         for part in self._pieces(len(points)):
-            rows = self.rounded(points[part])
-            for block in np.unique(blocks[part]):
-                chosen = rows if self.blocks == 1 else rows[blocks[part] == block]
-                totals[block] += chosen.sum(axis=0).astype(object)
+            rows = self._whole(points[part])
+            if rows_in_it + len(rows) > _ROWS_IN_64_BITS:
+                totals += recent.astype(object)
+                recent[:], rows_in_it = 0, 0
+            of_block = blocks[part] == np.arange(self.blocks)[:, None]
+            for few in _slices(len(rows), 2**53 // self.limit):  # whole numbers that doubles add exactly
+                recent += (of_block[:, few].astype(np.float64) @ rows[few]).astype(np.int64)
+            rows_in_it += len(rows)
+        totals += recent.astype(object)
         return totals.reshape(-1)
 
     def _pieces(self, rows: int) -> Iterator[slice]:
-        # few enough that their sum stays inside 64 bits
-        step = max(1, min(_AT_ONCE // self.map.size, 2**15))
-        return (slice(start, start + step) for start in range(0, rows, step))
+        return _slices(rows, min(_AT_ONCE // self.map.size, _ROWS_IN_64_BITS))
 
     def points(self, batch: Batch) -> tuple[Mask, Points, npt.NDArray[np.int64]]:
         """Which records are kept; of these the points, and the places of their blocks."""
@@ -199,16 +205,25 @@ class Mapped(Encoding):
 
     def rounded(self, points: Points) -> Integers:
         """Rows of integers no longer than the limit, whatever the map returned."""
+        return self._whole(points).astype(np.int64)
+
+    def _whole(self, points: Points) -> Points:
         features = np.asarray(self.map(points), dtype=np.float64)
         if features.shape != (len(points), self.map.size) or not np.isfinite(features).all():
             shape = f"({len(points)}, {self.map.size})"
             raise ArgumentError("map", f"features of shape {features.shape}", f"finite features, {shape}")
-        rows = np.rint(features / self.step)
+        rows = features / self.step
+        np.rint(rows, out=rows)
         # Raised above the true lengths by more than all rounding together.
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * (1 + (self.map.size + 8) * 2.0**-50)
         if (long := lengths > self.limit).any():
             rows[long] = np.trunc(rows[long] * (self.limit / lengths[long] * (1 - 2.0**-50))[:, None])
-        return rows.astype(np.int64)
+        return rows
+
+
+def _slices(rows: int, at_once: int) -> Iterator[slice]:
+    step = max(1, at_once)
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def _coordinate(batch: Batch, name: str, domain: Numbers | Categories, keep: Mask) -> Points:

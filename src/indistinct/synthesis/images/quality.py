@@ -120,7 +120,11 @@ def _flat(images: Images) -> Array:
 
 
 def _nearest(rows: Array, records: Array) -> Array:
-    from scipy.spatial.distance import cdist
-
-    parts = [cdist(rows[start : start + 100], records).min(axis=1) for start in range(0, len(rows), 100)]
-    return np.concatenate(parts)
+    """The distance of each row to the nearest record."""
+    squares = (records**2).sum(axis=1)
+    found = []
+    for start in range(0, len(rows), 500):
+        some = rows[start : start + 500]
+        nearest = (squares - 2 * some @ records.T).argmin(axis=1)  # |record - row|², but for |row|²
+        found.append(np.linalg.norm(some - records[nearest], axis=1))
+    return np.concatenate(found)

@@ -15,7 +15,7 @@ from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.generator import Generator, Weights
 from indistinct.synthesis.images.maps import ImageMap, Pairs
-from indistinct.synthesis.images.recorded import RecordedStep
+from indistinct.synthesis.images.recorded import RecordedStep, quick_and_repeatable
 from indistinct.synthesis.progress import Progress
 
 _STEPS_PER_WORD = 50
@@ -29,7 +29,7 @@ class Training:
     """How a generator is fitted. The rate and the ridge follow from the noise for each record of a class, as
     released: noisy means are fitted more slowly, and their small directions count less."""
 
-    steps: int = 2500
+    steps: int = 5000
     plain_steps: int = 500
     steps_per_metric: int = 250
     images_per_class: int = 100
@@ -90,7 +90,8 @@ def train(
     generator = Generator(map.shape, len(released), how.channels, how.latent)
     counts = (released[:, -1] / map.unit).clip(min=1.0)
     noise = (scale / map.bound) ** 2 / float(counts.mean())
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    on_gpu = device != "cpu"
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), quick_and_repeatable(on_gpu):
         torch.manual_seed(check_count("seed", seed))
         columns = slice(None) if pairs is None else map.places(pairs)
         means = released[:, columns] / counts[:, None]
