@@ -32,9 +32,9 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
     parameters are those of `PrivateKernelRidge`.
 
     >>> import numpy as np
-    >>> X = np.linspace(0, 1, 1000)[:, None]
+    >>> X = np.linspace(0, 1, 4000)[:, None]
     >>> y = np.where(np.abs(X[:, 0] - 0.5) < 0.25, "in", "out")
-    >>> declared = {"box": (0, 1), "classes": ["in", "out"], "records": 1000}
+    >>> declared = {"box": (0, 1), "classes": ["in", "out"], "records": 4000}
     >>> model = PrivateKernelClassifier(epsilon=1, delta=1e-6, **declared).fit(X, y)
     >>> model.guarantee_.epsilon(1e-6)
     1.00000
