@@ -326,9 +326,9 @@ def test_laplace_gradient() -> None:
 
 def test_bar_gaussian_1024() -> None:
     for workload, bar in ((Prefix(1024), 8951), (AllRange(1024), 6_484_400)):
-        start = time.perf_counter()
+        start = time.process_time()
         best = optimise(workload)
-        assert time.perf_counter() - start < 15
+        assert time.process_time() - start < 15
         assert best.error <= bar
         assert best.gap <= 2e-6
     assert optimise(Prefix(1024), tolerance=1e-9).bound == pytest.approx(8944.32919, abs=1e-4)
