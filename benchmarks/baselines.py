@@ -31,6 +31,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +56,57 @@ from indistinct.synthesis.images import (
 from indistinct.synthesis.images.training import Fitted
 
 DELTA, SHAPE, CLASSES, LENGTH = 1e-5, (1, 28, 28), 10, 8.0
-SMALL = Training(
-    steps=400,
-    plain_steps=150,
-    steps_per_metric=50,
-    images_per_class=10,
-    images_in_metric=300,
-    rate=5e-3,
-    channels=16,
+DEFAULTS = Training()
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything: records, features, steps of training and of the judge."""
+
+    training: Training = DEFAULTS
+    records: int = 60_000
+    tested: int = 10_000
+    pairs: int = 20_000
+    rate: float = 0.01  # of sampling, for a release in each step
+    epochs: int = 20
+    seeds: int = 3
+    epsilon: tuple[float, ...] = (10.0, 1.0, 0.2)
+    sets: tuple[str, ...] = tuple(BARS)
+
+
+FULL = Size()
+MEDIUM = Size(
+    Training(
+        steps=1500,
+        plain_steps=300,
+        steps_per_metric=150,
+        images_per_class=10,
+        images_in_metric=600,
+        channels=32,
+    ),
+    pairs=2000,
+    epochs=5,
+    seeds=1,
+    sets=("mnist",),
+)
+SMALL = Size(
+    Training(
+        steps=400,
+        plain_steps=150,
+        steps_per_metric=50,
+        images_per_class=10,
+        images_in_metric=300,
+        rate=5e-3,
+        channels=16,
+    ),
+    records=3000,
+    tested=2000,
+    pairs=300,
+    rate=0.1,
+    epochs=5,
+    seeds=1,
+    epsilon=(10.0,),
+    sets=("mnist",),
 )
 Loss = Callable[[Any, Any], Any]
 Made = tuple[np.ndarray, np.ndarray]
@@ -159,12 +203,12 @@ class Published:
 class Run:
     """All methods on one data set with one seed."""
 
-    def __init__(self, records: Made, training: Training, pairs: int, rate: float, device: str) -> None:
+    def __init__(self, records: Made, size: Size, device: str) -> None:
         self.images, self.labels = records
-        self.training, self.rate, self.device = training, rate, device
+        self.training, self.rate, self.device = size.training, size.rate, device
         self.sums: dict[KernelSynthesizer, Remembered] = {}
-        self.single = ImageMap(SHAPE, (Part(Pixels(), LENGTH, pairs, 0.98),), 0.02)
-        self.ours = KernelSynthesizer(SHAPE, range(CLASSES), pairs=pairs)
+        self.single = ImageMap(SHAPE, (Part(Pixels(), LENGTH, size.pairs, 0.98),), 0.02)
+        self.ours = KernelSynthesizer(SHAPE, range(CLASSES), pairs=size.pairs)
         self.merf = KernelSynthesizer(SHAPE, range(CLASSES), map=self.single)
 
     def one_release(self, design: KernelSynthesizer, training: Training, epsilon: float, seed: int) -> Made:
@@ -209,32 +253,30 @@ class Run:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
-    parser.add_argument("--seeds", type=int, help="3, or 1 of the small run")
-    parser.add_argument("--epsilon", type=float, nargs="*", help="10, 1 and 0.2; 10 of the small run")
-    parser.add_argument("--sets", nargs="*", choices=list(BARS), help="all; mnist of the small run")
-    parser.add_argument("--rate", type=float, default=0.01, help="of sampling, for a release in each step")
+    parser.add_argument("--seeds", type=int, help="of noise and training")
+    parser.add_argument("--epsilon", type=float, nargs="*")
+    parser.add_argument("--sets", nargs="*", choices=list(BARS))
     parser.add_argument("--methods", nargs="*", help="those whose names contain one of these words; all")
-    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--small", dest="size", action="store_const", const=SMALL, default=FULL)
+    parser.add_argument("--medium", dest="size", action="store_const", const=MEDIUM)
     options = parser.parse_args()
     if not options.data.is_dir():
         print(f"skipped: no data at {options.data}")
         return 0
-    device, small = "cuda" if torch.cuda.is_available() else "cpu", options.small
-    if device == "cpu" and not small:
-        print("skipped: no GPU here; --small shows the methods on a CPU")
+    size: Size = options.size
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu" and size is FULL:
+        print("skipped: no GPU here; --small and --medium compare the methods on a CPU")
         return 0
-    seeds = options.seeds or (1 if small else 3)
+    seeds = options.seeds or size.seeds
     print(f"{'data':8} {'method':28} {'ε':>5} {'accuracy %':>14} {'wavelet Fréchet':>16} {'s':>5}")
-    for name in options.sets or (["mnist"] if small else list(BARS)):
-        images, labels = read(options.data, name, "train")
-        test, wanted = read(options.data, name, "t10k")
-        if small:
-            images, labels, test, wanted = images[:3000], labels[:3000], test[:2000], wanted[:2000]
-        rate = 0.1 if small else options.rate
-        run = Run((images, labels), SMALL if small else Training(), 300 if small else 20_000, rate, device)
+    for name in options.sets or size.sets:
+        images, labels = (some[: size.records] for some in read(options.data, name, "train"))
+        test, wanted = (some[: size.tested] for some in read(options.data, name, "t10k"))
+        run = Run((images, labels), size, device)
         real = torch.as_tensor(test, dtype=torch.float32, device=device)
         right = torch.as_tensor(wanted, device=device)
-        for epsilon in options.epsilon or ([10.0] if small else [10.0, 1.0, 0.2]):
+        for epsilon in options.epsilon or size.epsilon:
             for method, (private, make) in run.methods(epsilon).items():
                 if options.methods and not any(word in method for word in options.methods):
                     continue
@@ -244,8 +286,7 @@ def main() -> int:
                     made, kinds = make(seed)
                     seconds.append(time.perf_counter() - started)
                     tensors = (torch.as_tensor(some, device=device) for some in (made, kinds))
-                    epochs = 5 if small else 20
-                    scores.append(100 * accuracy(*tensors, real, right, epochs=epochs, seed=seed))
+                    scores.append(100 * accuracy(*tensors, real, right, epochs=size.epochs, seed=seed))
                 deviation = f" ± {np.std(scores, ddof=1):.2f}" if seeds > 1 else ""
                 distance = frechet_distance(made[:: len(made) // 1000], test)
                 print(

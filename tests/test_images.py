@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from indistinct.synthesis.images import (  # noqa: E402
     save_release,
     standard_map,
 )
+from indistinct.synthesis.images import training as training_module  # noqa: E402
 from indistinct.synthesis.images.held_out import distance, split_pairs  # noqa: E402
 from indistinct.synthesis.images.training import Fitted  # noqa: E402
 
@@ -110,6 +112,60 @@ def test_the_best_of_several_trainings_is_chosen_from_the_release_alone(mode: Mo
         design.chosen(release, [])
     with pytest.raises(ArgumentError, match="share"):
         design.chosen(release, [able], share=1.0)
+
+
+@pytest.mark.parametrize("mode", [Mode.CONDITIONAL, Mode.PARALLEL], ids=lambda mode: mode.name)
+@pytest.mark.parametrize("interrupted", [2, 5, 11])
+def test_an_interrupted_training_goes_on(
+    mode: Mode, interrupted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes to the same generators, bit for bit, and takes the steps that are left, not all of them."""
+    design = KernelSynthesizer((1, 8, 8), range(3), mode=mode, pairs=60, records=5000)
+    few = LABELS < 3
+    release = design.released(
+        IMAGES[few],
+        LABELS[few],
+        epsilon=2,
+        delta=1e-5,
+        training=SHORT,
+        device="cpu",
+        source=NotPrivateSource(3),
+    )
+    take, taken, stop = training_module._Fit._step, 0, -1
+
+    def step(fit: training_module._Fit) -> Any:
+        nonlocal taken
+        taken += 1
+        if taken == stop:
+            raise KeyboardInterrupt
+        return take(fit)
+
+    monkeypatch.setattr(training_module._Fit, "_step", step)
+    whole = design.trained(release, SHORT, device="cpu")
+    all_steps, taken, stop = taken, 0, interrupted + 1
+    with pytest.raises(KeyboardInterrupt):
+        design.trained(release, SHORT, device="cpu", checkpoint=tmp_path / "kept")
+    taken, stop = 0, -1
+    resumed = design.trained(release, SHORT, device="cpu", checkpoint=tmp_path / "kept")
+    assert all_steps - taken == (interrupted // 4) * 4  # kept before steps 4 and 8
+    for one, other in zip(whole.fitted, resumed.fitted, strict=True):
+        assert all(torch.equal(value, other.weights[name]) for name, value in one.weights.items())
+
+
+def test_no_training_goes_on_from_another(tmp_path: Path) -> None:
+    release = fitted(source=NotPrivateSource(1)).release
+    other = fitted(source=NotPrivateSource(2)).release
+    DESIGN.trained(release, SHORT, device="cpu", checkpoint=tmp_path)
+    for wrong in (
+        lambda: DESIGN.trained(other, SHORT, device="cpu", checkpoint=tmp_path),
+        lambda: DESIGN.trained(release, replace(SHORT, rate=0.1), device="cpu", checkpoint=tmp_path),
+        lambda: DESIGN.trained(release, SHORT, seed=1, device="cpu", checkpoint=tmp_path),
+    ):
+        with pytest.raises(ArgumentError, match="another folder"):
+            wrong()
+    (tmp_path / "generator0.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ArgumentError, match="kept"):
+        DESIGN.trained(release, SHORT, device="cpu", checkpoint=tmp_path)
 
 
 def test_pairs_are_kept_or_set_aside() -> None:

@@ -1,9 +1,11 @@
 """Synthetic images: what is declared, one release, a generator, and as many images as you like."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -143,7 +145,8 @@ class KernelSynthesizer:
 
         `seed` is that of the post-processing: the noise does not come from it. `progress` is told of steps; a
         bar on the terminal unless given. A crash while training loses the release, and what was paid for
-        it: where training is long, call `released`, `save_release` and `trained` one after the other.
+        it: where training is long, call `released`, `save_release` and `trained` one after the other, the
+        last with a folder for checkpoints.
         """
         release = self.released(
             images,
@@ -185,9 +188,17 @@ class KernelSynthesizer:
         seed: int = 0,
         device: str | None = None,
         progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> "SyntheticImages":
-        """A generator for a release of `mechanism`. It reads no records: do it again as often as you like."""
-        fitted = self._fitted(release, training, None, seed, device, progress)
+        """A generator for a release of `mechanism`. It reads no records: do it again as often as you like.
+
+        `checkpoint` is a folder where the training is kept from time to time: after an interruption the same
+        call goes on from there, and comes to the same generator.
+        """
+        folder = None if checkpoint is None else Path(checkpoint)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        fitted = self._fitted(release, training, None, seed, device, progress, folder)
         return SyntheticImages(self, fitted, release)
 
     def chosen(
@@ -230,6 +241,7 @@ class KernelSynthesizer:
         seed: int,
         device: str | None,
         progress: Progress | None,
+        folder: Path | None = None,
     ) -> tuple[Fitted, ...]:
         sums, scale = self._parts(release)
         told = progress or bar((training or Training()).steps)
@@ -243,6 +255,7 @@ class KernelSynthesizer:
                 seed=seed + place,
                 device=device,
                 progress=told,
+                checkpoint=None if folder is None else folder / f"generator{place}.safetensors",
             )
             for place, part in enumerate(sums)
         )

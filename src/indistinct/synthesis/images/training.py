@@ -9,10 +9,12 @@ others. Two independent halves of each batch make the loss unbiased.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import Array
+from indistinct.synthesis.images.checkpoint import Checkpoint, Tensors, fingerprint
 from indistinct.synthesis.images.generator import Generator, Weights
 from indistinct.synthesis.images.maps import ImageMap, Pairs
 from indistinct.synthesis.images.recorded import RecordedStep, quick_and_repeatable
@@ -74,12 +76,13 @@ def train(
     seed: int = 0,
     device: str | None = None,
     progress: Progress | None = None,
+    checkpoint: Path | None = None,
 ) -> Fitted:
     """A generator whose images have the released features on average; with `pairs`, these of them only.
 
     `released` are class sums [classes, features] with normal noise of deviation `scale` in each coordinate.
     Only they are read, so the result is as private as they are. The same seed gives the same generator on one
-    machine.
+    machine. `checkpoint` is a file: the same call goes on from there after an interruption.
     """
     import torch
 
@@ -96,7 +99,11 @@ def train(
         columns = slice(None) if pairs is None else map.places(pairs)
         means = released[:, columns] / counts[:, None]
         fit = _Fit(map.on(device, pairs=pairs), means, generator, how, how.ridge(noise), device, seed)
-        for step, loss in enumerate(fit.steps(lambda step: how.rate_at(step, noise))):
+        kept = None
+        if checkpoint is not None:
+            which = fingerprint(map, released, scale, how, *(pairs or ()), seed, on_gpu)
+            kept = Checkpoint(checkpoint, which)
+        for step, loss in fit.steps(lambda step: how.rate_at(step, noise), kept):
             if progress is not None and step % _STEPS_PER_WORD == 0:  # reading a loss waits for the GPU
                 progress(step, float(loss))
         weights = fit.settled()
@@ -137,21 +144,55 @@ class _Fit:
             self.learned, lr=self.rate, betas=(0.5, 0.99), capturable=self.on_gpu
         )
 
-    def steps(self, rate_at: Callable[[int], float]) -> Iterator[Any]:
-        """Take all steps, and give the loss of each."""
+    def steps(
+        self, rate_at: Callable[[int], float], checkpoint: Checkpoint | None
+    ) -> Iterator[tuple[int, Any]]:
+        """Take all steps, or those that are left, and give the loss of each."""
         import torch
 
+        first = 0
+        if checkpoint is not None:
+            state = self._state()
+            first = checkpoint.resume(state)
+            self._set_random_state(state)
         step_once = RecordedStep(self._step, self.optimiser.zero_grad, self.on_gpu)
-        for step in range(self.how.steps):
+        for step in range(first, self.how.steps):
             self.rate.fill_(rate_at(step))
             after = step - self.how.plain_steps
             if after >= 0 and after % self.how.steps_per_metric == 0:
+                # The state is kept when the metric, which is large, is about to be made anew.
+                if checkpoint is not None and step > first:
+                    checkpoint.keep(step, self._state())
                 with torch.no_grad():
                     self._measure()
                     if after == 0:
                         for average, value in zip(self.averages, self.learned, strict=True):
                             average.copy_(value)
-            yield step_once()
+            yield step, step_once()
+
+    def _state(self) -> Tensors:
+        """All that the next steps depend on when the metric is made anew: the tensors themselves, but for the
+        state of the random numbers, which is a copy."""
+        import torch
+
+        state = {f"weights.{name}": value for name, value in self.weights.items()}
+        state |= {f"averaged.{name}": value for name, value in self.averaged.items()}
+        for place, value in enumerate(self.learned):
+            moments = self.optimiser.state[value]
+            if not moments:  # as Adam makes them in its first step
+                moments["step"] = torch.zeros((), device=value.device if self.on_gpu else "cpu")
+                moments["exp_avg"], moments["exp_avg_sq"] = torch.zeros_like(value), torch.zeros_like(value)
+            state |= {f"moments.{place}.{name}": moment for name, moment in moments.items()}
+        state["random"] = torch.cuda.get_rng_state(self.device) if self.on_gpu else torch.get_rng_state()
+        return state
+
+    def _set_random_state(self, state: Tensors) -> None:
+        import torch
+
+        if self.on_gpu:
+            torch.cuda.set_rng_state(state["random"], self.device)
+        else:
+            torch.set_rng_state(state["random"])
 
     def draw(self, weights: Weights, labels: Any, momentum: float) -> Any:
         import torch

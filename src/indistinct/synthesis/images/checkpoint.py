@@ -1,0 +1,54 @@
+"""A training that was interrupted goes on where it was kept. Reading a release again costs no privacy."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from indistinct.errors import ArgumentError
+from indistinct.synthesis.stored import read, write
+
+_FORMAT = "indistinct training of images 1"
+Tensors = dict[str, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file that holds the state of one training. Which one it is, all that its result follows from, is part
+    of the file: another training does not go on from there by mistake."""
+
+    path: Path
+    training: str
+
+    def keep(self, step: int, tensors: Tensors) -> None:
+        """Writes the state before a step, in place of an earlier one."""
+        numbers = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+        write(self.path, numbers, {"format": _FORMAT, "training": self.training, "step": step})
+
+    def resume(self, tensors: Tensors) -> int:
+        """Puts what is kept into these tensors, and gives the step it was kept before: 0 if nothing is."""
+        import torch
+
+        if not self.path.exists():
+            return 0
+        numbers, description = read(self.path, _FORMAT, "a folder in which a training of images was kept")
+        if description["training"] != self.training:
+            allowed = "another folder: a training of another release, or with other settings, is kept here"
+            raise ArgumentError("checkpoint", str(self.path.parent), allowed)
+        for name, tensor in tensors.items():
+            with torch.no_grad():
+                tensor.copy_(torch.from_numpy(numbers[name].copy()).reshape(tensor.shape))
+        step: int = description["step"]
+        return step
+
+
+def fingerprint(*parts: Any) -> str:
+    """The same for the same arrays and plain data, and for no others."""
+    digest = sha256()
+    for part in parts:
+        data = part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
