@@ -17,8 +17,9 @@ demo: .venv/.installed ## private answers from a real table, and a report on the
 test: lint ## check the code, then run the tests and doctests
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2
 
-lint: .venv/.installed ## ruff and mypy
+lint: .venv/.installed ## ruff (rules and form) and mypy
 	.venv/bin/ruff check .
+	.venv/bin/ruff format --check --quiet .
 	.venv/bin/mypy
 
 bench: .venv-bench/.installed ## compare with other libraries (large downloads the first time)

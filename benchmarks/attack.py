@@ -109,7 +109,7 @@ class Target:
         made = self.generator(self.codes)
         length = torch.tensor(2.0)
         points = torch.cat([data, made])
-        gram = torch.exp(-torch.cdist(points, points) ** 2 / (2 * length**2))
+        gram = torch.exp(-(torch.cdist(points, points) ** 2) / (2 * length**2))
         n = len(data)
         clean = gram[:n, :n].mean() - 2 * gram[:n, n:].mean() + gram[n:, n:].mean()
         # weights of the noisy values in the loss; the noise is a number by the time of the gradient

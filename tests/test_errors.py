@@ -71,14 +71,20 @@ def cases(table: dict[str, tuple[Callable[[Any], object], str, list[Any]]]) -> A
         "gaussian scale": (lambda v: Gaussian(scale=v), "scale", NOT_A_NUMBER + NOT_POSITIVE),
         "laplace scale": (lambda v: Laplace(scale=v), "scale", NOT_A_NUMBER + NOT_POSITIVE),
         "gaussian sensitivity": (
-            lambda v: Gaussian(scale=1, sensitivity=v), "sensitivity", [*NOT_A_NUMBER, -1, INF, -INF],
+            lambda v: Gaussian(scale=1, sensitivity=v),
+            "sensitivity",
+            [*NOT_A_NUMBER, -1, INF, -INF],
         ),
         "laplace sensitivity": (
-            lambda v: Laplace(scale=1, sensitivity=v), "sensitivity", [*NOT_A_NUMBER, -1, INF, -INF],
+            lambda v: Laplace(scale=1, sensitivity=v),
+            "sensitivity",
+            [*NOT_A_NUMBER, -1, INF, -INF],
         ),
         "truth": (lambda v: RandomizedResponse(truth=v), "truth", NOT_A_NUMBER + NOT_A_PROBABILITY),
         "categories": (
-            lambda v: RandomizedResponse(truth=0.6, categories=v), "categories", [*NOT_A_COUNT, 1, 0, -2],
+            lambda v: RandomizedResponse(truth=0.6, categories=v),
+            "categories",
+            [*NOT_A_COUNT, 1, 0, -2],
         ),
         "rate": (BASE.subsample, "rate", NOT_A_NUMBER + NOT_A_PROBABILITY),
         "size": (lambda v: BASE.subsample(v, of=10), "size", [*NOT_A_COUNT, -1, 11]),

@@ -123,8 +123,7 @@ def test_no_record_moves_the_minimiser_further_than_is_proven(loss: Loss) -> Non
         if trial % 2:  # a lonely record against the rest
             points[1:], targets[1:], targets[0] = points[1] * draw.random((n, 1)), -1.0, 1.0
         without, one, other = (
-            fitted(risk, points[rows], targets[rows])
-            for rows in (slice(1, n), slice(0, n), slice(1, n + 1))
+            fitted(risk, points[rows], targets[rows]) for rows in (slice(1, n), slice(0, n), slice(1, n + 1))
         )
         assert np.linalg.norm(one) <= risk.radius
         moved = np.linalg.norm(one - without) / risk.sensitivity(Adjacency.ADD_REMOVE)

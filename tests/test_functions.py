@@ -552,5 +552,3 @@ def test_wobble_is_counted_or_refused() -> None:
     data = {name: np.full(1001, 0.5) for name in axes}
     with pytest.raises(DataError, match="more than 1000"):
         FeatureSum(axes, many, records=1000).statistic(data)
-
-

@@ -53,8 +53,7 @@ def nodes(tree: ast.AST, *, run_on_import: bool) -> Iterator[ast.AST]:
     """All nodes of a module, or only those that run when it is imported."""
     for node in ast.iter_child_nodes(tree):
         if run_on_import and (
-            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            or is_type_checking(node)
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or is_type_checking(node)
         ):
             continue
         yield node
@@ -188,9 +187,7 @@ def test_only_one_place_draws_noise() -> None:
 
 def test_import_is_lean() -> None:
     code = "import sys, indistinct; print(*{'scipy.stats', 'matplotlib'} & sys.modules.keys())"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == []
 
 

@@ -47,9 +47,7 @@ def test_250_randomized_responses() -> None:
 @pytest.mark.parametrize("steps", [1, 5, 100])
 def test_without_replacement_is_worse_than_either_pair(base: Pair, steps: int) -> None:
     """Composing only ((1-q) Q + q P, Q), or only its reverse, understates (Lebeda et al. 2024)."""
-    noise = (
-        Gaussian(scale=1 / base.shift) if isinstance(base, GaussianPair) else Laplace(scale=1 / base.loss)
-    )
+    noise = Gaussian(scale=1 / base.shift) if isinstance(base, GaussianPair) else Laplace(scale=1 / base.loss)
     ours = (steps * noise.subsample(30, of=100)).guarantee(REPLACE)
     mixed = MixturePair(base, 0.3)
     epsilons = np.array([0.0, 0.1, 0.5, 2.0])

@@ -228,9 +228,7 @@ def test_no_number_understates_a_finite_pair(pair: tuple[np.ndarray, np.ndarray]
 
 @settings(max_examples=40)
 @given(finite_pairs(), st.lists(st.integers(0, 1), min_size=5, max_size=5))
-def test_nor_what_is_computed_from_the_release(
-    pair: tuple[np.ndarray, np.ndarray], to: list[int]
-) -> None:
+def test_nor_what_is_computed_from_the_release(pair: tuple[np.ndarray, np.ndarray], to: list[int]) -> None:
     """Merged outcomes have other losses, but the guarantee covers them."""
     p, q = pair
     merged = [np.bincount(to[: len(side)], weights=side, minlength=2) for side in (p, q)]

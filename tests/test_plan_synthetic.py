@@ -134,9 +134,7 @@ def test_the_noise_is_said_beforehand(folder: Path, capsys: pytest.CaptureFixtur
     assert "people: synthetic of age, job, pay, kids, smokes" in capsys.readouterr().out
 
 
-def test_a_crash_after_the_noise_spends_nothing_twice(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_after_the_noise_spends_nothing_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(*_: Any, **__: Any) -> None:
         raise MemoryError
 

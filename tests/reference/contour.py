@@ -9,7 +9,7 @@ import gmpy2
 from mpmath import mp, mpc, mpf
 from pairs import kind, outcomes, rate_scale
 
-TAU = mpf(1) / 2                                       # width of the window's edges
+TAU = mpf(1) / 2  # width of the window's edges
 
 
 @lru_cache(50)
@@ -19,7 +19,7 @@ def windowed_grid(cut, step, shift, digits):
     for j in range(-count, count + 1):
         u = mpc(j * step, shift) if shift else j * step
         weight = mp.log(step / mp.sqrt(2 * mp.pi)) - u * u / 2
-        if abs(j * step) > cut - 8:                    # else the window is 1 to 1e-56
+        if abs(j * step) > cut - 8:  # else the window is 1 to 1e-56
             weight += mp.log(mp.erfc(((u if j > 0 else -u) - cut) / (TAU * mp.sqrt(2))) / 2)
         found.append((u, weight))
     return found
@@ -42,11 +42,11 @@ class Part:
             self.atoms = [(number(a), number(mp.log(a / b))) for a, b in outcomes(mechanism, direction)]
         else:
             q, s = rate_scale(mechanism)
-            cut = mp.sqrt(1 + TAU ** 2) * mp.sqrt(2 * (mp.log(4 * n / run.tol) - log_delta)) * run.stretch
+            cut = mp.sqrt(1 + TAU**2) * mp.sqrt(2 * (mp.log(4 * n / run.tol) - log_delta)) * run.stretch
             cut += 1 / s if direction == "remove" else 0
             width = min(mpf(1), (mpf("0.45") if direction == "remove" else mpf("0.25")) * mp.pi * s)
             step = 2 * mp.pi * width / (95 * run.stretch)
-            cut = mp.ceil(2 * cut) / 2                 # so that parts share their grids
+            cut = mp.ceil(2 * cut) / 2  # so that parts share their grids
             self.line = self.nodes(q, s, windowed_grid(cut, step, self.sign * width, mp.dps))
             self.real = self.nodes(q, s, windowed_grid(cut, step * 4, mpf(0), mp.dps))
 
@@ -61,12 +61,12 @@ class Part:
     def cumulants(self, c):
         """n K(c), n K'(c), n K''(c) at real c > 0."""
         if self.kind == "gaussian":
-            v = self.n / self.s ** 2
+            v = self.n / self.s**2
             return v * c * (c + 1) / 2, v * (c + gmpy2.mpfr(0.5)), v
-        if self.kind == "laplace":                     # differences are good enough to place a contour
+        if self.kind == "laplace":  # differences are good enough to place a contour
             h = gmpy2.mpfr(10) ** -15 * min(1, c)
             low, mid, high = (self.n * gmpy2.log(self.laplace(x)) for x in (c - h, c, c + h))
-            return mid, (high - low) / (2 * h), (high - 2 * mid + low) / h ** 2
+            return mid, (high - low) / (2 * h), (high - 2 * mid + low) / h**2
         if self.kind == "poisson_gaussian":
             terms = [(gmpy2.exp(w + c * loss), loss) for w, loss in self.real]
         else:
@@ -86,7 +86,7 @@ class Part:
             turns = [gmpy2.exp(gmpy2.mpc(0, h) * loss) for _, loss in self.line]
             tiny = abs(sum(values)) * gmpy2.mpfr(10) ** -40
             for j in itertools.count():
-                if j % 32 == 0:                        # |turn| <= 1: what is negligible stays negligible
+                if j % 32 == 0:  # |turn| <= 1: what is negligible stays negligible
                     keep = [k for k, v in enumerate(values) if abs(v.real) + abs(v.imag) > tiny]
                     values, turns = [values[k] for k in keep], [turns[k] for k in keep]
                 yield self.n * gmpy2.log(sum(values))
@@ -94,7 +94,7 @@ class Part:
         for j in itertools.count():
             z = gmpy2.mpc(c, h * j)
             if self.kind == "gaussian":
-                yield self.n * z * (z + 1) / (2 * self.s ** 2)
+                yield self.n * z * (z + 1) / (2 * self.s**2)
             elif self.kind == "laplace":
                 yield self.n * gmpy2.log(self.laplace(z))
             else:
@@ -119,8 +119,10 @@ class Contour:
     def __init__(self, parts, eps, log_delta, run):
         self.parts, self.eps, self.nodes = parts, eps, []
         saddle = self.saddle(eps)
-        period, c = min(self.period(saddle * gmpy2.mpfr(f / run.stretch ** 0.3), log_delta, run)
-                        for f in (1, 0.93, 0.85, 0.75, 0.6))
+        period, c = min(
+            self.period(saddle * gmpy2.mpfr(f / run.stretch**0.3), log_delta, run)
+            for f in (1, 0.93, 0.85, 0.75, 0.6)
+        )
         if not gmpy2.is_finite(period):
             raise ValueError("every line has too much cancellation")
         self.c, self.step, small = c, 2 * gmpy2.const_pi() / period, 0
@@ -145,11 +147,16 @@ class Contour:
 
     def period(self, c, log_delta, run):
         """(p, c) for the line Re z = c; p is infinite where the integrand is over 1e19 times delta."""
-        def excess(b): return total_cumulants(self.parts, b)[0] - b * self.eps - log_delta
+
+        def excess(b):
+            return total_cumulants(self.parts, b)[0] - b * self.eps - log_delta
+
         if excess(c) > 45:
             return gmpy2.inf(), c
-        ahead = min((excess(b * c) - math.log(run.tol)) / ((b - 1) * c)
-                    for b in map(gmpy2.mpfr, (1.05, 1.1, 1.2, 1.35, 1.6, 2, 2.5, 3.2, 4, 6, 10, 20, 50, 200)))
+        ahead = min(
+            (excess(b * c) - math.log(run.tol)) / ((b - 1) * c)
+            for b in map(gmpy2.mpfr, (1.05, 1.1, 1.2, 1.35, 1.6, 2, 2.5, 3.2, 4, 6, 10, 20, 50, 200))
+        )
         return max(ahead, -(log_delta + math.log(run.tol)) / c) * gmpy2.mpfr(run.stretch), c
 
     def profile(self, eps):

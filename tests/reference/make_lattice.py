@@ -164,8 +164,15 @@ def main():
             raise SystemExit(f"{row}: {mp.nstr(first, 25)} and {mp.nstr(second, 25)} do not agree")
         kind, scale, shift, steps, reading, at = row
         found.append(
-            {"kind": kind, "scale": scale, "sensitivity": shift, "steps": steps, "reading": reading, "at": at,
-             "value": mp.nstr(second, 20)}
+            {
+                "kind": kind,
+                "scale": scale,
+                "sensitivity": shift,
+                "steps": steps,
+                "reading": reading,
+                "at": at,
+                "value": mp.nstr(second, 20),
+            }
         )
         print(*row, mp.nstr(second, 20), flush=True)
     FILE.write_text("[\n" + ",\n".join(json.dumps(row) for row in found) + "\n]\n", encoding="utf-8")

@@ -11,22 +11,42 @@ from mpmath import mp, mpf
 @dataclass(frozen=True)
 class Run:
     """The knobs in which the two computations of a value differ."""
-    digits: int        # working precision
-    tol: float         # relative size of what the contour method may neglect
-    stretch: float     # scales contour position, period and quadrature steps
+
+    digits: int  # working precision
+    tol: float  # relative size of what the contour method may neglect
+    stretch: float  # scales contour position, period and quadrature steps
 
 
 DIRECTIONS = "remove", "add"
 
 
 # ------------------------------------------------------------------------------------------------- mechanisms
-def gaussian(scale): return {"kind": "gaussian", "scale": scale}
-def laplace(scale): return {"kind": "laplace", "scale": scale}
-def response(truth, k=2): return {"kind": "randomized_response", "truth": truth, "categories": k}
-def poisson(rate, base): return {"kind": "poisson", "rate": rate, "base": base}
-def repeated(steps, base): return {"kind": "repeated", "steps": steps, "base": base} if steps > 1 else base
-def composed(*parts): return {"kind": "composed", "parts": list(parts)}
-def dpsgd(rate, scale, steps): return repeated(steps, poisson(rate, gaussian(scale)))
+def gaussian(scale):
+    return {"kind": "gaussian", "scale": scale}
+
+
+def laplace(scale):
+    return {"kind": "laplace", "scale": scale}
+
+
+def response(truth, k=2):
+    return {"kind": "randomized_response", "truth": truth, "categories": k}
+
+
+def poisson(rate, base):
+    return {"kind": "poisson", "rate": rate, "base": base}
+
+
+def repeated(steps, base):
+    return {"kind": "repeated", "steps": steps, "base": base} if steps > 1 else base
+
+
+def composed(*parts):
+    return {"kind": "composed", "parts": list(parts)}
+
+
+def dpsgd(rate, scale, steps):
+    return repeated(steps, poisson(rate, gaussian(scale)))
 
 
 def flatten(mechanism):
@@ -97,35 +117,37 @@ def two_step_profile(mechanism, eps, direction, run):
     def log_ratio(base_loss):
         return mp.log1p(q * mp.expm1(base_loss))
 
-    def inverse(loss):                                # the base loss with that loss, or None
+    def inverse(loss):  # the base loss with that loss, or None
         e = (mp.expm1(sign * loss) + q) / q
         return mp.log(e) if e > 0 else None
 
     def mix(under_p, under_q):
         return under_q if direction == "add" else (1 - q) * under_q + q * under_p
 
-    if normal:                                        # x = s u, base loss u/s - 1/(2 s^2)
-        reach = 26 + 2 / s                            # beyond it: less than 1e-148, for delta >= 1e-100
+    if normal:  # x = s u, base loss u/s - 1/(2 s^2)
+        reach = 26 + 2 / s  # beyond it: less than 1e-148, for delta >= 1e-100
         low, high, atoms = -reach, reach, mpf(0)
-        edge = inverse(eps - mp.log(1 - q) * sign)    # delta_1 leaves its trivial piece here
+        edge = inverse(eps - mp.log(1 - q) * sign)  # delta_1 leaves its trivial piece here
         splits = [] if edge is None else [s * edge + 1 / (2 * s)]
 
         def integrand(u):
             return mix(mp.npdf(u - 1 / s), mp.npdf(u)) * inner(sign * log_ratio(u / s - 1 / (2 * s * s)))
-    else:                                             # base loss in (-1/b, 1/b), atoms at the ends
+    else:  # base loss in (-1/b, 1/b), atoms at the ends
         top = 1 / s
         low, high = -top, top
-        atoms = (mix(mpf(1) / 2, mp.exp(-top) / 2) * inner(sign * log_ratio(top))
-                 + mix(mp.exp(-top) / 2, mpf(1) / 2) * inner(sign * log_ratio(-top)))
+        atoms = mix(mpf(1) / 2, mp.exp(-top) / 2) * inner(sign * log_ratio(top)) + mix(
+            mp.exp(-top) / 2, mpf(1) / 2
+        ) * inner(sign * log_ratio(-top))
         splits = [x for x in (inverse(eps - sign * log_ratio(end)) for end in (-top, top)) if x is not None]
 
         def integrand(x):
             return mix(mp.exp((x - top) / 2), mp.exp((-x - top) / 2)) / 4 * inner(sign * log_ratio(x))
+
     splits = [x for x in splits if low < x < high]
     panels = int((40 if normal else 6) * run.stretch)
     grid = [low + (high - low) * j / panels for j in range(1, panels)]
     far = [x for x in grid if all(abs(x - split) > (high - low) / (2 * panels) for split in splits)]
-    grid = sorted([low, high, *far, *splits])         # no panel begins close to, but not at, a singular point
+    grid = sorted([low, high, *far, *splits])  # no panel begins close to, but not at, a singular point
     return atoms + panel_quadrature(integrand, grid, splits)
 
 
@@ -153,23 +175,30 @@ def outcomes(mechanism, direction):
 def discrete_atoms(mechanism, n, direction):
     """[(P, Q)] of n steps, by multinomial sums, largest loss first."""
     pairs = outcomes(mechanism, direction)
-    if len(pairs) == 3 and "base" not in mechanism:    # losses s, 0, -s: coefficients of (a y^2 + b y + c)^n,
-        (a, c), _, (b, _) = pairs                      # from its differential equation (Miller)
-        coeff = [c ** n]
+    if len(pairs) == 3 and "base" not in mechanism:  # losses s, 0, -s: coefficients of (a y^2 + b y + c)^n,
+        (a, c), _, (b, _) = pairs  # from its differential equation (Miller)
+        coeff = [c**n]
         for m in range(1, n + 1):
             last = (2 * n - m + 2) * a * coeff[m - 2] if m > 1 else 0
             coeff.append(((n - m + 1) * b * coeff[m - 1] + last) / (m * c))
         coeff += [coeff[n - d] * (a / c) ** d for d in range(1, n + 1)]
-        return list(zip(reversed(coeff), coeff, strict=True))       # swapping P and Q reverses the losses
+        return list(zip(reversed(coeff), coeff, strict=True))  # swapping P and Q reverses the losses
     logs = [(mp.log(a), mp.log(b)) for a, b in pairs]
     fact = [mp.loggamma(j + 1) for j in range(n + 1)]
-    counts = [(i, n - i) for i in range(n + 1)] if len(pairs) == 2 else \
-             [(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)]
+    counts = (
+        [(i, n - i) for i in range(n + 1)]
+        if len(pairs) == 2
+        else [(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)]
+    )
     atoms = []
     for count in counts:
         ways = fact[n] - sum(fact[j] for j in count)
-        atoms.append(tuple(mp.exp(ways + sum(j * log[side] for j, log in zip(count, logs, strict=True)))
-                           for side in (0, 1)))
+        atoms.append(
+            tuple(
+                mp.exp(ways + sum(j * log[side] for j, log in zip(count, logs, strict=True)))
+                for side in (0, 1)
+            )
+        )
     return sorted(atoms, key=lambda atom: atom[1] / atom[0])
 
 
@@ -180,8 +209,8 @@ def discrete_profile(atoms, eps):
 def discrete_epsilon(atoms, delta):
     """delta(eps) = P(L>eps) - e^eps Q(L>eps), with constants P and Q between losses: solve piecewise."""
     tails = list(zip(accumulate(a for a, _ in atoms), accumulate(b for _, b in atoms), strict=True))
-    losses = [b / a for a, b in atoms]                 # e^-loss, increasing
-    for j, (p_tail, q_tail) in enumerate(tails):       # delta at eps = loss of atom j+1, from above
+    losses = [b / a for a, b in atoms]  # e^-loss, increasing
+    for j, (p_tail, q_tail) in enumerate(tails):  # delta at eps = loss of atom j+1, from above
         if j + 1 == len(tails) or p_tail - q_tail / losses[j + 1] >= delta:
             return max(mpf(0), mp.log((p_tail - delta) / q_tail))
     raise ValueError
@@ -202,11 +231,11 @@ def discrete_tradeoff(atoms, x):
 def laplace_residues(n):
     """Integer coefficients in v of (1+v)^(n-1-k) (v-1)^(k-1), up to v^(n-1), for k = 0, 1, ... < n/2."""
     row = [math.comb(n - 1, j) for j in range(n)]
-    row = [-x for x in accumulate(row)]                                # divided by (v-1)
+    row = [-x for x in accumulate(row)]  # divided by (v-1)
     rows = [row]
     for _ in range(1, (n + 1) // 2):
-        row = [b - a for a, b in zip(row, [0, *row[:-1]], strict=True)]                  # times (v-1)
-        row = list(accumulate(row, lambda last, x: x - last))          # divided by (1+v)
+        row = [b - a for a, b in zip(row, [0, *row[:-1]], strict=True)]  # times (v-1)
+        row = list(accumulate(row, lambda last, x: x - last))  # divided by (1+v)
         rows.append(row)
     return rows
 
@@ -224,7 +253,7 @@ def laplace_composed_profile(b, n, eps, run):
             a = s * (n - 2 * k) - eps
             if a <= 0:
                 break
-            power, series = mpf(1), mpf(0)                             # sum_j row_j 2^j a^(n-1-j)/(n-1-j)!
+            power, series = mpf(1), mpf(0)  # sum_j row_j 2^j a^(n-1-j)/(n-1-j)!
             for i, x in enumerate(reversed(row)):
                 series += x * mp.ldexp(power, n - 1 - i)
                 power *= a / (i + 1)
@@ -239,13 +268,13 @@ def density_nodes(mechanism, direction, order, run):
     if name.endswith("randomized_response"):
         return [(mp.log(a), mp.log(b), mpf(1)) for a, b in outcomes(mechanism, direction)]
     q, s = rate_scale(mechanism)
-    if name.endswith("gaussian"):                      # trapezoid in u = x/s, peak between 0 and order/s
+    if name.endswith("gaussian"):  # trapezoid in u = x/s, peak between 0 and order/s
         step = min(s, mpf(1)) / (50 * run.stretch)
         low, high = int(-18 / step), int((18 + max(order, 1) / s) / step)
         for j in range(low, high):
             u = j * step
             nodes.append((-u * u / 2, u / s - 1 / (2 * s * s), step / mp.sqrt(2 * mp.pi)))
-    else:                                              # base loss in (-1/b, 1/b): atoms and tanh-sinh
+    else:  # base loss in (-1/b, 1/b): atoms and tanh-sinh
         top = 1 / s
         nodes = [(-top, top, mpf(1) / 2), (mpf(0), -top, mpf(1) / 2)]
         step = 1 / (32 * mpf(run.stretch))
@@ -274,17 +303,22 @@ def renyi_closed(mechanism, order):
     s, a = 1 / s, order
     if a == 1:
         return s + mp.expm1(-s)
-    total = (1 + s / 2) * mp.exp(-s / 2) if 2 * a == 1 else \
-        (a * mp.exp((a - 1) * s) + (a - 1) * mp.exp(-a * s)) / (2 * a - 1)
+    total = (
+        (1 + s / 2) * mp.exp(-s / 2)
+        if 2 * a == 1
+        else (a * mp.exp((a - 1) * s) + (a - 1) * mp.exp(-a * s)) / (2 * a - 1)
+    )
     return mp.log(total) / (a - 1)
 
 
 # ---------------------------------------------------------------------------------------------------- solving
 def solve(f, target, digits=25):
     """The eps >= 0 with f(eps) = target for a decreasing f: secant on log f in a bracket, else bisection."""
+
     def g(x):
         value = f(x)
         return mp.log(value / target) if value > 0 else mpf("-1e9")
+
     if f(mpf(0)) <= target:
         return mpf(0)
     low = high = mpf(1)
@@ -294,7 +328,7 @@ def solve(f, target, digits=25):
     else:
         while g(low) <= 0:
             low, high = low / 2, low
-    pair = [(low, g(low)), (high, g(high))]            # the last two points tried
+    pair = [(low, g(low)), (high, g(high))]  # the last two points tried
     for step in range(300):
         (x0, g0), (x1, g1) = pair
         x = x1 - g1 * (x1 - x0) / (g1 - g0) if g1 != g0 else low

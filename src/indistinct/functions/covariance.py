@@ -2,7 +2,7 @@
 
 Noise N(0, σ²Σ) hides a shift u of a vector as well as Gaussian noise of scale σ hides the number √(uᵀΣ⁻¹u)
 (*Functional Rényi DP*, Definition 5 and Appendix F). It is the function release over the places 0, …, n - 1
-with the kernel Σ. """
+with the kernel Σ."""
 
 import math
 from dataclasses import dataclass

@@ -89,7 +89,7 @@ class Coordinates(FeatureMap):
 
     All batches together are one vector, whose length is at most √k(x, x) in exact arithmetic. Here each
     batch is cut to what the earlier ones have left of that length, so that it holds for the numbers that
-    are added up. """
+    are added up."""
 
     whitening: Whitening
     ends: tuple[int, ...]

@@ -2,7 +2,7 @@
 
 cos and sin of random phases, two for each, approximate a kernel on average (Rahimi and Recht 2007). The
 space of their combinations is a space in its own right, with its own kernel of finite rank; whatever the
-draw, its height is that of the kernel, and so is the sensitivity. What is random here is public. """
+draw, its height is that of the kernel, and so is the sensitivity. What is random here is public."""
 
 import math
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ A space has a reproducing kernel: f(x) = <f, k(x, ·)>. Noise that is a Gaussian
 hides a shift of the function of length Δ in *that* norm as well as a Gaussian of scale σ hides a shift of Δ
 (Hall, Rinaldo and Wasserman 2013, Corollary 9; *Functional Rényi DP*, Proposition 4). Signal and noise
 therefore come from one object here, and cannot be given two different kernels: a signal of one kernel with
-noise of another, finite-rank one is not private at all. """
+noise of another, finite-rank one is not private at all."""
 
 import math
 from abc import ABC, abstractmethod

@@ -8,7 +8,7 @@ on everything drawn before is one triangular solve.
 
 A functional that the earlier ones determine (a duplicate, or a singular Gram matrix) gets no coordinate of
 its own: it is read from theirs. Nothing is ever added to the diagonal. Rounding errors may make a computed
-L⁻¹f a little longer than it should be; who adds noise cuts it back (`Coordinates`). """
+L⁻¹f a little longer than it should be; who adds noise cuts it back (`Coordinates`)."""
 
 from dataclasses import dataclass
 

@@ -15,7 +15,7 @@ slope matters at scores of minimisers only, |f'(x)| ≤ κ |f'| ≤ κ R.
 **A record that is replaced** is one that goes and one that comes: twice as far.
 
 **How long minimisers are** (R), for at most n records: λ |f'| = |(1/n) Σ loss' k(x_i, ·)| ≤ L κ, and
-(λ/2) |f'|² ≤ J(f') ≤ J(0). """
+(λ/2) |f'|² ≤ J(f') ≤ J(0)."""
 
 import math
 from abc import ABC, abstractmethod

@@ -61,7 +61,7 @@ def squared_distance(one: Sample, other: Sample) -> float:
     """An estimate of the squared distance of two mean embeddings, unbiased if all features are equally long
     and the numbers of records are public: <c_1/N_1, c_2/N_2> twice, from the two squares without noise and
     without the terms of a point with itself."""
-    height = one.mean.space.bound ** 2
+    height = one.mean.space.bound**2
     total = -2.0 * float(one.coefficients @ other.coefficients)
     for sample in (one, other):
         square = float(sample.coefficients @ sample.coefficients) - len(sample.coefficients) * sample.noise**2
@@ -119,7 +119,7 @@ def approximate_pvalue(statistic: float, one: Sample, other: Sample) -> float:
     # noise of the numbers stretches the means along themselves
     stretch = sum((sample.deviation / sample.count) ** 2 for sample in (one, other))
     weights = noise + spread * _feature_variances(one, other)
-    weights[-1] += stretch * one.mean.space.bound ** 2
+    weights[-1] += stretch * one.mean.space.bound**2
     first, second, third = (float((weights**power).sum()) for power in (1, 2, 3))
     freedom = second**3 / third**2
     scaled = (statistic**2 - first) * math.sqrt(freedom / second) / 2 + freedom / 2

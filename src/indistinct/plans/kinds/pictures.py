@@ -118,9 +118,7 @@ def compared_pictures(
         found = _counted(domains[column], columns[column])
         scaled = found * (max(float(counts.sum()), 1.0) / found.sum())
         line, errors = line_of(column, domains[column]), [error] * len(counts)
-        charts.append(
-            compared_chart(f"{name}-{len(charts)}", line, counts.tolist(), errors, scaled.tolist())
-        )
+        charts.append(compared_chart(f"{name}-{len(charts)}", line, counts.tolist(), errors, scaled.tolist()))
     return charts[:_MOST_COMPARED]
 
 
