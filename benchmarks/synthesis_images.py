@@ -8,7 +8,8 @@ bar, one elsewhere; ε=∞ is the same pipeline with noise too small to matter.
 
     python benchmarks/synthesis_images.py [--data ../shared/data] [--seeds 3] [--epsilon 10 1 0.2] [--small]
 
-On one H200 a run takes 49 seconds, 45 of them training; without a GPU --small (fewer features and steps, no bars) shows it work.
+On one H200 a run takes 49 seconds, 45 of them training; without a GPU --small (fewer features and steps, no
+bars) shows it work.
 """
 
 import argparse
