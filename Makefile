@@ -23,7 +23,9 @@ lint: .venv/.installed ## ruff (rules and form) and mypy
 	.venv/bin/mypy
 
 bench: .venv-bench/.installed ## compare with other libraries (large downloads the first time)
-	set -e; for script in benchmarks/*.py; do .venv-bench/bin/python $$script; done
+	@failed=""; for script in benchmarks/*.py; do echo "== $$script"; \
+	.venv-bench/bin/python $$script || failed="$$failed $$script"; done; \
+	test -z "$$failed" || { echo "a bar was missed, or an error met, in:$$failed"; exit 1; }
 
 docs: .venv/.installed ## redraw the pictures of docs/ and run its examples
 	.venv/bin/python docs/make_pictures.py

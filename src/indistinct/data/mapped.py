@@ -209,10 +209,12 @@ class Mapped(Encoding):
 
     def _whole(self, points: Points) -> Points:
         features = np.asarray(self.map(points), dtype=np.float64)
-        if features.shape != (len(points), self.map.size) or not np.isfinite(features).all():
+        with np.errstate(over="ignore"):
+            rows = features / self.step
+        # Asked of the rows: features near the largest number there is are finite, and these are not.
+        if rows.shape != (len(points), self.map.size) or not np.isfinite(rows).all():
             shape = f"({len(points)}, {self.map.size})"
             raise ArgumentError("map", f"features of shape {features.shape}", f"finite features, {shape}")
-        rows = features / self.step
         np.rint(rows, out=rows)
         # Raised above the true lengths by more than all rounding together.
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * (1 + (self.map.size + 8) * 2.0**-50)

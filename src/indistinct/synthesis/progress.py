@@ -1,11 +1,33 @@
-"""How far a fit has come."""
+"""How a fit is told to go, and how far it has come: what does not change the result's privacy."""
 
 import sys
 from collections.abc import Callable
+from typing import Any
+
+from indistinct.errors import ArgumentError, check_count
 
 Progress = Callable[[int, float], None]
 """Called with the number of a step and its loss."""
 _WIDTH = 30
+
+_SEEDS = 2**62
+"""PyTorch takes 64 bits, and generators beside each other add a little to a seed."""
+
+
+def check_seed(seed: Any) -> int:
+    """The seed of a post-processing, as PyTorch takes it."""
+    if (number := check_count("seed", seed)) >= _SEEDS:
+        raise ArgumentError("seed", seed, "below 2**62")
+    return number
+
+
+def check_fit(training: Any, kind: type, seed: Any, progress: Any) -> None:
+    """Refuses what a fit would stumble over: better before the release it is for than after it."""
+    if training is not None and not isinstance(training, kind):
+        raise ArgumentError("training", training, f"{kind.__module__}.{kind.__name__}(...)")
+    check_seed(seed)
+    if progress is not None and not callable(progress):
+        raise ArgumentError("progress", progress, "a function of a step and its loss")
 
 
 def bar(steps: int) -> Progress | None:

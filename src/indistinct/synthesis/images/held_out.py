@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.errors import ArgumentError
+from indistinct.errors import ArgumentError, check_real
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.maps import ImageMap, Pairs
@@ -30,7 +30,7 @@ _PER_CLASS = 500
 def split_pairs(map: ImageMap, share: float, seed: int) -> tuple[Pairs, Pairs]:
     """Of each part the pairs that are kept, and those that are set aside: this share of them, drawn from a
     public seed."""
-    if not 0 < share < 1:
+    if not 0 < check_real("share", share) < 1:
         raise ArgumentError("share", share, "a number between 0 and 1")
     drawn, kept, aside = PublicUniforms(seed), [], []
     for part in map.parts:

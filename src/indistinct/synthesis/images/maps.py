@@ -18,7 +18,7 @@ from indistinct.data import FeatureMap
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.synthesis.images.views import Pixels, View, Wavelets
+from indistinct.synthesis.images.views import LEAST_BLUR, Pixels, View, Wavelets
 
 _AT_ONCE = 1 << 22
 Shape = tuple[int, int, int]
@@ -161,12 +161,13 @@ def standard_map(shape: Shape, *, pairs: int = 20_000, seed: int = 0) -> ImageMa
     """The map for small pictures: a fifth of the kernel's height on blurred pixels, the rest on wavelets of
     two sizes. Lengths grow with the root of the number of pixels, as distances between pictures do. They were
     chosen on training images of MNIST and Fashion-MNIST, the same for both, and not on test images."""
+    check_count("pairs", pairs, least=3)
     scale = math.sqrt(math.prod(shape) / 784)
     count = 0.02
-    third = max(1, pairs // 3)
+    third = pairs // 3
     parts = (
-        Part(Pixels(blur=min(1.0, scale)), 3 * scale, third, 0.2 * (1 - count)),
+        Part(Pixels(blur=min(1.0, scale) if scale >= LEAST_BLUR else 0.0), 3 * scale, third, 0.2 * (1 - count)),
         Part(Wavelets(1.4, 1.2, pool=2, stride=2), 4 * scale, third, 0.4 * (1 - count)),
-        Part(Wavelets(1.0, 1.6, pool=2), 8 * scale, max(1, pairs - 2 * third), 0.4 * (1 - count)),
+        Part(Wavelets(1.0, 1.6, pool=2), 8 * scale, pairs - 2 * third, 0.4 * (1 - count)),
     )
     return ImageMap(shape, parts, count, seed)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data import NoisyQuery
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Release
 from indistinct.synthesis.images.generator import Generator
@@ -68,7 +67,7 @@ def _write(
     numbers: dict[str, Any],
     **more: int,
 ) -> None:
-    assert isinstance(release.mechanism, NoisyQuery)
+    noisy = design.noise_of(release)
     parts = [{**vars(part), "view": [type(part.view).__name__, vars(part.view)]} for part in design.map.parts]
     description = {
         "format": _FORMAT,
@@ -79,7 +78,7 @@ def _write(
         "classes": design.classes,
         "mode": design.mode.name,
         "records": design.records,
-        "release": [release.mechanism.scale, release.private, release.unit],
+        "release": [noisy.scale, release.private, release.unit],
         **more,
     }
     write(path, {"released": np.asarray(release.values), **numbers}, description)

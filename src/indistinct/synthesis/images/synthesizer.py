@@ -21,7 +21,7 @@ from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.held_out import distance, split_pairs
 from indistinct.synthesis.images.maps import ImageMap, Pairs, Shape, standard_map
 from indistinct.synthesis.images.training import Fitted, Training, sample, train
-from indistinct.synthesis.progress import Progress, bar
+from indistinct.synthesis.progress import Progress, bar, check_fit
 
 _LABEL = "label"
 
@@ -68,16 +68,20 @@ class KernelSynthesizer:
         with needs("synthesis"):
             import torch  # noqa: F401
         shape = check_shape(shape)
+        try:
+            classes = Categories(classes).values if len(classes) else ()
+        except TypeError:
+            raise ArgumentError("classes", classes, "a list of texts, integers or truth values") from None
         chosen = mode or (Mode.CONDITIONAL if len(classes) else Mode.UNCONDITIONAL)
         if not isinstance(chosen, Mode):
             raise ArgumentError("mode", chosen, "Mode.CONDITIONAL, Mode.PARALLEL or Mode.UNCONDITIONAL")
         if (chosen is Mode.UNCONDITIONAL) == bool(len(classes)):
             raise ArgumentError("classes", classes, "given, unless the mode is unconditional")
         found = map if map is not None else standard_map(shape, pairs=pairs)
-        if found.shape != shape:
-            raise ArgumentError("map", found.shape, f"a map of images of shape {shape}")
+        if not isinstance(found, ImageMap) or found.shape != shape:
+            raise ArgumentError("map", found, f"a map of images of shape {shape}")
         object.__setattr__(self, "map", found)
-        object.__setattr__(self, "classes", tuple(classes))
+        object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "mode", chosen)
         object.__setattr__(self, "records", check_count("records", records, least=1))
         _ = self.query  # refuses at once what cannot be added up
@@ -110,8 +114,8 @@ class KernelSynthesizer:
             f"pixel{place}": column for place, column in enumerate(array.T)
         }
         if (labels is None) != (not self.classes):
-            given = "absent" if labels is None else "given"
-            raise ArgumentError("labels", given, f"as the mode {self.mode.name} needs them")
+            allowed = "one for each image" if self.classes else "left out: no classes are declared"
+            raise ArgumentError("labels", labels if labels is None else "labels", allowed)
         if labels is not None:
             columns[_LABEL] = np.asarray(labels)
             if columns[_LABEL].shape != (len(array),):
@@ -148,6 +152,7 @@ class KernelSynthesizer:
         it: where training is long, call `released`, `save_release` and `trained` one after the other, the
         last with a folder for checkpoints.
         """
+        check_fit(training, Training, seed, progress)
         release = self.released(
             images,
             labels,
@@ -174,6 +179,7 @@ class KernelSynthesizer:
     ) -> Release:
         """The class sums of the images with noise: all that is ever asked of them. What can go wrong is tried
         before, a step of training included."""
+        check_fit(training, Training, 0, None)
         data = self.table(images, labels)
         noisy = self.mechanism(epsilon, delta, adjacency)
         self.check(data)
@@ -197,7 +203,10 @@ class KernelSynthesizer:
         """
         folder = None if checkpoint is None else Path(checkpoint)
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except FileExistsError:
+                raise ArgumentError("checkpoint", str(folder), "a folder, and there is a file") from None
         fitted = self._fitted(release, training, None, seed, device, progress, folder)
         return SyntheticImages(self, fitted, release)
 
@@ -217,8 +226,8 @@ class KernelSynthesizer:
         them, whose noise it cannot have learned; see `held_out`. The best is then fitted again, to all
         features: those that were set aside say as much about the records as the others do.
         """
-        if not trainings:
-            raise ArgumentError("trainings", trainings, "at least one")
+        if not isinstance(trainings, Sequence) or not trainings:
+            raise ArgumentError("trainings", trainings, "a list of Training(...), one or more")
         kept, aside = split_pairs(self.map, share, seed)
         scores = []
         for training in trainings:
@@ -243,6 +252,7 @@ class KernelSynthesizer:
         progress: Progress | None,
         folder: Path | None = None,
     ) -> tuple[Fitted, ...]:
+        check_fit(training, Training, seed, progress)
         sums, scale = self._parts(release)
         told = progress or bar((training or Training()).steps)
         return tuple(
@@ -262,9 +272,17 @@ class KernelSynthesizer:
 
     def _parts(self, release: Release) -> tuple[list[Array], float]:
         """For each generator the released sums of its classes; and the deviation of their noise."""
-        assert isinstance(release.mechanism, NoisyQuery)
+        noisy = self.noise_of(release)
         sums = np.asarray(release.values).reshape(-1, self.map.size)
-        return np.split(sums, len(self._generators)), release.mechanism.deviation
+        return np.split(sums, len(self._generators)), noisy.deviation
+
+    def noise_of(self, release: Release) -> NoisyQuery:
+        """The mechanism of a release, if it is this design's: one of other sums would be taken for something
+        that it is not, and a file would state its guarantee wrongly."""
+        noisy = release.mechanism if isinstance(release, Release) else None
+        if not isinstance(noisy, NoisyQuery) or noisy != self.query.gaussian(noisy.scale):
+            raise ArgumentError("release", noisy or release, "a release of this design's own `mechanism`")
+        return noisy
 
     def _rehearse(self, training: Training, device: str | None) -> None:
         """Is the device there? Two steps of training on nothing, where memory may not suffice. Better now
@@ -272,7 +290,7 @@ class KernelSynthesizer:
         import torch
 
         try:
-            torch.zeros(1, device=device)
+            torch.zeros(1, device=device).item()
         except (RuntimeError, AssertionError):  # PyTorch asserts that it was built for a device
             raise ArgumentError("device", device, "one that PyTorch can use here, such as 'cpu'") from None
         if not torch.cuda.is_available() or device == "cpu":

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from indistinct.errors import ArgumentError, check_count
+from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.checkpoint import Checkpoint, Tensors, fingerprint
 from indistinct.synthesis.images.generator import Generator, Weights
 from indistinct.synthesis.images.maps import ImageMap, Pairs
 from indistinct.synthesis.images.recorded import RecordedStep, quick_and_repeatable
-from indistinct.synthesis.progress import Progress
+from indistinct.synthesis.progress import Progress, check_seed
 
 _STEPS_PER_WORD = 50
 _SETTLING = 50
@@ -43,8 +43,11 @@ class Training:
     def __post_init__(self) -> None:
         for name in ("steps", "plain_steps", "steps_per_metric", "images_in_metric"):
             check_count(name, getattr(self, name), least=1)
-        if check_count("images_per_class", self.images_per_class, least=2) % 2:
-            raise ArgumentError("images_per_class", self.images_per_class, "an even number")
+        check_count("latent", self.latent, least=1)
+        for name in ("images_per_class", "channels"):
+            if check_count(name, getattr(self, name), least=2) % 2:
+                raise ArgumentError(name, getattr(self, name), "an even number")
+        check_positive("rate", self.rate)
 
     def rate_at(self, step: int, noise: float) -> float:
         """Up within 100 steps, then down along a cosine to 2 % of it."""
@@ -95,7 +98,7 @@ def train(
     noise = (scale / map.bound) ** 2 / float(counts.mean())
     on_gpu = device != "cpu"
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())), quick_and_repeatable(on_gpu):
-        torch.manual_seed(check_count("seed", seed))
+        torch.manual_seed(check_seed(seed))
         columns = slice(None) if pairs is None else map.places(pairs)
         means = released[:, columns] / counts[:, None]
         fit = _Fit(map.on(device, pairs=pairs), means, generator, how, how.ridge(noise), device, seed)
@@ -246,7 +249,7 @@ def sample(fitted: Fitted, labels: Any, *, seed: int = 0, device: str | None = N
     import torch
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    draw = torch.Generator(device).manual_seed(check_count("seed", seed))
+    draw = torch.Generator(device).manual_seed(check_seed(seed))
     labels = torch.as_tensor(labels, device=device)
     weights = {name: value.to(device) for name, value in fitted.weights.items()}
     images = []
