@@ -5,7 +5,7 @@ from indistinct.data.bounded_sum import BoundedSum, Totals
 from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.duck import read_csv, read_parquet, read_sql
 from indistinct.data.encoding import Boxed, Cells, Clipped
-from indistinct.data.frames import frame_from_file, pandas_frame
+from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
 from indistinct.data.heavy_hitters import HeavyHitters
 from indistinct.data.mapped import FeatureMap, FeatureSum, Mapped
 from indistinct.data.products import Products, ProductSum
@@ -22,6 +22,7 @@ from indistinct.data.unit import RECORDS, Records, Unit, UserRecords, UserTotals
 from indistinct.data.written import parquet_from_csv
 
 __all__ = [
+    "ORDERED_CATEGORY",
     "RECORDS",
     "Bins",
     "BoundedSum",
@@ -66,6 +67,7 @@ __all__ = [
     "frame_from_file",
     "from_json",
     "pandas_frame",
+    "pandas_holds",
     "parquet_from_csv",
     "read_csv",
     "read_parquet",

@@ -285,20 +285,21 @@ def places_in(column: Column, domain: Domain) -> Integers:
     return np.where(column.missing, MISSING, places)
 
 
-def settle(name: str, missing: Mask, policy: Missing, keep: Mask) -> None:
-    """Leaves out records with missing values, or refuses them."""
+def settle(name: str, missing: Mask, policy: Missing, keep: Mask, words: str = "") -> None:
+    """Leaves out records with missing values, or refuses them; `words` say what else could be declared."""
     if not (missing := missing & keep).any():
         return
     if policy is Missing.ERROR:
-        raise DataError(f"column {name!r} has missing values; declare missing=Missing.DROP to leave them out")
+        advice = f"declare missing=Missing.DROP to leave them out{words}"
+        raise DataError(f"column {name!r} has missing values; {advice}")
     keep &= ~missing
 
 
-def refuse_outside(name: str, outside: Mask, policy: Outside, keep: Mask) -> None:
+def refuse_outside(name: str, outside: Mask, policy: Outside, keep: Mask, domain: str = "") -> None:
     if policy is Outside.CLIP or not (outside := outside & keep).any():
         return
     if policy is Outside.ERROR:
-        raise DataError(f"column {name!r} has values outside its declared domain")
+        raise DataError(f"column {name!r} has values outside its declared domain{domain}")
     keep &= ~outside
 
 

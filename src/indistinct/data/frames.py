@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.batch import Kind
 from indistinct.errors import DataError, needs
+
+ORDERED_CATEGORY = "ordered category"
+"""The name of the type of categories that have an order: that in which they are declared."""
 
 
 def pandas_frame(
@@ -23,9 +27,26 @@ def pandas_frame(
     for name, kind in types.items():
         if name not in columns or str(frame[name].dtype) == kind:
             continue
-        listed = kind == "category" and name in categories
-        frame[name] = frame[name].astype(pd.CategoricalDtype(categories[name]) if listed else kind)
+        listed = kind in ("category", ORDERED_CATEGORY) and name in categories
+        own = pd.CategoricalDtype(categories[name], ordered=kind == ORDERED_CATEGORY) if listed else kind
+        frame[name] = frame[name].astype(own)
     return frame
+
+
+def pandas_holds(values: npt.NDArray[Any], name: str, kind: str, categories: Mapping[str, list[Any]]) -> bool:
+    """Whether a pandas type of this name can hold the values of a column as they are, up to rounding."""
+    with needs("synthesis"):
+        import pandas as pd
+
+    try:
+        with np.errstate(over="ignore"):
+            made = pandas_frame({name: values}, {name: kind}, categories)[name]
+        if not pd.api.types.is_numeric_dtype(made.dtype):
+            return True
+        numbers = made.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.allclose(numbers, np.asarray(values, dtype=np.float64), rtol=0.01, atol=0, equal_nan=True)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def frame_from_file(path: str | Path, kinds: Mapping[str, Kind]) -> Any:

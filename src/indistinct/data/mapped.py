@@ -238,7 +238,8 @@ def _coordinate(batch: Batch, name: str, domain: Numbers | Categories, keep: Mas
         return np.maximum(places, 0).astype(np.float64)
     numbers = np.where(column.missing, domain.low, column.numbers())
     settle(name, column.missing, domain.missing, keep)
-    refuse_outside(name, (numbers < domain.low) | (numbers > domain.high), domain.outside, keep)
+    ends = f", {domain.low:g} to {domain.high:g}"
+    refuse_outside(name, (numbers < domain.low) | (numbers > domain.high), domain.outside, keep, ends)
     return np.clip(numbers, domain.low, domain.high)
 
 

@@ -50,7 +50,12 @@ def in_memory(data: Any) -> MemoryTable:
     import pyarrow as pa
 
     # An index is not a column: what is not named as one is not data.
-    table = pa.table(data)
+    try:
+        table = pa.table(data)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # whose first words show a value
+        raise DataError(
+            f"values of several types in one column. {' '.join(map(str, error.args[1:]))}"
+        ) from None
     columns = {}
     for place, name in enumerate(table.column_names):
         if not name.startswith("__index_level_"):

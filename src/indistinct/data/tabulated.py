@@ -208,7 +208,7 @@ def settled_places(column: Column, name: str, domain: Celled, keep: Mask) -> Int
     if isinstance(domain, OrMissing):
         places[absent] = domain.size - 1
     else:
-        settle(name, absent, domain.missing, keep)
+        settle(name, absent, domain.missing, keep, ", or OrMissing(...) to keep them")
     refuse_outside(name, (places == BELOW) | (places == ABOVE), inner.outside, keep)
     return np.where(places == ABOVE, inner.size - 1, np.maximum(places, 0))
 

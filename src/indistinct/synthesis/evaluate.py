@@ -95,7 +95,11 @@ def evaluate_tables(
     """Judges synthetic rows by real records that were set aside; with `used`, those that the generator was
     fitted to, it says also how these would be judged and whether they are copied. Not private."""
     for name, data in (("synthetic", synthetic), ("real", real), ("used", used)):
-        if data is not None and not len(data[design.features[0]]):
+        if data is None:
+            continue
+        if lacking := [column for column, _ in design.columns if column not in data]:
+            raise DataError(f"the {name} records have no column {lacking[0]!r}")
+        if not len(data[design.features[0]]):
             raise DataError(f"there are no {name} records")
     records = len(real[design.features[0]])
     most = records if used is None else min(records, len(used[design.features[0]]))

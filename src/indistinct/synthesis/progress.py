@@ -24,7 +24,8 @@ def check_seed(seed: Any) -> int:
 def check_fit(training: Any, kind: type, seed: Any, progress: Any) -> None:
     """Refuses what a fit would stumble over: better before the release it is for than after it."""
     if training is not None and not isinstance(training, kind):
-        raise ArgumentError("training", training, f"{kind.__module__}.{kind.__name__}(...)")
+        package = kind.__module__.rpartition(".")[0]
+        raise ArgumentError("training", training, f"{package}.{kind.__name__}(...)")
     check_seed(seed)
     if progress is not None and not callable(progress):
         raise ArgumentError("progress", progress, "a function of a step and its loss")

@@ -17,9 +17,16 @@ def write(path: str | os.PathLike[str], numbers: Numbers, description: dict[str,
     with needs("synthesis"):
         from safetensors.numpy import save_file
 
+    path = Path(path)
+    if path.is_dir() or not path.parent.is_dir():
+        raise ArgumentError("path", str(path), "a file, in a folder that exists")
+    try:
+        text = json.dumps(description)
+    except TypeError as error:  # dates among values that follow from others, for instance
+        raise ArgumentError("values", str(error), "texts, numbers and truth values, to be kept") from None
     contiguous = {name: np.ascontiguousarray(array) for name, array in numbers.items()}
-    partial = Path(path).with_name(Path(path).name + ".partial")
-    save_file(contiguous, partial, metadata={"description": json.dumps(description)})
+    partial = path.with_name(path.name + ".partial")
+    save_file(contiguous, partial, metadata={"description": text})
     os.replace(partial, path)
 
 
@@ -28,6 +35,8 @@ def read(path: str | os.PathLike[str], form: str, allowed: str) -> tuple[Numbers
     with needs("synthesis"):
         from safetensors import SafetensorError, safe_open
 
+    if Path(path).is_dir():
+        raise ArgumentError("path", str(path), allowed)
     try:
         with safe_open(path, framework="numpy") as file:
             description = json.loads((file.metadata() or {}).get("description", "null"))

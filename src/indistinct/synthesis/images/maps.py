@@ -18,7 +18,7 @@ from indistinct.data import FeatureMap
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.synthesis.images.views import LEAST_BLUR, Pixels, View, Wavelets
+from indistinct.synthesis.images.views import NARROWEST, Pixels, View, Wavelets
 
 _AT_ONCE = 1 << 22
 Shape = tuple[int, int, int]
@@ -166,7 +166,9 @@ def standard_map(shape: Shape, *, pairs: int = 20_000, seed: int = 0) -> ImageMa
     count = 0.02
     third = pairs // 3
     parts = (
-        Part(Pixels(blur=min(1.0, scale) if scale >= LEAST_BLUR else 0.0), 3 * scale, third, 0.2 * (1 - count)),
+        Part(
+            Pixels(blur=min(1.0, scale) if scale >= NARROWEST else 0.0), 3 * scale, third, 0.2 * (1 - count)
+        ),
         Part(Wavelets(1.4, 1.2, pool=2, stride=2), 4 * scale, third, 0.4 * (1 - count)),
         Part(Wavelets(1.0, 1.6, pool=2), 8 * scale, pairs - 2 * third, 0.4 * (1 - count)),
     )

@@ -70,8 +70,8 @@ class KernelSynthesizer:
         shape = check_shape(shape)
         try:
             classes = Categories(classes).values if len(classes) else ()
-        except TypeError:
-            raise ArgumentError("classes", classes, "a list of texts, integers or truth values") from None
+        except (TypeError, ArgumentError):
+            raise ArgumentError("classes", classes, "different texts, integers or truth values") from None
         chosen = mode or (Mode.CONDITIONAL if len(classes) else Mode.UNCONDITIONAL)
         if not isinstance(chosen, Mode):
             raise ArgumentError("mode", chosen, "Mode.CONDITIONAL, Mode.PARALLEL or Mode.UNCONDITIONAL")
@@ -79,7 +79,7 @@ class KernelSynthesizer:
             raise ArgumentError("classes", classes, "given, unless the mode is unconditional")
         found = map if map is not None else standard_map(shape, pairs=pairs)
         if not isinstance(found, ImageMap) or found.shape != shape:
-            raise ArgumentError("map", found, f"a map of images of shape {shape}")
+            raise ArgumentError("map", getattr(found, "shape", found), f"a map of images of shape {shape}")
         object.__setattr__(self, "map", found)
         object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "mode", chosen)
@@ -281,7 +281,7 @@ class KernelSynthesizer:
         that it is not, and a file would state its guarantee wrongly."""
         noisy = release.mechanism if isinstance(release, Release) else None
         if not isinstance(noisy, NoisyQuery) or noisy != self.query.gaussian(noisy.scale):
-            raise ArgumentError("release", noisy or release, "a release of this design's own `mechanism`")
+            raise ArgumentError("release", "another one", "a release of this design's own `mechanism`")
         return noisy
 
     def _rehearse(self, training: Training, device: str | None) -> None:

@@ -18,7 +18,7 @@ from indistinct.numerics.arrays import EPS, Array
 FLOOR = 1e-6
 """Under the root of a modulus, so that it is smooth where a wavelet sees nothing."""
 
-LEAST_BLUR = 0.1
+NARROWEST = 0.1
 """Pixels. A filter that is narrower comes to nothing between one pixel and the next."""
 
 
@@ -47,8 +47,8 @@ class Pixels(View):
     blur: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.blur == 0 or LEAST_BLUR <= self.blur < math.inf):
-            raise ArgumentError("blur", self.blur, f"a number of pixels: 0, or at least {LEAST_BLUR}")
+        if not (self.blur == 0 or NARROWEST <= self.blur < math.inf):
+            raise ArgumentError("blur", self.blur, f"a number of pixels: 0, or at least {NARROWEST}")
 
     def on(self, device: str, *, exact: bool = False) -> Callable[[Any], Any]:
         if self.blur == 0:
@@ -85,8 +85,10 @@ class Wavelets(View):
                 raise ArgumentError(name, getattr(self, name), "a positive number")
         for name in ("pool", "stride", "directions"):
             check_count(name, getattr(self, name), least=1)
-        if self.deviation < LEAST_BLUR:  # such an envelope sees one pixel, and a wave of mean 0 there is no wave
-            raise ArgumentError("deviation", self.deviation, f"at least {LEAST_BLUR} pixels")
+        if (
+            self.deviation < NARROWEST
+        ):  # such an envelope sees one pixel, and a wave of mean 0 there is no wave
+            raise ArgumentError("deviation", self.deviation, f"at least {NARROWEST} pixels")
 
     def on(self, device: str, *, exact: bool = False) -> Callable[[Any], Any]:
         from torch.nn import functional

@@ -26,7 +26,12 @@ class Determined:
 
     def __init__(self, by: str, values: Mapping[Any, Any]) -> None:
         object.__setattr__(self, "by", by)
-        object.__setattr__(self, "values", tuple(dict(values).items()))
+        if not isinstance(values, Mapping):
+            raise ArgumentError("values", values, f"a mapping from the values of {by!r}")
+        plain = {
+            key: value.item() if isinstance(value, np.generic) else value for key, value in values.items()
+        }
+        object.__setattr__(self, "values", tuple(plain.items()))
 
     def check(self, name: str, domains: Mapping[str, Celled]) -> None:
         domain = domains.get(self.by)

@@ -19,10 +19,11 @@ _FORMAT = "indistinct synthetic table 1"
 def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
     """Writes the generator, what it was fitted to, and how that was released."""
     design, release = table.synthesizer, table.release
+    query = design.query if release is None else _counted(design, release)
     numbers = {"shares": table.mixture.shares, "chances": table.mixture.chances}
     description: dict[str, Any] = {
         "format": _FORMAT,
-        "query": design.query.to_json(),
+        "query": query.to_json(),
         "label": design.label,
         "order": [name for name, _ in design.declared],
         "determined": [[name, rule.by, rule.values] for name, rule in design.determined],
@@ -33,6 +34,16 @@ def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
         numbers["released"] = np.concatenate([part.ravel() for part in release.values.values()])
         description["release"] = [release.mechanism.scale, release.private, release.unit]
     write(path, numbers, description)
+
+
+def _counted(design: TableSynthesizer, release: Release) -> Tables:
+    """What was released, whose unit may be a user: the guarantee that is read back is its own."""
+    noisy = release.mechanism
+    if isinstance(noisy, NoisyQuery) and isinstance(query := noisy.query, Tables):
+        same = (query.axes, query.groups) == (design.query.axes, design.query.groups)
+        if same and noisy == query.gaussian(noisy.scale):
+            return query
+    raise ArgumentError("release", "another one", "one of this table's own counts, with Gaussian noise")
 
 
 def load_table(path: str | os.PathLike[str]) -> SyntheticTable:

@@ -9,13 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Categories, Celled, NoisyQuery, OrMissing, Tables, pandas_frame
+from indistinct.data import (
+    ORDERED_CATEGORY,
+    Categories,
+    Celled,
+    NoisyQuery,
+    Tables,
+    pandas_frame,
+    pandas_holds,
+)
 from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Release, calibrate
 from indistinct.noise import Source
-from indistinct.synthesis.progress import Progress, bar
+from indistinct.synthesis.progress import Progress, bar, check_fit
 from indistinct.synthesis.tables.decode import Determined, decoded, inner
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.training import NoisyCounts, Training, train
@@ -63,7 +71,7 @@ class TableSynthesizer:
         object.__setattr__(self, "declared", tuple(dict(columns).items()))
         object.__setattr__(self, "label", label)
         object.__setattr__(
-            self, "types", tuple((name, str(kind)) for name, kind in dict(types or {}).items())
+            self, "types", tuple((name, _type_name(kind)) for name, kind in dict(types or {}).items())
         )
         domains = dict(self.columns)
         if label is not None and label not in domains:
@@ -75,8 +83,7 @@ class TableSynthesizer:
         for name, kind in self.types:
             if name not in dict(self.declared):
                 raise ArgumentError("types", name, f"of {', '.join(dict(self.declared))}")
-            if isinstance(domains.get(name), OrMissing) and kind.startswith(("int", "uint", "bool")):
-                raise ArgumentError(f"type of {name!r}", kind, "one that has missing values, such as 'Int64'")
+            self._check_type(name, kind)
         _ = self.query  # refuses at once what cannot be counted
 
     @property
@@ -95,6 +102,12 @@ class TableSynthesizer:
         return tuple(name for name, _ in self.columns if name != self.label)
 
     @property
+    def lists(self) -> dict[str, list[Any]]:
+        """The values of the columns that hold categories."""
+        found = {name: inner(domain) for name, domain in self.columns}
+        return {name: list(own.values) for name, own in found.items() if isinstance(own, Categories)}
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """How many cells the features have."""
         return tuple(dict(self.columns)[name].size for name in self.features)
@@ -105,6 +118,22 @@ class TableSynthesizer:
         given = () if self.label is None else (self.label,)
         groups = [*((name,) for name in self.features), *combinations(self.features, 2)]
         return Tables(dict(self.columns), [(*given, *group) for group in groups])
+
+    def _check_type(self, name: str, kind: str) -> None:
+        """Tries a pandas type on the ends of all cells: rows that are drawn later must fit it, and by then
+        the release is paid for."""
+        rule = dict(self.declared)[name]
+        domain = dict(self.columns)[rule.by if isinstance(rule, Determined) else name]
+        places = np.repeat(np.arange(domain.size), 2)
+        if isinstance(rule, Determined):
+            values = rule.column(places, domain)
+        else:
+            values = decoded(domain, places, np.tile([0.0, 1 - 2.0**-30], domain.size))
+        if not pandas_holds(values, name, kind, self.lists):
+            allowed = (
+                "a pandas type for all values that are declared ('Int64' and 'boolean' hold missing ones)"
+            )
+            raise ArgumentError(f"type of {name!r}", kind, allowed)
 
     def mechanism(
         self, epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -133,7 +162,7 @@ class TableSynthesizer:
         with needs("synthesis"):  # before any budget is spent
             import torch  # noqa: F401
 
-        check_count("seed", seed)
+        check_fit(training, Training, seed, progress)
         noisy = self.mechanism(epsilon, delta, adjacency)
         noisy.check(data)
         release = noisy.release(data, source=source)
@@ -149,6 +178,7 @@ class TableSynthesizer:
         progress: Progress | None = None,
     ) -> Mixture:
         """The generator that fits released tables, whose noise has this deviation. It reads no records."""
+        check_fit(training, Training, seed, progress)
         how = training or Training()
         return train(self._side_by_side(tables, deviation), how, seed, progress or bar(how.steps))
 
@@ -192,6 +222,9 @@ class SyntheticTable:
             drawn = self._drawn(count, uniforms)
             if accept is not None:
                 kept = np.asarray(accept(drawn), dtype=bool)
+                if kept.shape != (count,):
+                    allowed = "a rule on arrays that says of each row whether it holds"
+                    raise ArgumentError("accept", f"truths of shape {kept.shape} for {count} rows", allowed)
                 drawn = {name: values[kept] for name, values in drawn.items()}
             found.append(drawn)
             have += len(next(iter(drawn.values())))
@@ -201,12 +234,8 @@ class SyntheticTable:
 
     def sample(self, rows: int, *, seed: int = 0, accept: Accept | None = None) -> Any:
         """New records as a pandas frame, in the declared order and with the declared types."""
-        lists = {
-            name: list(domain.values)
-            for name, whole in self.synthesizer.columns
-            if isinstance(domain := inner(whole), Categories)
-        }
-        return pandas_frame(self.columns(rows, seed=seed, accept=accept), dict(self.synthesizer.types), lists)
+        drawn = self.columns(rows, seed=seed, accept=accept)
+        return pandas_frame(drawn, dict(self.synthesizer.types), self.synthesizer.lists)
 
     def _drawn(self, rows: int, uniforms: PublicUniforms) -> Columns:
         design = self.synthesizer
@@ -238,3 +267,14 @@ class SyntheticTable:
         if self.release is None:
             raise ArgumentError("release", None, "known: this generator was not fitted by `fit`")
         return self.release
+
+
+def _type_name(kind: Any) -> str:
+    """The name of a type, which may be given as pandas and NumPy have it."""
+    if getattr(kind, "ordered", False):
+        return ORDERED_CATEGORY
+    return (
+        np.dtype(kind).name
+        if isinstance(kind, type) and kind is not str
+        else getattr(kind, "name", str(kind))
+    )
