@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from indistinct import ApproxDP, Discrete, Gaussian, PureDP, RenyiCurve
+from indistinct import ApproxDP, Discrete, Gaussian, Laplace, PureDP, RenyiCurve
 from indistinct.guarantees.guarantee import Known
 
 WIDE = settings(max_examples=30)  # over the whole range promised: some of these take a second
@@ -96,6 +96,19 @@ def test_subsampling_tells_less(rate: float, scale: float, count: int, delta: fl
     assert part.epsilon(delta) <= whole.epsilon(delta) * (1 + 1e-9)
     for order in (0.5, 1.0, 2.0, 20.0):
         assert part.renyi(order) <= whole.renyi(order) * (1 + 1e-9)
+
+
+@SOME
+@given(log_uniform(0.2, 50), st.integers(3, 12), st.floats(-60, -3))
+def test_epsilon_near_the_top_of_the_loss(scale: float, count: int, log_share: float) -> None:
+    """n Laplace losses are all at their top, 1/scale, with probability 2^-n; so delta(top - h) is between
+    2^-n (1 - e^-h) and 1 - e^-h."""
+    g = (count * Laplace(scale)).guarantee()
+    top, delta = count / scale, math.exp(log_share) * 2.0**-count
+    least, most = top + math.log1p(-math.exp(log_share)), top + math.log1p(-delta)
+    stated = g.epsilon_interval(delta)
+    assert least * (1 - 1e-12) <= stated.high <= most * (1 + 1.1e-8)
+    assert stated.low <= most * (1 + 1e-12)
 
 
 @MANY

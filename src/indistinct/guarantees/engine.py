@@ -38,6 +38,8 @@ _POOR = 1e-5
 """The lattice is asked even if a contour this inaccurate was the better one at first."""
 _CELLS = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
 """Lattice sizes, tried in turn: four times as many cells have a sixteenth of the rounding error."""
+AT_TOP = 1e-8
+"""An epsilon this close to the top of the loss, relatively, is said to be the top."""
 SETTLED = 1e-6
 """A change from one lattice to the next that leaves less than 1e-6 to gain."""
 _MOST_BUILDS = 10
@@ -62,8 +64,10 @@ class Engine:
     """Where the last epsilon had its saddle: the next one is often near by."""
 
     def tail_for_delta(self, delta: float) -> tuple[Tail, float] | None:
-        """A tail on which the epsilon of this delta can be read, and that epsilon; None where that is
-        the top of the loss to nine digits."""
+        """A tail on which the epsilon of this delta can be read, and that epsilon; None where that is the top
+        of the loss, or nearly (`AT_TOP`)."""
+        if self.reaches_top(delta):
+            return None
         log_delta = math.log(delta - self.infinite_mass)
 
         def place(c: Array, k: Array) -> Array:
@@ -75,7 +79,7 @@ class Engine:
         log_cut = self._log_cut(log_delta)
         found = scan(self._real_up_to(log_cut), place, start, self._left_out(log_delta))
         bound = float(((found.log_bounds(0.0) - log_delta) / found.orders).min())
-        if found.order * self.top > 1e9 and bound > self.top * (1 - 1e-8):
+        if found.order * self.top > 1e9 and bound > self.top * (1 - AT_TOP):
             return None
         centre, before = min(bound, self.top), math.inf
         cells = iter(tuple(self.sizes))
@@ -165,6 +169,19 @@ class Engine:
                 break
             log_delta = max(min(value, level), _LOG_FLOOR)
         return best[0] if best else None
+
+    def reaches_top(self, delta: float) -> bool:
+        """Whether so much mass lies near the top that epsilon must. With h the distance, and m the
+        probability that every step keeps within its share of h/2, delta(top - h) >= m (1 - e^{-h/2})."""
+        if not 0 < self.top < math.inf:
+            return False
+        half = AT_TOP * self.top / 2
+        share = half / sum(count for _, count in self.terms)
+        log_mass = math.log(-math.expm1(-half))
+        for pair, count in self.terms:
+            highest = pair.outer_losses(1.0, -math.inf)[1]
+            log_mass += count * float(pair.tails(np.array([highest - share]))[0][0])
+        return log_mass > math.log(delta)
 
     def _one_jump(self, delta: float) -> float:
         """Where the deltas of the single steps add up to delta."""

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.engine import GOOD, SETTLED, SMALLEST, Engine, Tail, Term, bisect, solve
+from indistinct.guarantees.engine import AT_TOP, GOOD, SETTLED, SMALLEST, Engine, Tail, Term, bisect, solve
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.two_steps import TwoSteps
@@ -231,6 +231,8 @@ class Product:
         epsilon = self.epsilon(np.array([delta]))
         if self._two_steps is not None and epsilon[0] < math.inf:
             return 1e-9 * float(epsilon[0])
+        if epsilon[0] == self.finite_top and self._engine.reaches_top(delta):
+            return AT_TOP * float(epsilon[0])
         if not self._tails or not 0 < epsilon[0] < math.inf:  # a closed form, or enumerated
             return 1e-12 * float(min(epsilon[0], 1e300))
         errors = []
