@@ -164,6 +164,8 @@ def test_images_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
         (["bad.npz", "real.npz", "--images"], "an .npz file with the arrays images and labels"),
         (["made.npz", "none.npz", "--images"], "none.npz"),
         (["bad.safetensors", "real.npz", "--images"], "save_images"),
+        (["made.npz", "real.npz", "--images", "--inception", "bad.npz"], "a TorchScript file"),
+        (["made.npz", "real.npz", "--images", "--inception", "none.pt"], "a TorchScript file"),
         (["made.csv", "real.csv", "--seeds", "3"], "--seeds must be absent"),
     ],
 )
@@ -185,6 +187,7 @@ BAD = {
     "unseen category": (["--plan", "plan.toml"], {"town": "Chur"}, "'town' has values outside"),
     "not a number": (["--plan", "plan.toml"], {"age": "VII"}, "'age' of real.csv does not hold integers"),
     "half a child": (["--plan", "plan.toml"], {"kids": 0.5}, "column 'kids' of real.csv"),
+    "pictures": (["--plan", "plan.toml", "--used", "bytes.npz"], {}, "bytes.npz cannot be read as CSV"),
     "no such column": (["--plan", "plan.toml"], {"town": None}, "real.csv has no column 'town'"),
     "one label": (["--plan", "plan.toml"], {"ill": True}, "the real records have one label only"),
     "no records": (["--plan", "plan.toml"], {"": None}, "there are no real records"),
@@ -208,6 +211,7 @@ def test_bad_input_is_one_line(
         else:
             frame.loc[3, name] = value
     frame.to_csv("real.csv", index=False)
+    Path("bytes.npz").write_bytes(b"PK\x03\x04\x90")
     assert main(["synth", "evaluate", "made.csv", "real.csv", *arguments]) == 2
     message = capsys.readouterr().err
     assert words in message and message.count("\n") == 1 and "VII" not in message

@@ -58,10 +58,13 @@ def frame_from_file(path: str | Path, kinds: Mapping[str, Kind]) -> Any:
         import pandas as pd
 
     texts = [name for name, kind in kinds.items() if kind is Kind.TEXT]
-    if Path(path).suffix == ".parquet":
-        frame = pd.read_parquet(path)
-    else:
-        frame = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
+    try:
+        if Path(path).suffix == ".parquet":
+            frame = pd.read_parquet(path)
+        else:
+            frame = pd.read_csv(path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=[""])
+    except ValueError:  # of pandas and of Arrow, that it cannot be parsed
+        raise DataError(f"{path} cannot be read as CSV or, if it is so named, as Parquet") from None
     if unknown := [name for name in kinds if name not in frame]:
         raise DataError(f"{path} has no column {unknown[0]!r}; it has {', '.join(map(repr, frame))}")
     frame = frame[list(kinds)]

@@ -50,7 +50,10 @@ def inception_features(weights: str | Path) -> Features:
     file that maps images [n, 3, 299, 299], from 0 to 1, to vectors. Only then is the result an FID."""
     import torch
 
-    network = torch.jit.load(str(weights), map_location="cpu").eval()
+    try:
+        network = torch.jit.load(str(weights), map_location="cpu").eval()
+    except (RuntimeError, ValueError):
+        raise ArgumentError("weights", str(weights), "a TorchScript file") from None
 
     def features(images: Images) -> Array:
         rows = []
