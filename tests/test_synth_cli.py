@@ -153,6 +153,20 @@ def test_images_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"equal to an image that was used +1\.0000", text) and "wavelet-feature" in text
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
+@pytest.mark.usefixtures("pictures")
+def test_who_has_the_network_gets_an_fid(capsys: pytest.CaptureFixture[str]) -> None:
+    import torch
+
+    network = torch.nn.Sequential(torch.nn.AvgPool2d(100), torch.nn.Flatten())  # stands in for Inception
+    torch.jit.save(torch.jit.trace(network, torch.zeros(1, 3, 299, 299)), "network.pt")
+    more = ["--images", "--seeds", "1", "--epochs", "1", "--inception", "network.pt", "--json"]
+    assert main(["synth", "evaluate", "real.npz", "real.npz", *more]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["frechet_is_fid"] and found["frechet"] == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
 @pytest.mark.usefixtures("pictures")
 @pytest.mark.parametrize(
     ("arguments", "words"),
