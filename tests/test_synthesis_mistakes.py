@@ -2,6 +2,7 @@
 that never state less than what was spent."""
 
 import math
+import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -257,3 +258,10 @@ def test_errors_show_no_value_of_a_record() -> None:
 def test_pixels_that_are_not_from_0_to_1_are_told_so() -> None:
     with pytest.raises(DataError, match="0 to 1"):
         DESIGN.fit(PICTURES * 255, KINDS, epsilon=1, delta=1e-5, training=QUICK, source=Untouched())
+
+
+def test_frames_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`indistinct[synthesis]` alone does not bring pyarrow, which reads a frame."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install \"indistinct\[arrow\]\""):
+        tables.TableSynthesizer(COLUMNS).fit(PEOPLE, epsilon=1, delta=1e-5, source=Untouched())

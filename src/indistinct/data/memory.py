@@ -8,7 +8,7 @@ import numpy as np
 
 from indistinct.data.batch import Batch, Column, Kind, from_arrow, from_numpy, slices
 from indistinct.data.table import BatchedTable
-from indistinct.errors import ArgumentError, DataError
+from indistinct.errors import ArgumentError, DataError, needs
 
 
 class MemoryTable(BatchedTable):
@@ -47,7 +47,8 @@ def in_memory(data: Any) -> MemoryTable:
     if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__arrow_c_array__"):
         allowed = "a mapping of names to arrays, or a pandas, Polars, Arrow or Spark table"
         raise ArgumentError("data", type(data), allowed)
-    import pyarrow as pa
+    with needs("arrow"):
+        import pyarrow as pa
 
     # An index is not a column: what is not named as one is not data.
     try:
