@@ -7,7 +7,7 @@ carries the records, the noise and the generated images; that is what the guaran
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -111,11 +111,21 @@ class ImageMap(FeatureMap):
         return 2 * total
 
     def __call__(self, points: Array) -> Array:
-        """The features of images as rows of numbers, in double precision."""
+        """The features of images as rows of numbers, in double precision; on a GPU that has room for them, if
+        there is one."""
         import torch
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        features = self.on(device, exact=True)
+        if torch.cuda.is_available():
+            try:
+                return self._computed(points, "cuda")
+            except torch.cuda.OutOfMemoryError:
+                pass  # the processor does it too, more slowly, with errors that `wobble` bounds as well
+        return self._computed(points, "cpu")
+
+    def _computed(self, points: Array, device: str) -> Array:
+        import torch
+
+        features = _exact(self, device)
         rows = []
         step = max(1, _AT_ONCE // self.size)
         with torch.no_grad():
@@ -155,6 +165,12 @@ class ImageMap(FeatureMap):
             return torch.cat([*columns, torch.full_like(columns[0][:, :1], self.unit)], dim=1)
 
         return features
+
+
+@lru_cache(maxsize=1)
+def _exact(map: ImageMap, device: str) -> Callable[[Any], Any]:
+    # Kept from one batch of records to the next: the frequencies are large.
+    return map.on(device, exact=True)
 
 
 def standard_map(shape: Shape, *, pairs: int = 20_000, seed: int = 0) -> ImageMap:
