@@ -5,7 +5,7 @@ gives the same bits everywhere.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -32,12 +32,14 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """Values and which of them are missing. Text is coded: `values` are places in `words`."""
+    """Values and which of them are missing. Text is coded: `values` are places in `words`.
+
+    They are records, and its representation does not show them."""
 
     kind: Kind
-    values: npt.NDArray[Any]
-    missing: Mask
-    words: npt.NDArray[np.object_] | None = None
+    values: npt.NDArray[Any] = field(repr=False)
+    missing: Mask = field(repr=False)
+    words: npt.NDArray[np.object_] | None = field(repr=False, default=None)
 
     def __len__(self) -> int:
         return len(self.values)

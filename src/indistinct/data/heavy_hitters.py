@@ -38,6 +38,9 @@ class Occurring:
 
     values: list[Any] = field(repr=False)
     counts: Integers = field(repr=False)
+    column: str
+    unit: Records | UserRecords
+    """Whose records took part, and how many of each: a mechanism of another unit would account for less."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +148,15 @@ class HeavyHitters(Mechanism):
         counts = records.total(self._bounded(values or self._anything(records))).units
         # A value whose records were all left out does not occur: it gets no noise.
         found = np.flatnonzero(counts)
-        return Occurring([values[place] for place in found], counts[found])
+        assert isinstance(self.unit, Records | UserRecords)
+        return Occurring([values[place] for place in found], counts[found], self.column, self.unit)
 
     def release(self, data: Any, *, source: Source | None = None) -> Release:
         """A mapping from values to noisy counts, largest first; from a table, or from what is `occurring`."""
         exact = data if isinstance(data, Occurring) else self.occurring(data)
+        if (exact.column, exact.unit) != (self.column, self.unit):
+            allowed = f"what occurs in {self.column!r} by {self.unit!r}: ask this mechanism for it"
+            raise ArgumentError("data", exact, allowed)
         noisy = DiscreteLaplace(self.scale, self._most).release(exact.counts, source=source)
         shown = [
             (int(count), value)

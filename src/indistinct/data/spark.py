@@ -4,6 +4,7 @@ The workers need this package and pyarrow installed.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,9 @@ class SparkTable(Table):
         parts = frame.mapInArrow(
             lambda batches: _partial(bounded, batches), "totals string, records bigint, error string"
         )
-        for row in parts.collect():
+        with _without_values():
+            rows = parts.collect()
+        for row in rows:
             if row["error"] is not None:
                 raise DataError(row["error"])
             fold.records += row["records"]
@@ -66,20 +69,35 @@ class SparkTable(Table):
         ]
         chosen = self._frame.selectExpr(*(f"{key} AS k{place}" for place, key in enumerate(keys)))
         names = [f"k{place}" for place in range(len(keys))]
-        grouped = chosen.groupBy(*names).count().toArrow().combine_chunks()
+        with _without_values():
+            grouped = chosen.groupBy(*names).count().toArrow().combine_chunks()
         columns = [from_arrow(column.chunk(0)) for column in grouped.columns if column.num_chunks]
         if columns:
             yield group_places(cells, columns[:-1], columns[-1])
 
     def _distinct(self, column: str) -> set[Any]:
-        rows = (
-            self._frame.selectExpr(f"{self._typed(column)} AS v").where("v IS NOT NULL").distinct().collect()
-        )
-        return {row["v"] for row in rows}
+        found = self._frame.selectExpr(f"{self._typed(column)} AS v").where("v IS NOT NULL").distinct()
+        with _without_values():
+            return {row["v"] for row in found.collect()}
 
     def _typed(self, name: str) -> str:
         kind = _AS.get(self._kinds[name])
         return f"CAST({back_quoted(name)} AS {kind})" if kind else back_quoted(name)
+
+
+@contextmanager
+def _without_values() -> Iterator[None]:
+    """Around what Spark computes: its errors may quote a record, and end in logs. Its own log has them."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped,unused-ignore]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        told = error.getCondition() if isinstance(error, PySparkException) else None
+        reason = told or type(error).__name__
+        advice = "Spark's log says more; the workers need this package and pyarrow installed"
+        raise DataError(f"Spark could not read the table: {reason} ({advice})") from None
 
 
 def _partial(bounded: BoundedSum, batches: Iterator[Any]) -> Iterator[Any]:

@@ -24,6 +24,10 @@ class Records:
 
     column: None = None
 
+    def __post_init__(self) -> None:
+        if self.column is not None:
+            raise ArgumentError("column", self.column, "absent: for users say UserRecords or UserTotals")
+
 
 @dataclass(frozen=True)
 class UserRecords:
@@ -39,6 +43,7 @@ class UserRecords:
     key: int = 0
 
     def __post_init__(self) -> None:
+        _check_column(self.column)
         object.__setattr__(self, "most", check_count("most", self.most, least=1))
         key = check_count("key", self.key)
         if key >= 2**64:
@@ -55,6 +60,7 @@ class UserTotals:
     bound: float
 
     def __post_init__(self) -> None:
+        _check_column(self.column)
         object.__setattr__(self, "bound", check_positive("bound", self.bound))
         if not 1e-100 <= self.bound <= 1e100:
             raise ArgumentError("bound", self.bound, "between 1e-100 and 1e100")
@@ -65,6 +71,12 @@ class UserTotals:
 Unit = Records | UserRecords | UserTotals
 
 RECORDS = Records()
+
+
+def _check_column(column: object) -> None:
+    """Without a name nobody's records would be found, and all of them would take part."""
+    if not isinstance(column, str):
+        raise ArgumentError("column", column, "the name of the column that says whose a record is")
 
 
 def run_starts(users: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:

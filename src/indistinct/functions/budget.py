@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adjacency import Adjacency
-from indistinct.errors import ArgumentError, check_positive
+from indistinct.errors import ArgumentError, check_positive, check_probability
 from indistinct.mechanisms import Gaussian, Mechanism, calibrate
 
 
@@ -24,6 +24,7 @@ class Budget:
             if self.delta is None:
                 raise ArgumentError("delta", None, "given with epsilon, such as 1e-6: well below 1/records")
             check_positive("epsilon", self.epsilon)
+            check_probability("delta", self.delta)
         elif self.epsilon is not None or self.delta is not None:
             raise ArgumentError("epsilon", self.epsilon, "absent where mechanism is given")
         elif not isinstance(self.mechanism, Gaussian) or self.mechanism.sensitivity != 1:

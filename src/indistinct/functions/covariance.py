@@ -13,6 +13,7 @@ import numpy as np
 
 from indistinct.errors import ArgumentError
 from indistinct.functions.space import FiniteSpace
+from indistinct.mechanisms.release import real_values
 from indistinct.numerics.arrays import EPS, Array
 
 _SINGULAR = 1e-10
@@ -73,11 +74,11 @@ class Covariance(FiniteSpace):
     def coefficients_of(self, values: Any) -> Array:
         """The coefficients of a vector. Their length is √(uᵀΣ⁻¹u); that of the difference of neighbours is
         the sensitivity."""
-        vector = self.points(np.asarray(values, dtype=np.float64))[:, 0]
-        if len(vector) != self.size:
-            raise ArgumentError("values", f"{len(vector)} numbers", f"{self.size} numbers")
+        vector = real_values("values", values)  # they are private
+        if vector.shape not in ((self.size,), (self.size, 1)):
+            raise ArgumentError("values", f"shape {vector.shape}", f"{self.size} numbers")
         eigenvalues, vectors = self._eigen
-        whitened: Array = (vectors.T @ vector) / np.sqrt(eigenvalues)
+        whitened: Array = (vectors.T @ vector.ravel()) / np.sqrt(eigenvalues)
         return whitened
 
     def __call__(self, points: Array) -> Array:

@@ -65,7 +65,9 @@ class PrivateDensity:
     """A released density on a box."""
 
     released: FiniteFunction | Release
-    """What was released, before anything was fitted to it: the function Σ k(x_i, ·), or counts."""
+    """What was released, before anything was fitted to it: the function Σ k(x_i, ·), or counts. Its own
+    guarantee is that of its noise; where there is a first `count`, its bandwidth or cells follow from that
+    count, and who is shown it is shown what the density's guarantee is of."""
     basis: FourierBasis
     """The waves that the logarithm of the density is a sum of."""
     records: float
@@ -206,8 +208,11 @@ def release_density(
         raise ArgumentError("axes", dict(axes), "one to three columns, each with Numbers(low, high)")
     box = tuple(tuple(getattr(side, end) for side in domains) for end in ("low", "high"))
     budget = Budget(epsilon, delta, mechanism, check_adjacency(adjacency))
+    if bandwidth is not None and not _SHORTEST <= check_positive("bandwidth", bandwidth) <= 1:
+        raise ArgumentError("bandwidth", bandwidth, f"between {_SHORTEST} and 1, in sides of the box")
     # any basis on the box counts in the same cells
     query = _basis(box, 1 / 3).histogram(axes, unit)
+    copies_of(query)  # refuses units that are not counted in whole records
     counts = query.statistic(data).units
     counted = _Counted(query, counts, budget, box, source)
     if records is not None:
@@ -217,6 +222,8 @@ def release_density(
         number = int(counts.sum())  # neighbours have as many
         counted = replace(counted, about=number, most=number, sized=True)
     else:
+        if bandwidth is not None or delta != 0:
+            budget.multiplier(before=counted.counting)  # refuses a budget before any of it is spent
         first = counted.counting.release(int(counts.sum()), source=source)
         counted = replace(counted, about=max(float(first.values), 1.0), first=first)
     if bandwidth is not None or epsilon is None:
@@ -269,7 +276,7 @@ class _Counted:
     """Records on the finest grid, what may be spent on them, and what may be known of their number."""
 
     query: Histogram
-    counts: npt.NDArray[Any]
+    counts: npt.NDArray[Any] = field(repr=False)
     budget: Budget
     box: tuple[tuple[float, ...], ...]
     source: Source | None
@@ -327,8 +334,6 @@ class _Counted:
         copies = copies_of(self.query)
         multiplier = self._multiplier()
         share = public_bandwidth(len(self.box[0]), self.about, multiplier) if bandwidth is None else bandwidth
-        if not _SHORTEST <= check_positive("bandwidth", share) <= 1:
-            raise ArgumentError("bandwidth", bandwidth, f"between {_SHORTEST} and 1, in sides of the box")
         basis = _basis(self.box, share)
         scale = basis.scale(multiplier, self.budget.adjacency, self.most) * copies
         function = basis.release_counts(

@@ -13,6 +13,7 @@ from indistinct.functions.density_fit import Shape
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import Drawn, FiniteFunction
 from indistinct.functions.saved import space_from_json
+from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Release
 from indistinct.numerics.arrays import Array
 
@@ -48,7 +49,13 @@ def _head(release: Release) -> dict[str, Any]:
 
 
 def _release(values: Any, head: dict[str, Any]) -> Release:
-    return Release(values, from_json(head["mechanism"]), bool(head["private"]), float(head["unit"]))
+    return Release(values, from_json(head["mechanism"]), _truth(head["private"]), float(head["unit"]))
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):  # any text would be true
+        raise ValueError(f"{value!r} is neither true nor false")
+    return value
 
 
 def _otherwise(head: dict[str, Any] | None) -> WithLaplace | Drawn | None:
@@ -72,17 +79,25 @@ def load_density(path: str | Path) -> PrivateDensity:
         released: FiniteFunction | Release
         if "counts" in head:
             released = _release(arrays["counts"], head["counts"])
+            assert isinstance(released.mechanism, WithLaplace)
+            if released.values.size != released.mechanism.query.size:
+                raise ValueError("counts that are not those of the mechanism")
         else:
             drawn, factor = Drawn(**head["function"]["drawn"]), float(head["function"]["factor"])
             released = FiniteFunction(basis, drawn, factor, arrays["coefficients"])
+        first = None if count is None else _release(count["values"], count)
+        if first is not None and not isinstance(first.mechanism, DiscreteGaussian | DiscreteLaplace):
+            raise ValueError("a first count that is none")
+        if first is None and head["otherwise"] is not None:
+            raise ValueError("a choice without the count that decided it")
         return PrivateDensity(
             released,
             basis,
             float(head["records"]),
             Shape(arrays["factors"], float(head["log_total"]), arrays["share"]),
             float(head["floor"]),
-            None if count is None else _release(count["values"], count),
-            bool(head["sized"]),
+            first,
+            _truth(head["sized"]),
             _otherwise(head["otherwise"]),
         )
     except (KeyError, ValueError, TypeError, AssertionError, OSError) as error:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.errors import ArgumentError, check_real
+from indistinct.errors import ArgumentError, check_nonnegative, check_positive, check_real
 from indistinct.guarantees.guarantee import Guarantee
+from indistinct.guarantees.lattice_noise import FINE
 from indistinct.mechanisms import DiscreteGaussian
 from indistinct.mechanisms.release import Lattice, no_guarantee, real_values
 from indistinct.noise import Source
@@ -43,12 +44,21 @@ class Drawn:
     private: bool = True
     """False if the noise came from a seed: who knows the seed knows the data."""
 
+    def __post_init__(self) -> None:
+        check_positive("scale", self.scale)
+        check_positive("unit", self.unit)
+        for name in ("added", "replaced"):
+            check_nonnegative(name, getattr(self, name), finite=False)
+        if not isinstance(self.private, bool | np.bool_):  # any text would be true
+            raise ArgumentError("private", self.private, "True or False")
+
     def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
         """That of the noise; none at all if it was drawn from a seed."""
         if not self.private:
             return no_guarantee(adjacency)
         moved = self.added if check_adjacency(adjacency) is Adjacency.ADD_REMOVE else self.replaced
-        if math.isinf(moved):
+        # On a lattice that is not fine, a length of several coefficients does not say how far each one moves.
+        if math.isinf(moved) or self.scale / self.unit < FINE:
             return no_guarantee(adjacency)
         return DiscreteGaussian(self.scale / self.unit, moved / self.unit).guarantee(adjacency)
 
@@ -170,6 +180,8 @@ def with_noise(
     coefficients are rounded to the lattice of this scale; infinitely where there is no guarantee."""
     lattice = Lattice.of(scale)
     exact = lattice.nearest(real_values("coefficients", coefficients))
+    if exact.shape != (space.size,):  # before noise is drawn
+        raise ArgumentError("coefficients", exact.shape, f"{space.size} numbers")
     released = lattice.measured(DiscreteGaussian(scale / lattice.unit).release(exact, source=source))
     added, replaced = moved[Adjacency.ADD_REMOVE], moved[Adjacency.REPLACE_ONE]
     drawn = Drawn(scale, lattice.unit, added, replaced, released.private)

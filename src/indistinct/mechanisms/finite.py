@@ -79,9 +79,8 @@ class RandomizedResponse(Mechanism):
 
     def _categories(self, argument: str, values: Any) -> npt.NDArray[np.int64]:
         array = integer_values(argument, values)
-        wrong = array[(array < 0) | (array >= self.categories)]
-        if wrong.size:
-            raise ArgumentError(argument, wrong.flat[0], f"integers from 0 to {self.categories - 1}")
+        if ((array < 0) | (array >= self.categories)).any():  # which one is somebody's answer
+            raise ArgumentError(argument, "another one", f"integers from 0 to {self.categories - 1}")
         return array.astype(np.int64)
 
 

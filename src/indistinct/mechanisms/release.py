@@ -79,9 +79,7 @@ class Lattice:
         with np.errstate(over="ignore"):
             places = np.rint(values / self.unit)
         if not np.isfinite(places).all():
-            raise ArgumentError(
-                "values", float(np.abs(values).max()), f"below {1e300 * self.unit:.0e} in size"
-            )
+            raise ArgumentError("values", "a larger one", f"below {1e300 * self.unit:.0e} in size")
         if (np.abs(places) < _INT64).all():
             return places.astype(np.int64)
         whole: npt.NDArray[Any] = np.vectorize(int, otypes=[object])(places)
@@ -95,7 +93,7 @@ class Lattice:
 
 def real_values(argument: str, values: Any) -> npt.NDArray[np.float64]:
     """Finite real numbers, one or an array of any shape, that are floats already: rounding them on the way
-    would move neighbours apart without anyone counting it."""
+    would move neighbours apart without anyone counting it. They are private: an error does not show them."""
     allowed = "finite numbers, one or an array, exact as 64-bit floats"
     try:
         given = np.asarray(values)
@@ -103,25 +101,34 @@ def real_values(argument: str, values: Any) -> npt.NDArray[np.float64]:
             raise TypeError
         array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(argument, values, allowed) from None
-    if given.dtype.kind != "f" and (large := np.abs(array) >= _EXACT).any():
-        raise ArgumentError(argument, given[large].flat[0], allowed)
+        raise ArgumentError(argument, sort_of(values), allowed) from None
+    if given.dtype.kind != "f" and (np.abs(array) >= _EXACT).any():
+        raise ArgumentError(argument, "an integer of 2**53 or more", allowed)
     if not np.isfinite(array).all():
         raise ArgumentError(argument, float(array[~np.isfinite(array)].flat[0]), allowed)
     return array
 
 
+def sort_of(values: Any) -> str:
+    """What private values are, without saying them: errors end in logs."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        return f"a {type(values).__name__} of another shape"
+    return f"{array.dtype} of shape {array.shape}"
+
+
 def integer_values(argument: str, values: Any) -> npt.NDArray[Any]:
-    """Integers, one or an array of any shape; Python integers where int64 is too small."""
+    """Integers, one or an array of any shape; Python integers where int64 is too small. They are private."""
     allowed = "integers, one or an array (round first, or use Gaussian or Laplace)"
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(argument, values, allowed) from None
+        raise ArgumentError(argument, sort_of(values), allowed) from None
     if array.dtype.kind == "O" and all(type(value) is int for value in array.flat):
         return array
     if array.dtype.kind not in "iu":
-        raise ArgumentError(argument, values, allowed)
+        raise ArgumentError(argument, sort_of(array), allowed)
     small = array.size == 0 or max(abs(int(array.max())), abs(int(array.min()))) < _INT64
     return array.astype(np.int64 if small else object)
 

@@ -17,7 +17,7 @@ from indistinct.guarantees.product import Product
 from indistinct.guarantees.stated import PureDP
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.mechanism import Mechanism
-from indistinct.mechanisms.release import Lattice, Release, no_guarantee, real_values
+from indistinct.mechanisms.release import Lattice, Release, no_guarantee, real_values, sort_of
 from indistinct.noise import Source, SystemSource, discrete_laplace, flip, random_order, uniform_below
 from indistinct.numerics.arrays import EPS
 
@@ -64,7 +64,7 @@ class Selection(Mechanism):
         source = SystemSource() if source is None else source
         exact = real_values("qualities", qualities)
         if exact.ndim != 1 or not exact.size:
-            raise ArgumentError("qualities", qualities, "a list of numbers, at least one")
+            raise ArgumentError("qualities", sort_of(exact), "a list of numbers, at least one")
         index, run = self._choose(exact, source)
         return Release.of(index, run, source)
 

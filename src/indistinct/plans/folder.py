@@ -72,11 +72,15 @@ class Folder:
     def _whole(self, path: Path) -> Iterator[Any]:
         """A file that is there in full or not at all."""
         partial = path.with_name(path.name + _PARTIAL)
-        with open(partial, "w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        try:
+            with open(partial, "w", encoding="utf-8", newline="") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        except BaseException:  # noise that was drawn will be drawn again, and must not be seen twice
+            partial.unlink(missing_ok=True)
+            raise
         self._flush()
 
     def _flush(self) -> None:

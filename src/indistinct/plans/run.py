@@ -1,6 +1,7 @@
 """Running a plan: check, read, charge, draw, write; in that order, and each release once."""
 
 import glob
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 
 from indistinct.errors import ArgumentError
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
-from indistinct.plans.folder import Folder, identity_of
+from indistinct.plans.folder import CHARGE, Folder, identity_of
 from indistinct.plans.page import results_html
 from indistinct.plans.part import FittedPart, Part, Say
 from indistinct.plans.plan import Plan
@@ -27,12 +28,8 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None) -> Path:
     are refused.
     """
     folder = Folder(Path(out))
-    before = folder.charge()
-    if before is not None and before["plan"] != plan.digest:
-        raise ArgumentError(
-            "out", str(out), "a folder of its own for each plan: another one was charged there"
-        )
-    checked = check_plan(plan, None if before is None else [one["scale"] for one in before["releases"]])
+    before = _charged(folder, plan)
+    checked = check_plan(plan, None if before is None else _scales(before))
     for line in str(checked).splitlines():
         say(line)
     with folder.alone():
@@ -55,7 +52,9 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
     with checked.table.unchanged():  # what was read belongs to one version of the files
         pass
     subject = _subject(checked)
-    if charge is None:
+    if charge is not None:
+        _check_charge(charge, checked, subject, folder)
+    else:
         charge = _charge(checked, subject, data, folder)
         folder.write_charge(charge)
         say(f"charged: epsilon {charge['epsilon']:.6g} at delta {terms.delta:g}")
@@ -86,7 +85,29 @@ def _charged(folder: Folder, plan: Plan) -> dict[str, Any] | None:
     if charge is not None and charge["plan"] != plan.digest:
         allowed = "a folder of its own for each plan: another one was charged there"
         raise ArgumentError("out", str(folder.path), allowed)
+    if charge is not None:
+        try:
+            names = [one["name"] for one in charge["releases"]]
+            whole = all(isinstance(one["released"], bool) and one["scale"] > 0 for one in charge["releases"])
+            if names != [part.name for part in plan.parts] or not whole or not charge["epsilon"] > 0:
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            allowed = f"a folder whose {CHARGE} is as this plan has written it"
+            raise ArgumentError("out", str(folder.path), allowed) from None
     return charge
+
+
+def _scales(charge: dict[str, Any]) -> list[float]:
+    return [one["scale"] for one in charge["releases"]]
+
+
+def _check_charge(charge: dict[str, Any], checked: Checked, subject: Subject, folder: Folder) -> None:
+    """Refuses to finish a run with noise that costs other than what was charged: it would be less, or the
+    report would say so. Digits of another version of the package do not count."""
+    costs = subject.data()["epsilon"]["epsilon"]
+    if _scales(charge) != list(checked.scales) or not math.isclose(costs, charge["epsilon"], rel_tol=1e-6):
+        allowed = f"a folder whose {CHARGE} states what its scales cost, epsilon {costs:.6g}"
+        raise ArgumentError("out", str(folder.path), allowed)
 
 
 def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) -> list[tuple[Part, float]]:

@@ -14,7 +14,7 @@ is used.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -162,7 +162,8 @@ class MatrixMechanism(Mechanism):
         """
         noises = {noise.value: noise for noise in Noise}
         allowed = f"a matrix mechanism: workload, strategy, scale, noise ({', '.join(noises)}), records"
-        if not isinstance(data, dict) or data.get("mechanism") != cls.kind:
+        known = {"mechanism", *(field.name for field in fields(cls))}
+        if not isinstance(data, dict) or data.get("mechanism") != cls.kind or data.keys() - known:
             raise ExpressionError("JSON", data, allowed)
         try:
             noise = noises[data["noise"]]

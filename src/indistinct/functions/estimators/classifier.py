@@ -6,11 +6,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Categories
 from indistinct.errors import ArgumentError, DataError
+from indistinct.functions.estimators.estimator import validated
 from indistinct.functions.estimators.losses import HuberisedHingeLoss, Loss
 from indistinct.functions.estimators.risk import Against
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
@@ -82,7 +82,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         self.source = source
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validated(self, X, y)
         check_classification_targets(y)
         loss = HuberisedHingeLoss() if self.loss is None else self.loss
         if not isinstance(loss, Loss) or not loss.signs:

@@ -10,7 +10,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity, release_density
-from indistinct.functions.estimators.estimator import declared_box
+from indistinct.functions.estimators.estimator import declared_box, validated
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Gaussian
 from indistinct.noise import Source
@@ -64,7 +64,7 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Releases once; another `fit` is another release, and both count."""
-        points = validate_data(self, X, dtype=np.float64)
+        points = validated(self, X)
         columns = {f"x{place}": column for place, column in enumerate(points.T)}
         return self._release(columns, dict(zip(columns, self._sides(len(columns)), strict=True)))
 

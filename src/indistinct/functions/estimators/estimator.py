@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import Numbers
-from indistinct.errors import ArgumentError, check_count
+from indistinct.errors import ArgumentError, DataError, check_count
 from indistinct.functions.budget import Budget
 from indistinct.functions.function import FiniteFunction, rounded_moves, with_noise
 from indistinct.functions.kernels import GaussianKernel, Kernel
@@ -82,6 +82,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return np.clip(points, low, high)
 
 
+def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """What scikit-learn makes of data that are to be fitted; its error for a text shows the text."""
+    try:
+        return validate_data(estimator, X, y, dtype=np.float64, **options)
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+    raise DataError("X and numeric targets must hold numbers, and hold text")
+
+
 def declared_box(box: Any, columns: int) -> Box:
     """The domains of so many columns, from a pair (low, high) for all of them or one for each."""
     pairs = np.asarray(() if box is None else box, dtype=object)
@@ -120,6 +130,16 @@ def after_choice(function: FiniteFunction, added: float, replaced: float) -> Fin
     return replace(function, drawn=counted)
 
 
+def check_rounding(multiplier: float, size: int) -> float:
+    """How much of the noise rounding so many coefficients costs, at most."""
+    # Rounding to the lattice moves neighbours by √size units more, and 2**36 units are at most a scale.
+    rounding = multiplier * math.sqrt(size) * 2.0**-36
+    if rounding > 0.01:
+        allowed = "larger: rounding would show beside so much noise"
+        raise ArgumentError("epsilon", f"noise of {multiplier:g} sensitivities", allowed)
+    return rounding
+
+
 def release(
     space: FiniteSpace,
     coefficients: Array,
@@ -130,10 +150,6 @@ def release(
 ) -> FiniteFunction:
     """The function plus noise of `multiplier` times how far neighbours move it. `moves` says that for both
     adjacencies; it is infinite for one that the function has no guarantee for."""
-    # Rounding to the lattice moves neighbours by √size units more, and 2**36 units are at most a scale.
-    rounding = multiplier * math.sqrt(space.size) * 2.0**-36
-    if rounding > 0.01:
-        allowed = "larger: rounding would show beside so much noise"
-        raise ArgumentError("epsilon", f"noise of {multiplier:g} sensitivities", allowed)
+    rounding = check_rounding(multiplier, space.size)
     scale = multiplier * moves[adjacency] / (1 - rounding) * (1 + 64 * EPS)
     return with_noise(space, scale, coefficients, rounded_moves(scale, space.size, moves), source)

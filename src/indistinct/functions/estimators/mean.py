@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Count, FeatureSum, Norm, table
 from indistinct.errors import ArgumentError
-from indistinct.functions.estimators.estimator import PrivateEstimator
+from indistinct.functions.estimators.estimator import PrivateEstimator, validated
 from indistinct.functions.estimators.two_sample import (
     Sample,
     TwoSampleTest,
@@ -85,7 +85,7 @@ class PrivateKernelMean(PrivateEstimator):
         self.source = source
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        X = validate_data(self, X, dtype=np.float64)
+        X = validated(self, X)
         box, multiplier = self._box(), self._budget().multiplier()
         space = self._space(self.kernel, box)
         data = table({name: X[:, place] for place, name in enumerate(box)})

@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
+from indistinct.functions.estimators.estimator import validated
 from indistinct.functions.estimators.losses import HuberLoss, Loss
 from indistinct.functions.estimators.risk import Between
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
@@ -89,7 +89,7 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
         self.source = source
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = validated(self, X, y, y_numeric=True)
         between, loss = self._between(), HuberLoss() if self.loss is None else self.loss
         if not isinstance(loss, Loss) or loss.signs:
             raise ArgumentError("loss", self.loss, "a loss of numbers: HuberLoss() or SquaredLoss()")

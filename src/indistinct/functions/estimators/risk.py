@@ -265,7 +265,7 @@ class OfRisk(FeatureMap):
 class Slopes(OfRisk):
     """loss'(y, f(x)) φ(x): a record's part in the gradient."""
 
-    coefficients: Array
+    coefficients: Array = field(repr=False)
 
     @property
     def bound(self) -> float:  # type: ignore[override]
@@ -283,7 +283,7 @@ class Slopes(OfRisk):
 class Bends(OfRisk):
     """√loss''(y, f(x)) φ(x), whose products add up to the Hessian. Only a direction to search comes of it."""
 
-    coefficients: Array
+    coefficients: Array = field(repr=False)
 
     @property
     def bound(self) -> float:  # type: ignore[override]
@@ -298,7 +298,7 @@ class Bends(OfRisk):
 class Losses(OfRisk):
     """loss(y, f(x)), one number."""
 
-    coefficients: Array
+    coefficients: Array = field(repr=False)
 
     @property
     def size(self) -> int:  # type: ignore[override]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from indistinct.adjacency import Adjacency
 from indistinct.data import Categories, Numbers, table
 from indistinct.errors import ArgumentError, check_positive, check_probability
-from indistinct.functions.estimators.estimator import PrivateEstimator, after_choice, release
+from indistinct.functions.estimators.estimator import PrivateEstimator, after_choice, check_rounding, release
 from indistinct.functions.estimators.losses import Loss
 from indistinct.functions.estimators.risk import Against, Between, Remembered, Risk, with_target
 from indistinct.functions.function import FiniteFunction
@@ -66,6 +66,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
             self.regularization_ = public_regularization(loss, height, multiplier, records, self.noise)
         else:
             self.regularization_ = check_positive("regularization", self.regularization)
+        check_rounding(multiplier, max(space.size for space in spaces))  # before anything is drawn
         data = table({**{name: X[:, place] for place, name in enumerate(box)}, "target": column})
         axes = with_target(box, domain)
         risks = [
