@@ -17,13 +17,12 @@ comparison is not even: that rule and our kernel were chosen on training images 
 was tuned for a baseline. Noise is seeded here, and in single precision where it is drawn in each step: for a
 benchmark, not for people.
 
-    python benchmarks/baselines.py [--data ../shared/data] [--seeds 3] [--epsilon 10 1 0.2] [--small]
+    python benchmarks/baselines.py [--data ../shared/data] [--seeds 3] [--epsilon 10 1 0.2]
+                                   [--medium | --small]
 
---small shows on a CPU, in two minutes, that all methods run: 3,000 records, few features, few steps, one
-seed. It does not rank them. What it gave, in the order above: at ε=10, 72.3, 72.4, 72.9 and (not private)
-63.6 %; at ε=1, 45.7, 65.6, 42.2 and (not private) 18.5 %, DP-MERF ahead. Its settings were changed once, for
-all, after a run with half the steps in which ours had not begun to learn (14.5, 64.6, 61.9 and 57.7 % at
-ε=10, on 2,000 test images); the new ones were tried on training images. No full run has been made yet.
+The full size needs an hour of a GPU and has not been run. --medium is for a CPU, three quarters of an hour on
+one core: all 60,000 records, a smaller generator, 2,000 pairs, 1,500 steps, MNIST, one seed. --small takes two
+minutes (3,000 records, 300 pairs, 400 steps) and shows that all methods run. What they gave is in README.md.
 """
 
 import argparse

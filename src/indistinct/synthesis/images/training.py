@@ -96,7 +96,7 @@ def train(
     generator = Generator(map.shape, len(released), how.channels, how.latent)
     counts = (released[:, -1] / map.unit).clip(min=1.0)
     noise = (scale / map.bound) ** 2 / float(counts.mean())
-    on_gpu = device != "cpu"
+    on_gpu = device.startswith("cuda")
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())), quick_and_repeatable(on_gpu):
         torch.manual_seed(check_seed(seed))
         columns = slice(None) if pairs is None else map.places(pairs)
@@ -141,7 +141,7 @@ class _Fit:
         self.labels = torch.arange(generator.classes, device=device).repeat(how.images_per_class)
         rows = -(-how.images_in_metric // generator.classes) * generator.classes
         self.metric = torch.zeros(rows, means.shape[1], device=device)
-        self.on_gpu = device != "cpu"
+        self.on_gpu = device.startswith("cuda")
         self.rate = torch.tensor(how.rate, device=device)
         self.optimiser = torch.optim.Adam(
             self.learned, lr=self.rate, betas=(0.5, 0.99), capturable=self.on_gpu
