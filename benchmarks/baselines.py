@@ -21,8 +21,8 @@ benchmark, not for people.
                                    [--medium | --small]
 
 The full size needs an hour of a GPU and has not been run. --medium is for a CPU, three quarters of an hour on
-one core: all 60,000 records, a smaller generator, 2,000 pairs, 1,500 steps, MNIST, one seed. --small takes two
-minutes (3,000 records, 300 pairs, 400 steps) and shows that all methods run. What they gave is in README.md.
+one core: all 60,000 records, a smaller generator, 2,000 pairs, 1,500 steps, MNIST, one seed. --small takes
+two minutes (3,000 records, 300 pairs, 400 steps) and shows that all methods run. Results are in README.md.
 """
 
 import argparse
