@@ -177,11 +177,13 @@ class Engine:
             return False
         half = AT_TOP * self.top / 2
         share = half / sum(count for _, count in self.terms)
-        log_mass = math.log(-math.expm1(-half))
+        log_delta, log_mass = math.log(delta), math.log(-math.expm1(-half))
         for pair, count in self.terms:
+            if log_mass <= log_delta:
+                return False
             highest = pair.outer_losses(1.0, -math.inf)[1]
             log_mass += count * float(pair.tails(np.array([highest - share]))[0][0])
-        return log_mass > math.log(delta)
+        return log_mass > log_delta
 
     def _one_jump(self, delta: float) -> float:
         """Where the deltas of the single steps add up to delta."""
