@@ -200,6 +200,11 @@ class Engine:
         return tuple(merged(self.factors))
 
     @cached_property
+    def scale(self) -> float:
+        """About how large the composed loss is: the sizes of its terms, added up."""
+        return sum(n * pair.size for pair, n in self.terms)
+
+    @cached_property
     def enumerated(self) -> LatticeTail | None:
         """The whole law, where all pairs are finite and there are few distinct sums."""
         terms = []
@@ -236,8 +241,7 @@ class Engine:
 
     def _order_scale(self, log_delta: float) -> float:
         """The order that decides delta if the loss were Gaussian."""
-        variance = sum(n * pair.size for pair, n in self.terms)
-        return math.sqrt(2 * max(-log_delta, 1.0) / max(variance, 1e-300))
+        return math.sqrt(2 * max(-log_delta, 1.0) / max(self.scale, 1e-300))
 
     @property
     def smooth(self) -> bool:

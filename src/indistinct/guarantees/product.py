@@ -182,7 +182,7 @@ class Product:
         result[delta == self.infinite_mass] = top
         result[delta >= 1] = 0.0
         # epsilon is zero from the total variation on, which is about the root of half a divergence (Pinsker)
-        about = math.sqrt(max(sum(n * pair.size for pair, n in self._engine.terms), 0.0) / 2)
+        about = math.sqrt(max(self._engine.scale, 0.0) / 2)
         if (large := np.isnan(result) & (delta >= min(0.01, about))).any():
             # it adds up at most: often enough to know, and cheap
             most = sum(n * float(pair.profile(np.zeros(1))[0]) for pair, n in self.terms)
