@@ -143,5 +143,5 @@ def arrow_batch(record_batch: Any) -> dict[str, Column]:
     return {name: from_arrow(record_batch.column(place)) for place, name in enumerate(names)}
 
 
-def slices(rows: int) -> Iterator[slice]:
-    return (slice(start, start + ROWS) for start in range(0, rows, ROWS))
+def slices(rows: int, at_once: int = ROWS) -> Iterator[slice]:
+    return (slice(start, start + at_once) for start in range(0, rows, at_once))

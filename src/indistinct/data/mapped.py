@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.batch import Batch, Kind, Mask
+from indistinct.data.batch import Batch, Kind, Mask, slices
 from indistinct.data.bounded_sum import BoundedSum
 from indistinct.data.domain import Categories, Missing, Numbers, Outside
 from indistinct.data.encoding import (
@@ -184,14 +184,14 @@ class Mapped(Encoding):
                 totals += recent.astype(object)
                 recent[:], rows_in_it = 0, 0
             of_block = blocks[part] == np.arange(self.blocks)[:, None]
-            for few in _slices(len(rows), 2**53 // self.limit):  # whole numbers that doubles add exactly
+            for few in slices(len(rows), 2**53 // self.limit):  # whole numbers that doubles add exactly
                 recent += (of_block[:, few].astype(np.float64) @ rows[few]).astype(np.int64)
             rows_in_it += len(rows)
         totals += recent.astype(object)
         return totals.reshape(-1)
 
     def _pieces(self, rows: int) -> Iterator[slice]:
-        return _slices(rows, min(_AT_ONCE // self.map.size, _ROWS_IN_64_BITS))
+        return slices(rows, max(1, min(_AT_ONCE // self.map.size, _ROWS_IN_64_BITS)))
 
     def points(self, batch: Batch) -> tuple[Mask, Points, npt.NDArray[np.int64]]:
         """Which records are kept; of these the points, and the places of their blocks."""
@@ -208,6 +208,7 @@ class Mapped(Encoding):
         return self._whole(points).astype(np.int64)
 
     def _whole(self, points: Points) -> Points:
+        """The same as floats, which hold them exactly."""
         features = np.asarray(self.map(points), dtype=np.float64)
         with np.errstate(over="ignore"):
             rows = features / self.step
@@ -221,11 +222,6 @@ class Mapped(Encoding):
         if (long := lengths > self.limit).any():
             rows[long] = np.trunc(rows[long] * (self.limit / lengths[long] * (1 - 2.0**-50))[:, None])
         return rows
-
-
-def _slices(rows: int, at_once: int) -> Iterator[slice]:
-    step = max(1, at_once)
-    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def _coordinate(batch: Batch, name: str, domain: Numbers | Categories, keep: Mask) -> Points:

@@ -1,6 +1,7 @@
 """What may be spent on one release of a function."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from indistinct.adjacency import Adjacency
@@ -37,11 +38,16 @@ class Budget:
             return self.mechanism.scale
         if self.delta == 0:
             raise ArgumentError("delta", self.delta, "above 0, such as 1e-6: the noise is Gaussian")
+        return _least_noise(self, before)
 
-        def family(scale: float) -> Mechanism:
-            return Gaussian(scale) if before is None else before + Gaussian(scale)
 
-        target = {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
-        run: Any = calibrate(family, **target)  # type: ignore[arg-type]
-        scale: float = run.scale if before is None else run.parts[-1].scale
-        return scale
+@lru_cache(maxsize=8)
+def _least_noise(budget: Budget, before: Mechanism | None) -> float:
+    # Kept, because it is asked once to refuse a budget before any is spent, and again for the noise.
+    def family(scale: float) -> Mechanism:
+        return Gaussian(scale) if before is None else before + Gaussian(scale)
+
+    target = {"epsilon": budget.epsilon, "delta": budget.delta, "adjacency": budget.adjacency}
+    run: Any = calibrate(family, **target)  # type: ignore[arg-type]
+    scale: float = run.scale if before is None else run.parts[-1].scale
+    return scale

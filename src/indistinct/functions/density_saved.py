@@ -1,21 +1,17 @@
 """Private densities in files: arrays and a line of JSON, nothing that could run."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from indistinct.data import WithLaplace, from_json
-from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity
 from indistinct.functions.density_fit import Shape
+from indistinct.functions.files import opened, write
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import Drawn, FiniteFunction
 from indistinct.functions.saved import space_from_json
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Release
-from indistinct.numerics.arrays import Array
 
 
 def save_density(density: PrivateDensity, path: str | Path) -> None:
@@ -40,8 +36,7 @@ def save_density(density: PrivateDensity, path: str | Path) -> None:
     else:
         head["function"] = {"drawn": vars(released.drawn), "factor": released.factor}
         arrays["coefficients"] = released.coefficients
-    with open(path, "wb") as file:
-        np.savez(file, head=np.array(json.dumps(head)), **arrays)  # type: ignore[arg-type]
+    write(path, head, arrays)
 
 
 def _head(release: Release) -> dict[str, Any]:
@@ -70,10 +65,7 @@ def _otherwise(head: dict[str, Any] | None) -> WithLaplace | Drawn | None:
 
 def load_density(path: str | Path) -> PrivateDensity:
     """The density that `save` wrote."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays: dict[str, Array] = {name: file[name] for name in file.files}
-        head = json.loads(str(arrays.pop("head")))
+    with opened(path) as (head, arrays):
         basis, count = space_from_json(head["basis"]), head["count"]
         assert isinstance(basis, FourierBasis)
         released: FiniteFunction | Release
@@ -100,7 +92,3 @@ def load_density(path: str | Path) -> PrivateDensity:
             _truth(head["sized"]),
             _otherwise(head["otherwise"]),
         )
-    except (KeyError, ValueError, TypeError, AssertionError, OSError) as error:
-        if isinstance(error, FileNotFoundError | ArgumentError):
-            raise
-        raise ArgumentError("path", str(path), f"a file that `save` wrote ({error})") from None

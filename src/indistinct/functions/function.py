@@ -4,7 +4,6 @@ All of that is post-processing of one release and costs nothing more, also where
 looking at earlier answers: the answers belong to one path of the noise, drawn once.
 """
 
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive, check_real
+from indistinct.functions.files import write
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.lattice_noise import FINE
 from indistinct.mechanisms import DiscreteGaussian
@@ -138,8 +138,7 @@ class PrivateFunction(ABC):
         """Writes the function to a file (.npz: arrays and a line of JSON, nothing that could run);
         `load_function` reads it."""
         head = {"drawn": vars(self.drawn), "factor": self.factor, "space": self.space.to_json()}
-        with open(path, "wb") as file:
-            np.savez(file, head=np.array(json.dumps(head)), **self._saved())  # type: ignore[arg-type]
+        write(path, head, self._saved())
 
 
 @dataclass(frozen=True, eq=False)

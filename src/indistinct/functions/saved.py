@@ -1,14 +1,14 @@
 """Spaces and private functions from what was saved, through a closed table of names."""
 
-import json
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 
-from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.errors import ExpressionError
 from indistinct.functions.covariance import Covariance
 from indistinct.functions.exact import ExactKernel, Path, PathFunction
+from indistinct.functions.files import opened
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
 from indistinct.functions.kernels import kernel_from_json
@@ -46,10 +46,7 @@ def space_from_json(data: Any) -> Space:
 
 def load_function(path: str | FilePath) -> PrivateFunction:
     """The private function that `save` wrote."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        head = json.loads(str(arrays.pop("head")))
+    with opened(path) as (head, arrays):
         space, drawn = space_from_json(head["space"]), Drawn(**head["drawn"])
         factor = float(head["factor"])
         if isinstance(space, FiniteSpace):
@@ -60,7 +57,3 @@ def load_function(path: str | FilePath) -> PrivateFunction:
         answers = {(point.tobytes(), int(axis)): float(value) for point, axis, value in asked}
         whitening = Whitening(space.kernel, nodes, arrays["factor"])
         return PathFunction(space, drawn, factor, path=Path(whitening, arrays["whitened"], answers=answers))
-    except (KeyError, ValueError, TypeError, AssertionError, OSError) as error:
-        if isinstance(error, FileNotFoundError | ArgumentError):
-            raise
-        raise ArgumentError("path", str(path), f"a file that `save` wrote ({error})") from None

@@ -167,9 +167,9 @@ class ImageMap(FeatureMap):
         return features
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _exact(map: ImageMap, device: str) -> Callable[[Any], Any]:
-    # Kept from one batch of records to the next: the frequencies are large.
+    # Kept from one batch of records to the next: the frequencies are large. Twice, for where a GPU is full.
     return map.on(device, exact=True)
 
 

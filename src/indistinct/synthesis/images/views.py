@@ -85,9 +85,8 @@ class Wavelets(View):
                 raise ArgumentError(name, getattr(self, name), "a positive number")
         for name in ("pool", "stride", "directions"):
             check_count(name, getattr(self, name), least=1)
-        if (
-            self.deviation < NARROWEST
-        ):  # such an envelope sees one pixel, and a wave of mean 0 there is no wave
+        # A narrower envelope sees one pixel, and a wave of mean 0 there is no wave.
+        if self.deviation < NARROWEST:
             raise ArgumentError("deviation", self.deviation, f"at least {NARROWEST} pixels")
 
     def on(self, device: str, *, exact: bool = False) -> Callable[[Any], Any]:
