@@ -19,7 +19,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # A module may import from its own layer and from those above it in this list. The public
 # namespace (`indistinct` itself) is what the command line and the web page are users of.
 LAYERS = (
-    {"numerics", "adjacency", "errors", "boundary"},
+    {"numerics", "adjacency", "errors", "boundary", "files"},
     {"guarantees"},
     {"adversaries", "noise"},
     {"mechanisms", "expression", "workloads", "data"},

@@ -4,6 +4,7 @@
 ValueError
 ├── ArgumentError        an argument is outside what is allowed; names it, its value, what is allowed
 │   ├── ExpressionError  a mechanism expression or JSON text that cannot be read
+│   ├── FileError        a file that is damaged, too large, or not what it should be; names it and the reason
 │   └── TargetError      no mechanism of the family meets the target
 └── DataError            a table is not as it was declared; its message never shows a record's value
     └── SourceChanged    a file changed while it was being read
@@ -37,6 +38,19 @@ class ArgumentError(ValueError):
 
 class ExpressionError(ArgumentError):
     """Text that does not describe a mechanism."""
+
+
+class FileError(ArgumentError):
+    """A file cannot be used: it is damaged, too large, or something else than it should be.
+
+    >>> raise FileError("curve.npz", "it ends too early")
+    Traceback (most recent call last):
+    indistinct.errors.FileError: curve.npz: it ends too early
+    """
+
+    def __init__(self, path: object, reason: str) -> None:
+        ValueError.__init__(self, f"{path}: {reason}")
+        self.argument, self.value, self.allowed = "path", str(path), reason
 
 
 class TargetError(ArgumentError):
