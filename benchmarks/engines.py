@@ -28,7 +28,7 @@ from indistinct.data import (
     UserRecords,
     read_parquet,
 )
-from indistinct.data.duck import connect
+from indistinct.data.engines.duck import connect
 
 MEMORY = "1GB"
 MOST_TIMES, MOST_BYTES = 1.5, 2 * 2**30  # of plain DuckDB for a histogram; of memory for everything

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from indistinct.data import Categories, FeatureMap, FeatureSum, Norm, Numbers
-from indistinct.data.mapped import Mapped
+from indistinct.data.queries.mapped import Mapped
 from indistinct.errors import ArgumentError
 
 UNIT = Numbers(0, 1)

@@ -375,7 +375,7 @@ def test_dry_run_reads_nothing_and_writes_nothing(
 ) -> None:
     monkeypatch.chdir(folder)
     before = sorted(os.listdir(folder))
-    monkeypatch.setattr("indistinct.data.duck.DuckTable._read", None)
+    monkeypatch.setattr("indistinct.data.engines.duck.DuckTable._read", None)
     assert main(["run", "plan.toml", "--dry-run"]) == 0
     text = capsys.readouterr().out
     assert text.count("expected error") == 8 and "epsilon 2 at delta 1e-6" in text

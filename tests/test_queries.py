@@ -143,7 +143,7 @@ def test_trees_are_least_squares() -> None:
         levels.append(levels[-1].reshape(-1, 2, 8).sum(axis=1))
     design = np.concatenate(levels[::-1])
     noisy = np.random.default_rng(1).normal(10, 3, 15)
-    from indistinct.data.quantiles import _consistent
+    from indistinct.data.queries.quantiles import _consistent
 
     best = np.linalg.lstsq(design, noisy, rcond=None)[0]
     np.testing.assert_allclose(_consistent(noisy, query.levels), best, rtol=1e-10)

@@ -1,24 +1,24 @@
 """Data: the one place where records are read, by one bounded sum on every engine."""
 
-from indistinct.data.batch import Kind
-from indistinct.data.bounded_sum import BoundedSum, Totals
-from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
-from indistinct.data.duck import read_csv, read_parquet, read_sql
-from indistinct.data.encoding import Boxed, Cells, Clipped
+from indistinct.data.engines.duck import read_csv, read_parquet, read_sql
+from indistinct.data.engines.remembered import Remembered
+from indistinct.data.engines.source import table
+from indistinct.data.engines.table import Table
 from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
-from indistinct.data.heavy_hitters import HeavyHitters
-from indistinct.data.mapped import FeatureMap, FeatureSum, Mapped
-from indistinct.data.products import Products, ProductSum
-from indistinct.data.quantiles import Quantile, Quantiles
-from indistinct.data.query import NoisyQuery, Query, WithLaplace
-from indistinct.data.reach import Norm
-from indistinct.data.remembered import Remembered
+from indistinct.data.queries.heavy_hitters import HeavyHitters
+from indistinct.data.queries.mapped import FeatureMap, FeatureSum, Mapped
+from indistinct.data.queries.products import Products, ProductSum
+from indistinct.data.queries.quantiles import Quantile, Quantiles
+from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
+from indistinct.data.queries.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
+from indistinct.data.queries.tabulated import Celled, Intervals, OrMissing, Tables, Tabulated
+from indistinct.data.records.bounded_sum import BoundedSum, Totals
+from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
+from indistinct.data.records.encoding import Boxed, Cells, Clipped
+from indistinct.data.records.reach import Norm
+from indistinct.data.records.types import Kind
+from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals
 from indistinct.data.saved import from_json
-from indistinct.data.source import table
-from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
-from indistinct.data.table import Table
-from indistinct.data.tabulated import Celled, Intervals, OrMissing, Tables, Tabulated
-from indistinct.data.unit import RECORDS, Records, Unit, UserRecords, UserTotals
 from indistinct.data.written import parquet_from_csv
 
 __all__ = [

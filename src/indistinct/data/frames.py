@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.batch import Kind
+from indistinct.data.records.types import Kind
 from indistinct.errors import DataError, needs
 
 ORDERED_CATEGORY = "ordered category"

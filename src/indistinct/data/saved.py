@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from indistinct.data.domain import Bins, Categories, Missing, Numbers, Outside
-from indistinct.data.heavy_hitters import HeavyHitters
-from indistinct.data.quantiles import Quantile, Quantiles
-from indistinct.data.query import WithGaussian, WithLaplace
-from indistinct.data.reach import Norm
-from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
-from indistinct.data.tabulated import Intervals, OrMissing, Tables
-from indistinct.data.unit import Records, UserRecords, UserTotals
+from indistinct.data.queries.heavy_hitters import HeavyHitters
+from indistinct.data.queries.quantiles import Quantile, Quantiles
+from indistinct.data.queries.query import WithGaussian, WithLaplace
+from indistinct.data.queries.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
+from indistinct.data.queries.tabulated import Intervals, OrMissing, Tables
+from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
+from indistinct.data.records.reach import Norm
+from indistinct.data.records.unit import Records, UserRecords, UserTotals
 from indistinct.errors import ExpressionError
 from indistinct.mechanisms.serialise import DEEPEST, MECHANISMS, build
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from indistinct.data.batch import Kind
+from indistinct.data.records.types import Kind
 
 
 def parquet_from_csv(source: Path, target: Path, types: Mapping[str, Kind] | None = None) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.batch import Batch, Kind, Mask
-from indistinct.data.bounded_sum import BoundedSum
-from indistinct.data.domain import Categories, Numbers
-from indistinct.data.encoding import Encoding, Integers, step_for
-from indistinct.data.mapped import Axes, FeatureMap, Mapped
-from indistinct.data.query import Query, Values
-from indistinct.data.reach import Ball, Norm, Reach
-from indistinct.data.unit import RECORDS, Unit
+from indistinct.data.queries.mapped import Axes, FeatureMap, Mapped
+from indistinct.data.queries.query import Query, Values
+from indistinct.data.records.bounded_sum import BoundedSum
+from indistinct.data.records.domain import Categories, Numbers
+from indistinct.data.records.encoding import Encoding, Integers, step_for
+from indistinct.data.records.reach import Ball, Norm, Reach
+from indistinct.data.records.types import Batch, Kind, Mask
+from indistinct.data.records.unit import RECORDS, Unit
 
 _BITS = 62
 _FINEST = 20

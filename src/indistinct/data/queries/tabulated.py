@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.batch import Batch, Column, Kind, Mask
-from indistinct.data.bounded_sum import BoundedSum
-from indistinct.data.domain import MOST_CELLS, Bins, Categories, Missing, Outside, check_policies
-from indistinct.data.encoding import (
+from indistinct.data.queries.query import Query, Values
+from indistinct.data.records.bounded_sum import BoundedSum
+from indistinct.data.records.domain import MOST_CELLS, Bins, Categories, Missing, Outside, check_policies
+from indistinct.data.records.encoding import (
     ABOVE,
     BELOW,
     MISSING,
@@ -30,9 +30,9 @@ from indistinct.data.encoding import (
     require_listed,
     settle,
 )
-from indistinct.data.query import Query, Values
-from indistinct.data.reach import Ball, Norm, Reach
-from indistinct.data.unit import RECORDS, Unit
+from indistinct.data.records.reach import Ball, Norm, Reach
+from indistinct.data.records.types import Batch, Column, Kind, Mask
+from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.errors import ArgumentError, check_real
 from indistinct.numerics.rounding import root_up
 

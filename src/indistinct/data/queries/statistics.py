@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.batch import Batch, Kind, Mask
-from indistinct.data.bounded_sum import BoundedSum
-from indistinct.data.domain import Domain, Missing, Numbers
-from indistinct.data.encoding import Boxed, Cells, Clipped, Encoding, Integers
-from indistinct.data.query import Query, Values
-from indistinct.data.reach import Box, Norm, Reach
-from indistinct.data.unit import RECORDS, Unit
+from indistinct.data.queries.query import Query, Values
+from indistinct.data.records.bounded_sum import BoundedSum
+from indistinct.data.records.domain import Domain, Missing, Numbers
+from indistinct.data.records.encoding import Boxed, Cells, Clipped, Encoding, Integers
+from indistinct.data.records.reach import Box, Norm, Reach
+from indistinct.data.records.types import Batch, Kind, Mask
+from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.errors import ArgumentError, check_count
 
 

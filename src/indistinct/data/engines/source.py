@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from indistinct.data.memory import in_memory
-from indistinct.data.spark import SparkTable
-from indistinct.data.table import Table
+from indistinct.data.engines.memory import in_memory
+from indistinct.data.engines.spark import SparkTable
+from indistinct.data.engines.table import Table
 
 
 def table(data: Any) -> Table:

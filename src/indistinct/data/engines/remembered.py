@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from indistinct.data.batch import Kind
-from indistinct.data.bounded_sum import BoundedSum, Fold, Totals
-from indistinct.data.table import Table
+from indistinct.data.engines.table import Table
+from indistinct.data.records.bounded_sum import BoundedSum, Fold, Totals
+from indistinct.data.records.types import Kind
 
 
 class Remembered(Table):

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data.bounded_sum import BoundedSum, Totals
-from indistinct.data.domain import Bins
-from indistinct.data.encoding import Cells
-from indistinct.data.plain import plain_fields
-from indistinct.data.query import Query, Values
-from indistinct.data.reach import Norm
-from indistinct.data.source import table
-from indistinct.data.unit import RECORDS, Unit, UserTotals
+from indistinct.data.engines.source import table
+from indistinct.data.queries.plain import plain_fields
+from indistinct.data.queries.query import Query, Values
+from indistinct.data.records.bounded_sum import BoundedSum, Totals
+from indistinct.data.records.domain import Bins
+from indistinct.data.records.encoding import Cells
+from indistinct.data.records.reach import Norm
+from indistinct.data.records.unit import RECORDS, Unit, UserTotals
 from indistinct.errors import ArgumentError, check_positive, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Mechanism, PermuteAndFlip, Release

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.data.batch import Batch, Column, Kind
-from indistinct.data.encoding import Encoding, Integers, clip_norms
-from indistinct.data.reach import Ball, Norm, Reach, sensitivity
-from indistinct.data.unit import RECORDS, Records, Unit, UserRecords, UserTotals, chosen, run_starts
+from indistinct.data.records.encoding import Encoding, Integers, clip_norms
+from indistinct.data.records.reach import Ball, Norm, Reach, sensitivity
+from indistinct.data.records.types import Batch, Column, Kind
+from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals, chosen, run_starts
 from indistinct.errors import ArgumentError, DataError
 from indistinct.numerics.rounding import rounded_up
 

@@ -5,8 +5,8 @@ The dialects of DuckDB and Spark agree on all that is used here, except for the 
 
 import numpy as np
 
-from indistinct.data.domain import Bins
-from indistinct.data.encoding import ABOVE, BELOW, MISSING, Integers
+from indistinct.data.records.domain import Bins
+from indistinct.data.records.encoding import ABOVE, BELOW, MISSING, Integers
 
 _FAR = -(2**40)
 """Below every place, also those of values far outside."""

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.batch import ROWS, Batch, Column, Kind, arrow_batch
-from indistinct.data.domain import Bins, Domain, Outside
-from indistinct.data.encoding import Cells, places_in
-from indistinct.data.sql import bin_of, bin_places, clipped_bin_of, double_quoted, text
-from indistinct.data.table import BatchedTable, GroupCounts
+from indistinct.data.engines.sql import bin_of, bin_places, clipped_bin_of, double_quoted, text
+from indistinct.data.engines.table import BatchedTable, GroupCounts
+from indistinct.data.records.domain import Bins, Domain, Outside
+from indistinct.data.records.encoding import Cells, places_in
+from indistinct.data.records.types import ROWS, Batch, Column, Kind, arrow_batch
 from indistinct.errors import ArgumentError, DataError, SourceChanged, needs
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
-from indistinct.data.bounded_sum import BoundedSum, Totals
-from indistinct.data.plain import plain_fields, to_plain
-from indistinct.data.reach import Norm
-from indistinct.data.source import table
+from indistinct.data.engines.source import table
+from indistinct.data.queries.plain import plain_fields, to_plain
+from indistinct.data.records.bounded_sum import BoundedSum, Totals
+from indistinct.data.records.reach import Norm
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release

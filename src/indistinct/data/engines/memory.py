@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.batch import Batch, Column, Kind, from_arrow, from_numpy, slices
-from indistinct.data.table import BatchedTable
+from indistinct.data.engines.table import BatchedTable
+from indistinct.data.records.types import Batch, Column, Kind, from_arrow, from_numpy, slices
 from indistinct.errors import ArgumentError, DataError, needs
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.batch import Batch, Column, Kind, Mask
-from indistinct.data.domain import MOST_CELLS, Bins, Categories, Domain, Missing, Numbers, Outside
-from indistinct.data.reach import Ball, Box, Norm, Reach
+from indistinct.data.records.domain import MOST_CELLS, Bins, Categories, Domain, Missing, Numbers, Outside
+from indistinct.data.records.reach import Ball, Box, Norm, Reach
+from indistinct.data.records.types import Batch, Column, Kind, Mask
 from indistinct.errors import ArgumentError, DataError, check_positive
 
 Integers = npt.NDArray[np.int64]

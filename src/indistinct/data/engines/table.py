@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.batch import Batch, Kind
-from indistinct.data.bounded_sum import BoundedSum, Fold, Totals
-from indistinct.data.encoding import Cells, Integers
-from indistinct.data.unit import Records
+from indistinct.data.records.bounded_sum import BoundedSum, Fold, Totals
+from indistinct.data.records.encoding import Cells, Integers
+from indistinct.data.records.types import Batch, Kind
+from indistinct.data.records.unit import Records
 from indistinct.errors import DataError
 
 GroupCounts = tuple[list[Integers], Integers]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.batch import Batch, Kind, Mask, slices
-from indistinct.data.bounded_sum import BoundedSum
-from indistinct.data.domain import Categories, Missing, Numbers, Outside
-from indistinct.data.encoding import (
+from indistinct.data.queries.query import Query, Values
+from indistinct.data.records.bounded_sum import BoundedSum
+from indistinct.data.records.domain import Categories, Missing, Numbers, Outside
+from indistinct.data.records.encoding import (
     BELOW,
     MISSING,
     Encoding,
@@ -28,9 +28,9 @@ from indistinct.data.encoding import (
     settle,
     step_for,
 )
-from indistinct.data.query import Query, Values
-from indistinct.data.reach import Ball, Norm, Reach
-from indistinct.data.unit import RECORDS, Unit
+from indistinct.data.records.reach import Ball, Norm, Reach
+from indistinct.data.records.types import Batch, Kind, Mask, slices
+from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.errors import ArgumentError, check_count
 
 Points = npt.NDArray[np.float64]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.batch import Kind, arrow_batch, from_arrow
-from indistinct.data.bounded_sum import BoundedSum, Fold
-from indistinct.data.domain import Bins
-from indistinct.data.duck import group_places
-from indistinct.data.encoding import Cells
-from indistinct.data.sql import back_quoted, bin_of
-from indistinct.data.table import GroupCounts, Table
+from indistinct.data.engines.duck import group_places
+from indistinct.data.engines.sql import back_quoted, bin_of
+from indistinct.data.engines.table import GroupCounts, Table
+from indistinct.data.records.bounded_sum import BoundedSum, Fold
+from indistinct.data.records.domain import Bins
+from indistinct.data.records.encoding import Cells
+from indistinct.data.records.types import Kind, arrow_batch, from_arrow
 from indistinct.errors import DataError
 
 _KINDS = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.encoding import Integers
-from indistinct.data.reach import Norm
+from indistinct.data.records.encoding import Integers
+from indistinct.data.records.reach import Norm
 from indistinct.errors import ArgumentError, check_count, check_positive
 
 Hashes = npt.NDArray[np.uint64]

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data.batch import Kind
-from indistinct.data.bounded_sum import BoundedSum
-from indistinct.data.domain import Categories, Missing
-from indistinct.data.encoding import Cells, Integers
-from indistinct.data.plain import plain_fields
-from indistinct.data.source import table
-from indistinct.data.table import Table
-from indistinct.data.unit import RECORDS, Records, Unit, UserRecords
+from indistinct.data.engines.source import table
+from indistinct.data.engines.table import Table
+from indistinct.data.queries.plain import plain_fields
+from indistinct.data.records.bounded_sum import BoundedSum
+from indistinct.data.records.domain import Categories, Missing
+from indistinct.data.records.encoding import Cells, Integers
+from indistinct.data.records.types import Kind
+from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords
 from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known

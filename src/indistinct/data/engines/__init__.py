@@ -1,0 +1,1 @@
+"""Where records come from: memory, files and databases through DuckDB, Spark."""
