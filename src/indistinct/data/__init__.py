@@ -1,6 +1,7 @@
 """Data: the one place where records are read, by one bounded sum on every engine."""
 
-from indistinct.data.engines.duck import read_csv, read_parquet, read_sql
+from indistinct.data.engines.duck import read_parquet, read_sql
+from indistinct.data.engines.lines import read_csv
 from indistinct.data.engines.remembered import Remembered
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table
@@ -16,7 +17,7 @@ from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.records.encoding import Boxed, Cells, Clipped
 from indistinct.data.records.reach import Norm
-from indistinct.data.records.types import Kind
+from indistinct.data.records.types import Kind, Times
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals
 from indistinct.data.saved import from_json
 from indistinct.data.written import parquet_from_csv
@@ -58,6 +59,7 @@ __all__ = [
     "Table",
     "Tables",
     "Tabulated",
+    "Times",
     "Totals",
     "Unit",
     "UserRecords",

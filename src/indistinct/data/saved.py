@@ -9,13 +9,14 @@ from indistinct.data.queries.statistics import Count, Histogram, Mean, PublicMea
 from indistinct.data.queries.tabulated import Intervals, OrMissing, Tables
 from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.records.reach import Norm
+from indistinct.data.records.types import Kind, Times
 from indistinct.data.records.unit import Records, UserRecords, UserTotals
 from indistinct.errors import ExpressionError
 from indistinct.mechanisms.serialise import DEEPEST, MECHANISMS, build
 
 _MATRIX = "matrix"
 """The kind of a `MatrixMechanism`. Workloads take a third of a second to import: only where one is read."""
-_ENUMS = {kind.__name__: kind for kind in (Missing, Norm, Outside)}
+_ENUMS = {kind.__name__: kind for kind in (Kind, Missing, Norm, Outside)}
 _VALUES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
@@ -32,6 +33,7 @@ _VALUES: dict[str, type[Any]] = {
         Records,
         Sum,
         Tables,
+        Times,
         UserRecords,
         UserTotals,
         VectorSum,

@@ -184,7 +184,7 @@ class QueryPart(Part):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.query.bounded.encoding.columns
+        return tuple(self.query.bounded.encoding.types)
 
     def at(self, scale: float) -> NoisyQuery:
         return self.query.gaussian(scale) if self.terms.delta else self.query.laplace(scale)

@@ -1,130 +1,138 @@
-"""CSV, Parquet and SQL tables through DuckDB, larger than memory.
+"""Parquet files and SQL tables through DuckDB, larger than memory.
 
 Records stream through the kernel in batches; grouping by user is DuckDB's sort, which spills to disk;
-counts of cells are a GROUP BY. Files are identified when they are opened and checked again after every
-read.
+counts of cells are a GROUP BY where DuckDB holds values as they are declared. Texts are compared by their
+bytes, whatever collation a column has.
 """
 
-import glob
 import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
-from indistinct.data.engines.sql import bin_of, bin_places, clipped_bin_of, double_quoted, text
+from indistinct.boundary import guarded, guarded_each
+from indistinct.data.engines.files import Paths, Watched, found
+from indistinct.data.engines.sandbox import Sandbox, check_exists, escaped, one_select
+from indistinct.data.engines.sql import bin_of, bin_places, clipped_bin_of, double_quoted, text, whole_or_null
 from indistinct.data.engines.table import BatchedTable, GroupCounts
+from indistinct.data.records.arrow import arrow_batch, from_arrow
 from indistinct.data.records.domain import Bins, Domain, Outside
 from indistinct.data.records.encoding import Cells, places_in
-from indistinct.data.records.types import ROWS, Batch, Column, Kind, arrow_batch
-from indistinct.errors import ArgumentError, DataError, SourceChanged, needs
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+from indistinct.data.records.types import ROWS, Batch, Column, Kind, Type
+from indistinct.errors import ArgumentError
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
-_NUMBERS = {"FLOAT", "DOUBLE", "DECIMAL", "HUGEINT", "UHUGEINT", "UBIGINT"}
-_AS = {**dict.fromkeys(_NUMBERS - {"DOUBLE"}, "DOUBLE"), "ENUM": "VARCHAR"}
+_HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM"}
+_DOUBLES = {"FLOAT", "DOUBLE"}
+_TEXTS = {"VARCHAR", "ENUM", "UUID", "JSON"}
+_AS_TEXT = (_TEXTS | _HUGE) - {"VARCHAR", "UBIGINT"}
+"""Types that Arrow has no like of."""
+_PLAIN: dict[Type, set[str]] = {
+    Kind.INTEGER: _INTEGERS,
+    Kind.TEXT: {"VARCHAR"},
+    Kind.TRUTH: {"BOOLEAN"},
+}
+_TABLE = "the table"
 
 
 class DuckTable(BatchedTable):
-    """What a SELECT of DuckDB returns; `files` are watched for changes."""
+    """What a SELECT of DuckDB returns."""
 
-    def __init__(self, connection: Any, source: str, files: tuple[str, ...] = ()) -> None:
-        import duckdb
-
-        self._files = files
-        self._seen = _identities(files)
+    def __init__(self, connection: Any, source: str, files: tuple[str, ...] = (), owner: Any = None) -> None:
+        self._watched = Watched(files)
         self._connection = connection
+        self._owner = owner  # of the connection: its folder goes when this table does
         self._source = source
-        try:
+        with guarded(files[0] if len(files) == 1 else _TABLE):
             relation = connection.sql(f"SELECT * FROM {source} LIMIT 0")
-            self._types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        except duckdb.Error as error:
-            raise DataError(f"DuckDB cannot open the table: {str(error).splitlines()[0]}") from None
-        self._kinds = {name: _kind(kind) for name, kind in self._types.items()}
+            pairs = zip(relation.columns, map(str, relation.types), strict=True)
+        self._types = {name: kind.split("(")[0] if "[" not in kind else kind for name, kind in pairs}
 
     def kinds(self) -> Mapping[str, Kind]:
-        return self._kinds
+        return {name: _kind(kind) for name, kind in self._types.items()}
 
-    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
-        names = columns or tuple(self._kinds)[:1]
-        chosen = ", ".join(f"{self._typed(name)} AS {double_quoted(name)}" for name in names)
-        order = "" if cluster is None else f" ORDER BY {double_quoted(cluster)}"
-        yield from self._read(f"SELECT {chosen} FROM {self._source}{order}")
+    def unchanged(self) -> AbstractContextManager[None]:
+        return self._watched.unchanged()
 
-    def group_counts(self, cells: Cells) -> Iterator[GroupCounts]:
+    def batches(self, types: Mapping[str, Type], user: str | None) -> Iterator[Batch]:
+        chosen, order = [self._held(name) for name in types], ""
+        if user is not None:
+            held = self._user(user)
+            chosen.append(held)
+            order = f" ORDER BY {held if self._types[user] not in _TEXTS else f'encode({held})'}"
+        for batch in self._read(f"SELECT {', '.join(chosen) or '1'} FROM {self._source}{order}"):
+            with guarded(_TABLE):
+                read = arrow_batch(batch, types, users=user is not None)
+            yield read
+
+    def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
         keys = [self._key(name, domain) for name, domain in cells.axes]
-        chosen = [f"{key} AS k{place}" for place, key in enumerate(keys)]
-        groups = f" GROUP BY {', '.join(f'k{place}' for place in range(len(keys)))}" if keys else ""
-        for batch in self._read(
-            f"SELECT {', '.join([*chosen, 'count(*) AS n'])} FROM {self._source}{groups}"
-        ):
-            yield group_places(cells, [batch[f"k{place}"] for place in range(len(keys))], batch["n"])
+        return None if None in keys else self._grouped(cells, [str(key) for key in keys])
 
-    def _distinct(self, column: str) -> set[Any]:
-        name = double_quoted(column)
-        query = f"SELECT DISTINCT {self._typed(column)} AS v FROM {self._source} WHERE {name} IS NOT NULL"
-        return {value for batch in self._read(query) for value in batch["v"].plain().tolist()}
+    def _grouped(self, cells: Cells, keys: list[str]) -> Iterator[GroupCounts]:
+        # By place: a name would be looked for among the columns of the table first.
+        groups = f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}" if keys else ""
+        for batch in self._read(f"SELECT {', '.join([*keys, 'count(*)'])} FROM {self._source}{groups}"):
+            yield group_places(cells, batch.columns)
 
-    def _key(self, name: str, domain: Domain) -> str:
-        if not isinstance(domain, Bins):
-            return self._typed(name)
-        formula = clipped_bin_of if domain.outside is Outside.CLIP else bin_of
-        return formula(double_quoted(name), domain)
+    def _key(self, name: str, domain: Domain) -> str | None:
+        """What DuckDB groups by, where it holds values of the declared type."""
+        held = self._types[name]
+        if isinstance(domain, Bins):
+            formula = clipped_bin_of if domain.outside is Outside.CLIP else bin_of
+            plain = domain.of is None and held in _INTEGERS | _DOUBLES
+            return formula(double_quoted(name), domain) if plain else None
+        plain = held in _PLAIN[domain.type]
+        bytes_of = f"encode({double_quoted(name)})" if domain.type is Kind.TEXT else double_quoted(name)
+        return bytes_of if plain else None
 
-    @contextmanager
-    def unchanged(self) -> Iterator[None]:
-        self._compare()
-        yield
-        self._compare()
+    def _held(self, name: str) -> str:
+        """A column, of a type that Arrow has too."""
+        quoted = double_quoted(name)
+        return f"CAST({quoted} AS VARCHAR)" if self._types[name] in _AS_TEXT else quoted
 
-    def _compare(self) -> None:
-        now = _identities(self._files)
-        for name, before, after in zip(self._files, self._seen, now, strict=True):
-            if before != after:
-                raise SourceChanged(f"{name!r} changed after it was opened; nothing was released from it")
+    def _user(self, name: str) -> str:
+        """A column of users, of one of two types: integers and text."""
+        held, quoted = self._types[name], double_quoted(name)
+        if held in _INTEGERS or held in _TEXTS:
+            return self._held(name)
+        if held == "BOOLEAN":
+            return f"CAST({quoted} AS VARCHAR)"
+        return whole_or_null(quoted)
 
-    def _typed(self, name: str) -> str:
-        # One conversion, DuckDB's, of types that Arrow and SQL would convert each in its own way.
-        # Others stay as they are: grouping by a converted column is slower.
-        kind = _AS.get(self._types[name].split("(")[0])
-        return f"CAST({double_quoted(name)} AS {kind})" if kind else double_quoted(name)
-
-    def _read(self, query: str) -> Iterator[dict[str, Column]]:
-        import duckdb
-
-        try:
+    def _read(self, query: str) -> Iterator[Any]:
+        with guarded(_TABLE):
             # Not a cursor: it would not see what was registered on the connection.
-            for batch in self._connection.sql(query).to_arrow_reader(ROWS):
-                yield arrow_batch(batch)
-        except (duckdb.Error, OSError) as error:  # the latter through Arrow
-            # Its message may quote a record.
-            self._compare()
-            reason = str(error).split(" Error", 1)[0].split(":", 1)[0]
-            raise DataError(f"DuckDB could not read the table: {reason} error") from None
+            reader = self._connection.sql(query).to_arrow_reader(ROWS)
+        yield from guarded_each(_TABLE, reader)
 
 
-def group_places(cells: Cells, keys: list[Column], counts: Column) -> GroupCounts:
-    """Groups of an engine as places along each axis."""
-    places = [
-        bin_places(key.values.astype(np.int64), domain)
-        if isinstance(domain, Bins)
-        else places_in(key, domain)
-        for key, (_, domain) in zip(keys, cells.axes, strict=True)
-    ]
-    return places, counts.values.astype(np.int64)
+def group_places(cells: Cells, columns: list[Any]) -> GroupCounts:
+    """Groups of an engine, and how often each occurs, as places along each axis."""
+    *keys, counts = columns
+    places = []
+    for key, (_, domain) in zip(keys, cells.axes, strict=True):
+        column = _key_column(key, Kind.INTEGER if isinstance(domain, Bins) else domain.type)
+        places.append(
+            bin_places(column.values, domain) if isinstance(domain, Bins) else places_in(column, domain)
+        )
+    return places, _key_column(counts, Kind.INTEGER).values
+
+
+def _key_column(array: Any, wanted: Type) -> Column:
+    import pyarrow as pa
+
+    with guarded(_TABLE):
+        return from_arrow(array.cast(pa.large_string()) if pa.types.is_binary(array.type) else array, wanted)
 
 
 def read_parquet(paths: Paths, *, memory: str = "1GB", threads: int | None = None) -> DuckTable:
     """A table of one or more Parquet files (a pattern with `*` will do)."""
-    return _files("read_parquet", paths, "", memory, threads)
-
-
-def read_csv(paths: Paths, *, memory: str = "1GB", threads: int | None = None) -> DuckTable:
-    """A table of one or more CSV files; types are found out by DuckDB from a first look at them."""
-    return _files("read_csv", paths, "", memory, threads)
+    files = found(paths)
+    sandbox = Sandbox(memory, threads, files=files)
+    names = ", ".join(text(escaped(name)) for name in files)
+    source = f"read_parquet([{names}], hive_partitioning = false)"
+    return DuckTable(sandbox.connection, source, files, sandbox)
 
 
 def read_sql(
@@ -138,67 +146,26 @@ def read_sql(
     """What a SELECT returns, from a DuckDB database file (opened for reading) or a connection of yours.
 
     The query must treat records one by one (choose columns, filter, compute within a record): the unit of
-    privacy is a row of its result.
+    privacy is a row of its result. From a database file it sees nothing but that file.
     """
     if (database is None) == (connection is None):
         raise ArgumentError("database", database, "given, unless connection is")
-    if connection is None:
-        path = os.fspath(database) if database is not None else ""
-        if not os.path.exists(path):
-            raise DataError(f"no such file: {path!r}")
-        return DuckTable(connect(memory, threads, path), f"({query})", (path,))
-    return DuckTable(connection, f"({query})")
-
-
-def connect(memory: str, threads: int | None, database: str = ":memory:") -> Any:
-    """A connection with bounded memory that fetches nothing from outside."""
-    with needs("duckdb"):
-        import duckdb
-
-    config = {
-        "memory_limit": memory,
-        "preserve_insertion_order": "false",  # order means nothing to a sum and costs memory
-        "autoinstall_known_extensions": "false",
-        "temp_directory": os.path.join(tempfile.gettempdir(), f"indistinct-{os.getpid()}"),
-    }
-    if threads is not None:
-        config["threads"] = str(threads)
-    try:
-        return duckdb.connect(database, read_only=database != ":memory:", config=config)
-    except duckdb.Error as error:
-        raise DataError(f"DuckDB cannot open {database!r}: {str(error).splitlines()[0]}") from None
-
-
-def _files(reader: str, paths: Paths, options: str, memory: str, threads: int | None) -> DuckTable:
-    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    files: list[str] = []
-    for path in (os.fspath(item) for item in listed):
-        found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-        if not found:
-            raise DataError(f"no such file: {path!r}")
-        files += found
-    names = ", ".join(text(name) for name in files)
-    return DuckTable(connect(memory, threads), f"{reader}([{names}]{options})", tuple(files))
-
-
-def _identities(files: tuple[str, ...]) -> list[tuple[int, ...] | None]:
-    """What tells a file from a later version of it; the change time cannot be set back by hand."""
-    found: list[tuple[int, ...] | None] = []
-    for name in files:
-        try:
-            status = os.stat(name)
-        except OSError:
-            found.append(None)
-        else:
-            found.append((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-    return found
+    source = f"({one_select(query)}\n)"
+    if connection is not None:
+        return DuckTable(connection, source)
+    path = os.path.abspath(os.fspath(database or ""))
+    check_exists(path)
+    sandbox = Sandbox(memory, threads, path)
+    return DuckTable(sandbox.connection, source, (path,), sandbox)
 
 
 def _kind(name: str) -> Kind:
-    if name in _INTEGERS:
+    if name in _INTEGERS | _HUGE:
         return Kind.INTEGER
-    if name.split("(")[0] in _NUMBERS:
+    if name in _DOUBLES or name == "DECIMAL":
         return Kind.NUMBER
-    if name == "VARCHAR" or name.startswith("ENUM("):
+    if name in _TEXTS:
         return Kind.TEXT
-    return Kind.TRUTH if name == "BOOLEAN" else Kind.OTHER
+    if name == "DATE" or name.startswith("TIMESTAMP"):
+        return Kind.TIME
+    return {"BOOLEAN": Kind.TRUTH, '"NULL"': Kind.ANY}.get(name, Kind.OTHER)

@@ -1,4 +1,4 @@
-"""Records in memory: NumPy arrays, and whatever speaks the Arrow C interface (pandas, Polars, Arrow)."""
+"""Records in memory: NumPy arrays, pandas, Polars, and whatever speaks the Arrow C interface."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -6,71 +6,153 @@ from typing import Any
 
 import numpy as np
 
+from indistinct.boundary import guarded
 from indistinct.data.engines.table import BatchedTable
-from indistinct.data.records.types import Batch, Column, Kind, from_arrow, from_numpy, slices
+from indistinct.data.records.arrow import from_arrow, kind_of_arrow
+from indistinct.data.records.reading import Raw, from_numpy, kind_of_numpy
+from indistinct.data.records.types import Batch, Column, Kind, Type, slices
 from indistinct.errors import ArgumentError, DataError, needs
 
 
 class MemoryTable(BatchedTable):
-    """Columns in memory, of equal length."""
+    """Columns in memory, of equal length: NumPy arrays, pandas series or Arrow arrays by name."""
 
-    def __init__(self, columns: Mapping[str, Column]) -> None:
+    def __init__(self, columns: Mapping[str, Any]) -> None:
         lengths = {len(column) for column in columns.values()}
         if len(lengths) > 1:
             raise DataError("columns must be of equal length")
         self._columns = dict(columns)
         self._rows = lengths.pop() if lengths else 0
+        self._read: dict[tuple[str, Type], Column] = {}
 
     def kept(self) -> "MemoryTable":
-        return deepcopy(self)
+        return MemoryTable(deepcopy(self._columns))
 
     def kinds(self) -> Mapping[str, Kind]:
-        return {name: column.kind for name, column in self._columns.items()}
+        return {name: _kind(column) for name, column in self._columns.items()}
 
-    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
-        # A count of all records reads no column; any one says how many there are.
-        names = columns or tuple(self._columns)[:1]
-        order = None if cluster is None else np.argsort(self._columns[cluster].values, kind="stable")
+    def batches(self, types: Mapping[str, Type], user: str | None) -> Iterator[Batch]:
+        columns = {name: self._column(name, wanted) for name, wanted in types.items()}
+        users = None if user is None else self._column(user, Kind.USER)
+        whole = Batch(self._rows, columns, users)
+        order = None if users is None else np.argsort(_ranks(users), kind="stable")
         for part in slices(self._rows):
-            rows = part if order is None else order[part]
-            yield {name: self._columns[name].take(rows) for name in names}
+            yield whole.take(part if order is None else order[part])
+
+    def _column(self, name: str, wanted: Type) -> Column:
+        key = (name, wanted)
+        if key not in self._read:
+            with guarded(f"column {name!r}"):
+                self._read[key] = _column(name, self._columns[name], wanted)
+        return self._read[key]
+
+
+def _ranks(users: Column) -> Any:
+    """Numbers in the order of users."""
+    if users.words is None:
+        return users.values
+    ranks = np.empty(len(users.words), dtype=np.int64)
+    ranks[np.argsort(users.words)] = np.arange(len(users.words))
+    return ranks[users.values]
+
+
+def _kind(column: Any) -> Kind:
+    if isinstance(column, np.ndarray):
+        return kind_of_numpy(column.dtype)
+    # The type of a pandas column depends on its values: one record more, and integers are floats or objects.
+    return Kind.ANY if _of(column, "pandas") else kind_of_arrow(column.type)
+
+
+def _column(name: str, column: Any, wanted: Type) -> Column:
+    if isinstance(column, np.ndarray):
+        return from_numpy(name, column).read(wanted)
+    if _of(column, "pandas"):
+        return _from_pandas(name, column, wanted)
+    return from_arrow(_one_chunk(column), wanted)
+
+
+def _from_pandas(name: str, series: Any, wanted: Type) -> Column:
+    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+
+    kind = series.dtype
+    if isinstance(kind, np.dtype):
+        return from_numpy(name, series.to_numpy()).read(wanted)
+    missing = np.asarray(series.isna(), dtype=bool)
+    if isinstance(kind, pd.CategoricalDtype):
+        return Raw(series.cat.codes.to_numpy(), missing, series.cat.categories.astype(object).tolist()).read(
+            wanted
+        )
+    if isinstance(kind, pd.DatetimeTZDtype):
+        moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+        return Raw(moments, missing, moments=True).read(wanted)
+    if isinstance(kind, pd.SparseDtype):
+        return from_numpy(name, np.asarray(series.array.to_dense())).read(wanted)
+    if pd.api.types.is_numeric_dtype(kind) and hasattr(kind, "numpy_dtype") and not _of(kind, "pyarrow"):
+        own = kind.numpy_dtype
+        if isinstance(own, np.dtype) and own.kind in "iufb":
+            return Raw(series.to_numpy(dtype=own, na_value=own.type(0)), missing).read(wanted)
+    return Raw(series.to_numpy(dtype=object, na_value=None), missing).read(wanted)
+
+
+def _of(value: Any, package: str) -> bool:
+    """Known by where it was defined, so that nothing is imported for other data."""
+    return type(value).__module__.split(".")[0] == package
 
 
 def in_memory(data: Any) -> MemoryTable:
-    """A table of a mapping from names to arrays, a structured array, or an Arrow-like object."""
+    """A table of a mapping from names to arrays, a structured array, a frame or an Arrow-like object."""
     if isinstance(data, np.ndarray) and data.dtype.names:
         data = {name: data[name] for name in data.dtype.names}
     if isinstance(data, Mapping):
-        return MemoryTable(
-            {str(name): from_numpy(str(name), _array(values)) for name, values in data.items()}
-        )
+        return MemoryTable({str(name): _array(str(name), values) for name, values in data.items()})
+    if _of(data, "pandas") and hasattr(data, "columns"):
+        names = [str(name) for name in data.columns]
+        return MemoryTable({n: data.iloc[:, place] for place, n in enumerate(names) if names.count(n) == 1})
     if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__arrow_c_array__"):
         allowed = "a mapping of names to arrays, or a pandas, Polars, Arrow or Spark table"
         raise ArgumentError("data", type(data), allowed)
     with needs("arrow"):
         import pyarrow as pa
 
-    # An index is not a column: what is not named as one is not data.
+    with guarded("the table"):
+        if _of(data, "polars"):  # column by column: one that Arrow cannot hold does not matter to the others
+            return MemoryTable({name: _polars_column(data[name]) for name in data.columns})
+        table = data if isinstance(data, pa.Table) else pa.table(data)
+    names = table.column_names
+    return MemoryTable({n: table.column(place) for place, n in enumerate(names) if names.count(n) == 1})
+
+
+def _polars_column(series: Any) -> Any:
+    import pyarrow as pa
+
     try:
-        table = pa.table(data)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # whose first words show a value
-        raise DataError(
-            f"values of several types in one column. {' '.join(map(str, error.args[1:]))}"
-        ) from None
-    columns = {}
-    for place, name in enumerate(table.column_names):
-        if not name.startswith("__index_level_"):
-            columns[name] = from_arrow(_one_chunk(table.column(place)))
-    return MemoryTable(columns)
+        return pa.chunked_array(series)
+    except Exception:  # by its type alone: objects of Python
+        return pa.chunked_array([pa.array([b""] * len(series), pa.binary())])
 
 
-def _array(values: Any) -> Any:
-    return values if isinstance(values, np.ndarray) else np.asarray(values)
+def _array(name: str, values: Any) -> Any:
+    if isinstance(values, np.ndarray):
+        array: Any = values
+    elif isinstance(values, list | tuple):  # NumPy would make one type of all values
+        array = np.empty(len(values), dtype=object)
+        for place, value in enumerate(values):
+            array[place] = value
+    elif _of(values, "pandas") or _of(values, "pyarrow"):
+        return values
+    else:
+        with guarded(f"column {name!r}"):
+            array = np.asarray(values)
+    if array.ndim != 1:
+        raise DataError(f"column {name!r} must have one dimension, it has {array.ndim}")
+    return array
 
 
 def _one_chunk(column: Any) -> Any:
     import pyarrow as pa
 
+    if isinstance(column, pa.Array):
+        return column
     column = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
     if column.num_chunks == 1:
         return column.chunk(0)

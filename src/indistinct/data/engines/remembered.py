@@ -25,8 +25,8 @@ class Remembered(Table):
     def fold(self, fold: Fold) -> Fold:
         return self._table.fold(fold)
 
-    def _distinct(self, column: str) -> set[Any]:
-        return self._table._distinct(column)
+    def _distinct(self, column: str, kind: Kind) -> set[Any]:
+        return self._table._distinct(column, kind)
 
     def unchanged(self) -> AbstractContextManager[None]:
         return self._table.unchanged()

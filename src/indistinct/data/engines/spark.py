@@ -4,32 +4,32 @@ The workers need this package and pyarrow installed.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from indistinct.boundary import guarded
 from indistinct.data.engines.duck import group_places
-from indistinct.data.engines.sql import back_quoted, bin_of
+from indistinct.data.engines.sql import back_quoted, bin_of, whole_or_null
 from indistinct.data.engines.table import GroupCounts, Table
+from indistinct.data.records.arrow import from_arrow
 from indistinct.data.records.bounded_sum import BoundedSum, Fold
-from indistinct.data.records.domain import Bins
+from indistinct.data.records.domain import Bins, Domain
 from indistinct.data.records.encoding import Cells
-from indistinct.data.records.types import Kind, arrow_batch, from_arrow
+from indistinct.data.records.types import Batch, Kind
 from indistinct.errors import DataError
 
+_INTEGERS = {"tinyint", "smallint", "int", "bigint"}
+_DOUBLES = {"float", "double"}
 _KINDS = {
-    "tinyint": Kind.INTEGER,
-    "smallint": Kind.INTEGER,
-    "int": Kind.INTEGER,
-    "bigint": Kind.INTEGER,
-    "float": Kind.NUMBER,
-    "double": Kind.NUMBER,
-    "decimal": Kind.NUMBER,
-    "string": Kind.TEXT,
+    **dict.fromkeys(_INTEGERS, Kind.INTEGER),
+    **dict.fromkeys(_DOUBLES | {"decimal"}, Kind.NUMBER),
+    **dict.fromkeys(("string", "varchar", "char"), Kind.TEXT),
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), Kind.TIME),
     "boolean": Kind.TRUTH,
+    "void": Kind.ANY,
 }
-_AS = {Kind.INTEGER: "BIGINT", Kind.NUMBER: "DOUBLE"}
+_TABLE = "the Spark table (whose workers need this package and pyarrow)"
 
 
 class SparkTable(Table):
@@ -37,23 +37,29 @@ class SparkTable(Table):
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        self._kinds = {name: _KINDS.get(kind.split("(")[0], Kind.OTHER) for name, kind in frame.dtypes}
+        # "string collate UNICODE_CI" is text: it is compared by its bytes.
+        pairs = [(name, kind.split("(")[0].split(" ")[0]) for name, kind in frame.dtypes]
+        names = [name for name, _ in pairs]
+        self._types = {name: kind for name, kind in pairs if names.count(name) == 1}
 
     def kinds(self) -> Mapping[str, Kind]:
-        return self._kinds
+        return {name: _KINDS.get(kind, Kind.OTHER) for name, kind in self._types.items()}
 
     def fold(self, fold: Fold) -> Fold:
         bounded = fold.sum
-        frame = self._frame.selectExpr(
-            *(f"{self._typed(name)} AS {back_quoted(name)}" for name in bounded.columns)
-        )
-        if bounded.unit.column is not None:
-            user = back_quoted(bounded.unit.column)
-            frame = frame.repartition(frame[user]).sortWithinPartitions(frame[user])
-        parts = frame.mapInArrow(
-            lambda batches: _partial(bounded, batches), "totals string, records bigint, error string"
-        )
-        with _without_values():
+        chosen = [f"{back_quoted(name)} AS c{place}" for place, name in enumerate(bounded.encoding.types)]
+        user = bounded.unit.column
+        if user is not None:
+            chosen += [f"{self._user(user)} AS u"]
+        with guarded(_TABLE):
+            frame = self._frame.selectExpr(*chosen) if chosen else self._frame.selectExpr("1 AS c0")
+            if user is not None:
+                # As bytes: a collation may take two users for one, and give them back mixed.
+                whose = "CAST(u AS BINARY)" if self.kinds()[user] in (Kind.TEXT, Kind.TRUTH) else "u"
+                frame = frame.selectExpr("*", f"{whose} AS b").repartition("b").sortWithinPartitions("b")
+            parts = frame.mapInArrow(
+                lambda batches: _partial(bounded, batches), "totals string, records bigint, error string"
+            )
             rows = parts.collect()
         for row in rows:
             if row["error"] is not None:
@@ -62,42 +68,53 @@ class SparkTable(Table):
             fold.totals += np.array([int(word) for word in row["totals"].split()], dtype=fold.totals.dtype)
         return fold
 
-    def group_counts(self, cells: Cells) -> Iterator[GroupCounts]:
-        keys = [
-            bin_of(back_quoted(name), domain) if isinstance(domain, Bins) else self._typed(name)
-            for name, domain in cells.axes
-        ]
-        chosen = self._frame.selectExpr(*(f"{key} AS k{place}" for place, key in enumerate(keys)))
+    def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
+        keys = [self._key(name, domain) for name, domain in cells.axes]
+        return None if None in keys else self._grouped(cells, [str(key) for key in keys])
+
+    def _grouped(self, cells: Cells, keys: list[str]) -> Iterator[GroupCounts]:
         names = [f"k{place}" for place in range(len(keys))]
-        with _without_values():
+        with guarded(_TABLE):
+            chosen = self._frame.selectExpr(
+                *(f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
+            )
             grouped = chosen.groupBy(*names).count().toArrow().combine_chunks()
-        columns = [from_arrow(column.chunk(0)) for column in grouped.columns if column.num_chunks]
-        if columns:
-            yield group_places(cells, columns[:-1], columns[-1])
+        if grouped.num_rows:
+            yield group_places(cells, [column.chunk(0) for column in grouped.columns])
 
-    def _distinct(self, column: str) -> set[Any]:
-        found = self._frame.selectExpr(f"{self._typed(column)} AS v").where("v IS NOT NULL").distinct()
-        with _without_values():
-            return {row["v"] for row in found.collect()}
+    def _key(self, name: str, domain: Domain) -> str | None:
+        """What Spark groups by, where it holds values of the declared type."""
+        held = self._types[name]
+        if isinstance(domain, Bins):
+            plain = domain.of is None and held in _INTEGERS | _DOUBLES
+            return bin_of(back_quoted(name), domain) if plain else None
+        plain = _KINDS[held] is domain.type
+        bytes_of = f"CAST({back_quoted(name)} AS BINARY)" if domain.type is Kind.TEXT else back_quoted(name)
+        return bytes_of if plain else None
 
-    def _typed(self, name: str) -> str:
-        kind = _AS.get(self._kinds[name])
-        return f"CAST({back_quoted(name)} AS {kind})" if kind else back_quoted(name)
+    def _user(self, name: str) -> str:
+        """A column of users, of one of two types: integers and text."""
+        kind, quoted = self.kinds()[name], back_quoted(name)
+        if kind is Kind.NUMBER:
+            return whole_or_null(quoted)
+        return f"CAST({quoted} AS STRING)" if kind is Kind.TRUTH else quoted
+
+    def _distinct(self, column: str, kind: Kind) -> set[Any]:
+        with guarded(_TABLE):
+            quoted = back_quoted(column)
+            key = f"CAST({quoted} AS BINARY)" if self.kinds()[column] is Kind.TEXT else quoted
+            found = self._frame.selectExpr(f"{key} AS v").distinct().toArrow().combine_chunks().column(0)
+            if not len(found):
+                return set()
+            array = found.chunk(0)
+            values = from_arrow(array.cast("large_string") if kind_is_binary(array) else array, kind)
+            return set(values.plain()[~values.missing].tolist())
 
 
-@contextmanager
-def _without_values() -> Iterator[None]:
-    """Around what Spark computes: its errors may quote a record, and end in logs. Its own log has them."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped,unused-ignore]
-    from pyspark.errors import PySparkException
+def kind_is_binary(array: Any) -> bool:
+    import pyarrow as pa
 
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        told = error.getCondition() if isinstance(error, PySparkException) else None
-        reason = told or type(error).__name__
-        advice = "Spark's log says more; the workers need this package and pyarrow installed"
-        raise DataError(f"Spark could not read the table: {reason} ({advice})") from None
+    return bool(pa.types.is_binary(array.type))
 
 
 def _partial(bounded: BoundedSum, batches: Iterator[Any]) -> Iterator[Any]:
@@ -105,9 +122,14 @@ def _partial(bounded: BoundedSum, batches: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     fold, error, totals = Fold(bounded), None, ""
+    types = bounded.encoding.types
     try:
         for batch in batches:
-            fold.add(arrow_batch(batch))
+            with guarded("the table"):
+                columns = {n: from_arrow(batch.column(i), kind) for i, (n, kind) in enumerate(types.items())}
+                place = batch.schema.get_field_index("u")
+                users = from_arrow(batch.column(place), Kind.USER) if place >= 0 else None
+            fold.add(Batch(batch.num_rows, columns, users))
         totals = " ".join(str(total) for total in fold.finish())
     except DataError as refused:
         # Raised here it would come back as a page of Java's traces.

@@ -28,6 +28,11 @@ def number(value: float) -> str:
     return f"CAST('{value!r}' AS DOUBLE)"
 
 
+def whole_or_null(column: str) -> str:
+    """A number as an integer of 64 bits, if it is one."""
+    return f"CASE WHEN {column} = floor({column}) THEN try_cast({column} AS BIGINT) END"
+
+
 def bin_of(column: str, bins: Bins) -> str:
     """The bin of a number by the formula of `Bins`, in the same arithmetic; `bin_places` reads it."""
     x, low, high = f"CAST({column} AS DOUBLE)", number(bins.low), number(bins.high)

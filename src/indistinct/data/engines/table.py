@@ -1,5 +1,5 @@
-"""Tables: where records come from. An engine is one class: it hands out batches of columns, or folds sums
-where the records are. `group_counts` pushes counting down to an engine that can.
+"""Tables: where records come from. An engine is one class: it hands out batches of columns, read as they were
+declared, or folds sums where the records are. `group_counts` pushes counting down to an engine that can.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,8 @@ import numpy as np
 
 from indistinct.data.records.bounded_sum import BoundedSum, Fold, Totals
 from indistinct.data.records.encoding import Cells, Integers
-from indistinct.data.records.types import Batch, Kind
+from indistinct.data.records.reading import check_reads
+from indistinct.data.records.types import Batch, Kind, Type
 from indistinct.data.records.unit import Records
 from indistinct.errors import DataError
 
@@ -24,7 +25,7 @@ class Table(ABC):
 
     @abstractmethod
     def kinds(self) -> Mapping[str, Kind]:
-        """The columns and what they hold."""
+        """The columns, and what their types say that they hold. No record is read for that."""
 
     @abstractmethod
     def fold(self, fold: Fold) -> Fold:
@@ -34,24 +35,21 @@ class Table(ABC):
         """Counts of cells made by the engine, or None where it cannot."""
         return None
 
-    def distinct(self, column: str) -> list[Any]:
+    def distinct(self, column: str, kind: Kind) -> list[Any]:
         """The texts or integers that occur in a column. They are private: only heavy hitters ask."""
-        self.check_listed(column)
+        self.check_column(column, kind)
         with self.unchanged():
-            return sorted(self._distinct(column))
+            return sorted(self._distinct(column, kind))
 
-    def check_listed(self, column: str) -> None:
-        """Refuses a column whose values cannot be counted one by one."""
+    def check_column(self, column: str, wanted: Type) -> None:
+        """Refuses a column that is not there, or that cannot be read as declared, without reading a record."""
         kinds = self.kinds()
-        if column not in kinds:
-            raise DataError(f"unknown column {column!r}; the table has {', '.join(map(repr, kinds))}")
-        if kinds[column] not in (Kind.INTEGER, Kind.TEXT):
-            raise DataError(
-                f"column {column!r} holds {kinds[column].value}, but text or integers are counted"
-            )
+        if column not in kinds:  # what names there are may be records, of a file without a header
+            raise DataError(f"unknown column {column!r}: the table must have one column of this name")
+        check_reads(column, kinds[column], wanted)
 
     @abstractmethod
-    def _distinct(self, column: str) -> set[Any]: ...
+    def _distinct(self, column: str, kind: Kind) -> set[Any]: ...
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Raises `SourceChanged` at its end if the records changed meanwhile."""
@@ -68,8 +66,6 @@ class Table(ABC):
         with self.unchanged():
             fold = self._counted(bounded) or self.fold(Fold(bounded))
             totals = fold.finish()
-        if fold.records == 0:
-            raise DataError("the table has no records")
         most = bounded.encoding.records
         if most is not None and fold.records > most:
             raise DataError(f"the table has more than {most} records, the most that were declared")
@@ -78,15 +74,11 @@ class Table(ABC):
         return Totals(totals.astype(np.int64), bounded.step)
 
     def check(self, bounded: BoundedSum) -> None:
-        """Refuses unknown columns and wrong types without reading a record."""
-        kinds = self.kinds()
-        for name in bounded.columns:
-            if name not in kinds:
-                raise DataError(f"unknown column {name!r}; the table has {', '.join(map(repr, kinds))}")
-        bounded.encoding.check(kinds)
-        unit = bounded.unit.column
-        if unit is not None and kinds[unit] not in (Kind.INTEGER, Kind.TEXT):
-            raise DataError(f"the unit column {unit!r} holds {kinds[unit].value}; users are integers or text")
+        """Refuses unknown columns and impossible types without reading a record."""
+        for name, wanted in bounded.encoding.types.items():
+            self.check_column(name, wanted)
+        if bounded.unit.column is not None:
+            self.check_column(bounded.unit.column, Kind.USER)
 
     def _counted(self, bounded: BoundedSum) -> Fold | None:
         cells = bounded.encoding
@@ -106,17 +98,17 @@ class BatchedTable(Table):
     """Records that come in pieces, one after the other."""
 
     @abstractmethod
-    def batches(self, columns: tuple[str, ...], cluster: str | None) -> Iterator[Batch]:
-        """The columns in pieces; with `cluster`, records with the same value in that column together."""
+    def batches(self, types: Mapping[str, Type], user: str | None) -> Iterator[Batch]:
+        """The columns in pieces, as declared; with a column of users, records in the order of users."""
 
     def fold(self, fold: Fold) -> Fold:
-        for batch in self.batches(fold.sum.columns, fold.sum.unit.column):
+        for batch in self.batches(fold.sum.encoding.types, fold.sum.unit.column):
             fold.add(batch)
         return fold
 
-    def _distinct(self, column: str) -> set[Any]:
+    def _distinct(self, column: str, kind: Kind) -> set[Any]:
         found: set[Any] = set()
-        for batch in self.batches((column,), None):
+        for batch in self.batches({column: kind}, None):
             part = batch[column]
             places = np.unique(part.values[~part.missing])
             found.update((places if part.words is None else part.words[places]).tolist())

@@ -13,7 +13,6 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
-from indistinct.data.engines.table import Table
 from indistinct.data.queries.plain import plain_fields
 from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Missing
@@ -65,11 +64,15 @@ class HeavyHitters(Mechanism):
     scale: float
     threshold: int
     unit: Unit = RECORDS
-    missing: Missing = Missing.ERROR
+    missing: Missing = Missing.DROP
+    of: Kind = Kind.TEXT
+    """What the values are: text, or integers."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", check_positive("scale", self.scale))
         object.__setattr__(self, "threshold", check_count("threshold", self.threshold, least=1))
+        if self.of not in (Kind.TEXT, Kind.INTEGER):
+            raise ArgumentError("of", self.of, "Kind.TEXT or Kind.INTEGER")
         if not isinstance(self.unit, Records | UserRecords) or self._most > _MOST_RECORDS:
             allowed = f"Records() or UserRecords(..., most) with at most {_MOST_RECORDS} records"
             raise ArgumentError("unit", self.unit, allowed)
@@ -81,7 +84,8 @@ class HeavyHitters(Mechanism):
         scale: float,
         delta: float,
         unit: Unit = RECORDS,
-        missing: Missing = Missing.ERROR,
+        missing: Missing = Missing.DROP,
+        of: Kind = Kind.TEXT,
     ) -> "HeavyHitters":
         """With the lowest threshold that shows values of one unit with probability `delta` at most.
 
@@ -91,15 +95,15 @@ class HeavyHitters(Mechanism):
         if check_probability("delta", delta) == 0:
             raise ArgumentError("delta", delta, "positive: no threshold hides a value for certain")
         low, high = 0, 1
-        while cls(column, scale, high, unit, missing).delta > delta:
+        while cls(column, scale, high, unit, missing, of).delta > delta:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            if cls(column, scale, middle, unit, missing).delta > delta:
+            if cls(column, scale, middle, unit, missing, of).delta > delta:
                 low = middle
             else:
                 high = middle
-        return cls(column, scale, high, unit, missing)
+        return cls(column, scale, high, unit, missing, of)
 
     @property
     def _most(self) -> int:
@@ -133,9 +137,7 @@ class HeavyHitters(Mechanism):
 
     def check(self, data: Any) -> None:
         """Refuses an unknown column or a wrong type, without reading a record."""
-        records = table(data)
-        records.check_listed(self.column)
-        records.check(self._bounded(self._anything(records)))
+        table(data).check(self._bounded(self._anything))
 
     def _bounded(self, values: list[Any]) -> BoundedSum:
         return BoundedSum(Cells(((self.column, Categories(values, missing=self.missing)),)), self.unit)
@@ -143,9 +145,9 @@ class HeavyHitters(Mechanism):
     def occurring(self, data: Any) -> Occurring:
         """The exact counts before noise. They are private, and so are the values."""
         records = table(data)
-        values = records.distinct(self.column)
+        values = records.distinct(self.column, self.of)
         # Without any value the sum still says whether there are records, and only missing ones.
-        counts = records.total(self._bounded(values or self._anything(records))).units
+        counts = records.total(self._bounded(values or self._anything)).units
         # A value whose records were all left out does not occur: it gets no noise.
         found = np.flatnonzero(counts)
         assert isinstance(self.unit, Records | UserRecords)
@@ -167,9 +169,10 @@ class HeavyHitters(Mechanism):
         answer = {value: count for count, value in sorted(shown, key=lambda pair: (-pair[0], pair[1]))}
         return Release(answer, self, noisy.private)
 
-    def _anything(self, records: Table) -> list[Any]:
+    @property
+    def _anything(self) -> list[Any]:
         """A domain of the column's kind."""
-        return [0] if records.kinds()[self.column] is Kind.INTEGER else [""]
+        return [0] if self.of is Kind.INTEGER else [""]
 
     def to_json(self) -> dict[str, Any]:
         return {"mechanism": self.kind, **plain_fields(self)}

@@ -21,15 +21,14 @@ from indistinct.data.records.encoding import (
     MISSING,
     Encoding,
     Integers,
+    check_distinct,
     places_in,
     refuse_outside,
-    require,
-    require_listed,
     settle,
     step_for,
 )
 from indistinct.data.records.reach import Ball, Norm, Reach
-from indistinct.data.records.types import Batch, Kind, Mask, slices
+from indistinct.data.records.types import Batch, Mask, Type, slices
 from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.errors import ArgumentError, check_count
 
@@ -93,8 +92,7 @@ class Mapped(Encoding):
             raise ArgumentError("axes", [name for name, _ in self.axes], allowed)
         if self.block is not None and not isinstance(self.block[1], Categories):
             raise ArgumentError("block", self.block, "a column and its Categories(...)")
-        if len(set(self.columns)) != len(self.columns):
-            raise ArgumentError("columns", self.columns, "distinct")
+        check_distinct(self._declared)
         records = check_count("records", self.records, least=1)
         if records > 2**30:
             raise ArgumentError("records", records, "at most 2**30")
@@ -105,9 +103,8 @@ class Mapped(Encoding):
             raise ArgumentError("records", records, allowed)
 
     @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        block = () if self.block is None else (self.block[0],)
-        return (*(name for name, _ in self.axes), *block)
+    def _declared(self) -> Axes:
+        return self.axes if self.block is None else (*self.axes, self.block)
 
     @property
     def blocks(self) -> int:
@@ -149,23 +146,15 @@ class Mapped(Encoding):
 
     @property
     def drops(self) -> bool:
-        domains = [domain for _, domain in (*self.axes, *([self.block] if self.block else []))]
-        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for d in domains)
+        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self._declared)
 
     @property
     def wobbles(self) -> bool:
         return self.map.wobble(self.radius) > 0
 
-    def check(self, kinds: Mapping[str, Kind]) -> None:
-        for name, domain in self.axes:
-            if isinstance(domain, Numbers):
-                allowed: tuple[Kind, ...] = (Kind.INTEGER, Kind.NUMBER, Kind.TRUTH)
-                require(name, kinds[name], allowed, "its domain is an interval")
-            else:
-                require_listed(name, kinds[name], domain)
-        if self.block is not None:
-            name, categories = self.block
-            require_listed(name, kinds[name], categories)
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return {name: domain.type for name, domain in self._declared}
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, points, blocks = self.points(batch)
@@ -195,7 +184,7 @@ class Mapped(Encoding):
 
     def points(self, batch: Batch) -> tuple[Mask, Points, npt.NDArray[np.int64]]:
         """Which records are kept; of these the points, and the places of their blocks."""
-        keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
+        keep = np.ones(batch.rows, dtype=bool)
         parts = [_coordinate(batch, name, domain, keep) for name, domain in self.axes]
         points = np.stack(parts, axis=1)
         blocks = np.zeros(len(keep), dtype=np.int64)

@@ -14,7 +14,7 @@ from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Numbers
 from indistinct.data.records.encoding import Encoding, Integers, step_for
 from indistinct.data.records.reach import Ball, Norm, Reach
-from indistinct.data.records.types import Batch, Kind, Mask
+from indistinct.data.records.types import Batch, Mask, Type
 from indistinct.data.records.unit import RECORDS, Unit
 
 _BITS = 62
@@ -42,10 +42,6 @@ class Products(Encoding):
     @property
     def _features(self) -> Mapped:
         return Mapped(self.axes, self.map, None, self.records)
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._features.columns
 
     @property
     def size(self) -> int:  # type: ignore[override]
@@ -79,8 +75,9 @@ class Products(Encoding):
     def wobbles(self) -> bool:
         return self._features.wobbles
 
-    def check(self, kinds: Mapping[str, Kind]) -> None:
-        self._features.check(kinds)
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return self._features.types
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, points, _ = self._features.points(batch)

@@ -11,7 +11,7 @@ from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Domain, Missing, Numbers
 from indistinct.data.records.encoding import Boxed, Cells, Clipped, Encoding, Integers
 from indistinct.data.records.reach import Box, Norm, Reach
-from indistinct.data.records.types import Batch, Kind, Mask
+from indistinct.data.records.types import Batch, Mask, Type
 from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.errors import ArgumentError, check_count
 
@@ -92,7 +92,7 @@ class VectorSum(Query):
     norm: Norm
     bound: float
     unit: Unit = RECORDS
-    missing: Missing = Missing.ERROR
+    missing: Missing = Missing.DROP
 
     @property
     def bounded(self) -> BoundedSum:
@@ -166,10 +166,6 @@ class Centred(Encoding):
         return Boxed(((self.column, self.domain),))
 
     @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (self.column,)
-
-    @property
     def step(self) -> float:  # type: ignore[override]
         return self._box.step
 
@@ -196,8 +192,9 @@ class Centred(Encoding):
     def drops(self) -> bool:
         return self._box.drops
 
-    def check(self, kinds: Mapping[str, Kind]) -> None:
-        self._box.check(kinds)
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return self._box.types
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, rows = self._box.encode(batch)

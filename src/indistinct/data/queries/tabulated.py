@@ -17,21 +17,28 @@ import numpy.typing as npt
 
 from indistinct.data.queries.query import Query, Values
 from indistinct.data.records.bounded_sum import BoundedSum
-from indistinct.data.records.domain import MOST_CELLS, Bins, Categories, Missing, Outside, check_policies
+from indistinct.data.records.domain import (
+    MOST_CELLS,
+    Bins,
+    Categories,
+    Missing,
+    Outside,
+    check_policies,
+    check_times,
+)
 from indistinct.data.records.encoding import (
     ABOVE,
     BELOW,
     MISSING,
     Encoding,
     Integers,
+    check_distinct,
     places_in,
     refuse_outside,
-    require,
-    require_listed,
     settle,
 )
 from indistinct.data.records.reach import Ball, Norm, Reach
-from indistinct.data.records.types import Batch, Column, Kind, Mask
+from indistinct.data.records.types import Batch, Column, Kind, Mask, Times, Type
 from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.errors import ArgumentError, check_real
 from indistinct.numerics.rounding import root_up
@@ -53,6 +60,7 @@ class Intervals:
     whole: bool
     outside: Outside
     missing: Missing
+    of: Times | None
 
     def __init__(
         self,
@@ -60,7 +68,8 @@ class Intervals:
         *,
         whole: bool = False,
         outside: Outside = Outside.CLIP,
-        missing: Missing = Missing.ERROR,
+        missing: Missing = Missing.DROP,
+        of: Times | None = None,
     ) -> None:
         ends = tuple(check_real("edges", edge) for edge in edges)
         rising = all(math.isfinite(end) for end in ends) and all(a < b for a, b in pairwise(ends))
@@ -71,8 +80,14 @@ class Intervals:
         object.__setattr__(self, "whole", bool(whole))
         object.__setattr__(self, "outside", outside)
         object.__setattr__(self, "missing", missing)
+        object.__setattr__(self, "of", of)
+        check_times(of)
         if self.whole and (max(map(abs, ends)) > 2**53 or any(low > high for low, high in self.integers)):
             raise ArgumentError("edges", edges, "edges with a whole number below 2**53 in every cell")
+
+    @property
+    def type(self) -> Type:
+        return self.of or Kind.NUMBER
 
     @property
     def size(self) -> int:
@@ -130,18 +145,13 @@ class Tabulated(Encoding):
             if not isinstance(domain, Bins | Categories | Intervals | OrMissing):
                 allowed = "Bins(...), Categories(...), Intervals(...) or OrMissing(...)"
                 raise ArgumentError(f"domain of {name!r}", domain, allowed)
-        if len(set(self.columns)) != len(self.columns):
-            raise ArgumentError("columns", self.columns, "distinct")
+        check_distinct(self.axes)
         places = range(len(self.axes))
         proper = all(len(set(group)) == len(group) and set(group) <= set(places) for group in self.groups)
         if not self.groups or len(set(self.groups)) < len(self.groups) or not proper:
             raise ArgumentError("groups", self.groups, f"one or more, of different axes of 0 to {places[-1]}")
         if self.size > MOST_CELLS:
             raise ArgumentError("groups", f"{self.size} cells", f"at most {MOST_CELLS} cells together")
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name, _ in self.axes)
 
     def shape(self, group: Group) -> tuple[int, ...]:
         return tuple(self.axes[axis][1].size for axis in group)
@@ -162,13 +172,9 @@ class Tabulated(Encoding):
     def drops(self) -> bool:
         return any(_inner(d).outside is Outside.DROP or _missing(d) is Missing.DROP for _, d in self.axes)
 
-    def check(self, kinds: Mapping[str, Kind]) -> None:
-        for name, domain in self.axes:
-            inner = _inner(domain)
-            if isinstance(inner, Categories):
-                require_listed(name, kinds[name], inner)
-            else:
-                require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER), "its cells are intervals")
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return {name: _inner(domain).type for name, domain in self.axes}
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, places = self._places(batch)
@@ -195,7 +201,7 @@ class Tabulated(Encoding):
 
     def _places(self, batch: Batch) -> tuple[Mask, Integers]:
         """Which records are kept; of these, the cell along each axis."""
-        keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
+        keep = np.ones(batch.rows, dtype=bool)
         parts = [settled_places(batch[name], name, domain, keep) for name, domain in self.axes]
         return keep, np.stack(parts, axis=1)[keep]
 

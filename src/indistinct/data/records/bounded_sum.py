@@ -9,14 +9,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.data.records.domain import Missing
 from indistinct.data.records.encoding import Encoding, Integers, clip_norms
 from indistinct.data.records.reach import Ball, Norm, Reach, sensitivity
-from indistinct.data.records.types import Batch, Column, Kind
+from indistinct.data.records.types import Batch, slices
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals, chosen, run_starts
 from indistinct.errors import ArgumentError, DataError
 from indistinct.numerics.rounding import rounded_up
@@ -70,7 +72,7 @@ class BoundedSum:
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""
         unit = (self.unit.column,) if self.unit.column is not None else ()
-        return tuple(dict.fromkeys((*self.encoding.columns, *unit)))
+        return tuple(dict.fromkeys((*self.encoding.types, *unit)))
 
     def sensitivity(self, norm: Norm, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
         """How far the sum moves when a unit is added or removed, or replaced: never less.
@@ -104,8 +106,9 @@ class BoundedSum:
 class Fold:
     """A bounded sum in progress: batches in, integers out. Partial folds of disjoint units add up.
 
-    Where the unit is a user, the records of one user must lie together; a user cut by the end of a batch is
-    held back until the next one has come.
+    Where the unit is a user, batches come in the order of users (numbers, or texts by their bytes), so that the
+    records of one user lie together; a user who comes back is refused. A user cut by the end of a batch is held
+    back until the next one has come.
     """
 
     def __init__(self, bounded: BoundedSum) -> None:
@@ -115,29 +118,33 @@ class Fold:
         kind = np.int64 if bounded.encoding.counts else object
         self.totals = np.zeros(bounded.encoding.size, dtype=kind)
         self._held: list[tuple[npt.NDArray[np.generic], Integers]] = []
+        self._last: Any = None
 
     def add(self, batch: Batch) -> None:
-        size = len(next(iter(batch.values())))
-        self.records += size
-        if not size:
+        self.records += batch.rows
+        if not batch.rows:
             return
         encoding, unit = self.sum.encoding, self.sum.unit
         if unit.column is None and (total := encoding.add_up(batch)) is not None:
             self.totals += total
             return
         rows_at_once = _AT_ONCE if encoding.counts else max(_AT_ONCE // encoding.size, 1)
-        for start in range(0, size, rows_at_once):
-            part = slice(start, start + rows_at_once)
-            self._add({name: column.take(part) for name, column in batch.items()})
+        for part in slices(batch.rows, rows_at_once):
+            self._add(batch.take(part))
 
     def _add(self, batch: Batch) -> None:
         unit = self.sum.unit
-        users = users_of(batch[unit.column], unit.column) if unit.column is not None else None
+        if isinstance(unit, Records):
+            self._count(self.sum.encoding.encode(batch)[1])
+            return
+        assert batch.users is not None
+        if (nobody := batch.users.missing).any():
+            if unit.missing is Missing.ERROR:
+                raise DataError(f"the unit column {unit.column!r} has missing values")
+            batch = batch.take(np.flatnonzero(~nobody))
+        assert batch.users is not None
         keep, rows = self.sum.encoding.encode(batch)
-        if users is None:
-            self._count(rows)
-        else:
-            self._add_users(users[keep], rows)
+        self._add_users(batch.users.plain()[keep], rows)
 
     def add_counts(self, cells: Integers, counts: Integers, records: int) -> None:
         """Cells that an engine has counted already."""
@@ -154,13 +161,21 @@ class Fold:
     def _add_users(self, users: npt.NDArray[np.generic], rows: Integers) -> None:
         if not len(users):
             return
-        last = int(run_starts(users)[-1])
+        starts = run_starts(users)
+        self._check_order(users[starts])
+        last = int(starts[-1])
         goes_on = last == 0 and bool(self._held) and self._held[-1][0][-1] == users[0]
         if not goes_on:
             complete = [*self._held, (users[:last], rows[:last])]
             self._settle(*zip(*complete, strict=True))
             self._held = []
         self._held.append((users[last:], rows[last:]))
+
+    def _check_order(self, users: npt.NDArray[np.generic]) -> None:
+        back = bool((users[1:] <= users[:-1]).any()) or (self._last is not None and users[0] < self._last)
+        if back:
+            raise DataError("the records of a user do not lie together: the engine sorted by something else")
+        self._last = users[-1]
 
     def _settle(self, users: tuple[npt.NDArray[np.generic], ...], rows: tuple[Integers, ...]) -> None:
         """Adds users that are complete."""
@@ -199,11 +214,3 @@ class Fold:
 def parts(rows: Integers, size: int = 2**20) -> Iterator[Integers]:
     """Pieces whose sums stay inside 64 bits."""
     return (rows[start : start + size] for start in range(0, len(rows), size))
-
-
-def users_of(column: Column, name: str) -> npt.NDArray[np.generic]:
-    if column.missing.any():
-        raise DataError(f"the unit column {name!r} has missing values: every record must belong to a user")
-    if column.kind not in (Kind.INTEGER, Kind.TEXT):
-        raise DataError(f"the unit column {name!r} holds {column.kind.value}; users are integers or text")
-    return column.plain()

@@ -2,8 +2,8 @@
 
 Which cells a histogram has, or how far one record can move a sum, must not depend on the data. So each
 column that is used has a domain, and the domain says what becomes of values that are not in it and of values
-that are missing (null or NaN). `ERROR` is for data that someone promises are clean: that an error occurs is
-itself seen by whoever runs the query. Where that must not leak, use `CLIP` or `DROP`.
+that are missing: null, NaN, and whatever cannot be read as the declared type. `CLIP` and `DROP` tell nobody
+anything. `ERROR` is for those who own the data: that an error occurs is seen by whoever runs the query.
 """
 
 import itertools
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from indistinct.data.records.types import Kind, Times, Type
 from indistinct.errors import ArgumentError, check_count, check_real
 
 MOST_CELLS = 2**31
@@ -32,7 +33,7 @@ class Outside(Enum):
 
 
 class Missing(Enum):
-    """What becomes of a record whose value is null or NaN."""
+    """What becomes of a record whose value is null, NaN or not of the declared type."""
 
     ERROR = "error"
     DROP = "drop"
@@ -43,19 +44,26 @@ class Numbers:
     """Numbers from `low` to `high`; others are moved to the nearer end unless told otherwise.
 
     >>> Numbers(0, 120)
-    Numbers(low=0.0, high=120.0, outside=<Outside.CLIP: 'clip'>, missing=<Missing.ERROR: 'error'>)
+    Numbers(low=0.0, high=120.0, outside=<Outside.CLIP: 'clip'>, missing=<Missing.DROP: 'drop'>, of=None)
     """
 
     low: float
     high: float
     outside: Outside = Outside.CLIP
-    missing: Missing = Missing.ERROR
+    missing: Missing = Missing.DROP
+    of: Times | None = None
+    """For dates and times: how they become numbers."""
 
     def __post_init__(self) -> None:
         low, high = check_ends(self.low, self.high, equal=True)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         check_policies(self.outside, self.missing)
+        check_times(self.of)
+
+    @property
+    def type(self) -> Type:
+        return self.of or Kind.NUMBER
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,9 @@ class Bins:
     high: float
     count: int
     outside: Outside = Outside.CLIP
-    missing: Missing = Missing.ERROR
+    missing: Missing = Missing.DROP
+    of: Times | None = None
+    """For dates and times: how they become numbers."""
 
     def __post_init__(self) -> None:
         low, high = check_ends(self.low, self.high, equal=False)
@@ -82,9 +92,14 @@ class Bins:
         object.__setattr__(self, "high", high)
         object.__setattr__(self, "count", count)
         check_policies(self.outside, self.missing)
+        check_times(self.of)
         # A bin must be wider than the rounding of numbers near its ends.
         if count > MOST_CELLS or not 8 * math.ulp(max(abs(low), abs(high))) <= self.width < math.inf:
             raise ArgumentError("count", count, "few enough for the ends of the bins to be distinct numbers")
+
+    @property
+    def type(self) -> Type:
+        return self.of or Kind.NUMBER
 
     @property
     def width(self) -> float:
@@ -108,22 +123,22 @@ class Bins:
 
 @dataclass(frozen=True)
 class Categories:
-    """A list of texts, integers or truth values; others are an error or are left out.
+    """A list of texts, integers or truth values; others are left out, or an error.
 
     >>> Categories(["no", "yes"]).size
     2
     """
 
     values: tuple[Any, ...]
-    outside: Outside = Outside.ERROR
-    missing: Missing = Missing.ERROR
+    outside: Outside = Outside.DROP
+    missing: Missing = Missing.DROP
 
     def __init__(
         self,
         values: Sequence[Any],
         *,
-        outside: Outside = Outside.ERROR,
-        missing: Missing = Missing.ERROR,
+        outside: Outside = Outside.DROP,
+        missing: Missing = Missing.DROP,
     ) -> None:
         allowed = "distinct texts, or distinct 64-bit integers, or truth values"
         if isinstance(values, str | bytes):
@@ -140,6 +155,10 @@ class Categories:
         object.__setattr__(self, "values", plain)
         object.__setattr__(self, "outside", outside)
         object.__setattr__(self, "missing", missing)
+
+    @property
+    def type(self) -> Type:
+        return {str: Kind.TEXT, int: Kind.INTEGER, bool: Kind.TRUTH}[type(self.values[0])]
 
     @property
     def size(self) -> int:
@@ -170,3 +189,8 @@ def check_policies(outside: object, missing: object) -> None:
         raise ArgumentError("outside", outside, "Outside.ERROR, Outside.CLIP or Outside.DROP")
     if not isinstance(missing, Missing):
         raise ArgumentError("missing", missing, "Missing.ERROR or Missing.DROP")
+
+
+def check_times(of: object) -> None:
+    if of is not None and not isinstance(of, Times):
+        raise ArgumentError("of", of, "Times(...), or None for numbers")

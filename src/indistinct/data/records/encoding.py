@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from indistinct.data.records.domain import MOST_CELLS, Bins, Categories, Domain, Missing, Numbers, Outside
 from indistinct.data.records.reach import Ball, Box, Norm, Reach
-from indistinct.data.records.types import Batch, Column, Kind, Mask
+from indistinct.data.records.types import Batch, Column, Kind, Mask, Type
 from indistinct.errors import ArgumentError, DataError, check_positive
 
 Integers = npt.NDArray[np.int64]
@@ -28,7 +28,6 @@ RESOLUTION = 32
 class Encoding(ABC):
     """How a record becomes a vector of `size` integers, in units of `step`."""
 
-    columns: tuple[str, ...]
     size: int
     step: float
     counts: bool
@@ -51,9 +50,10 @@ class Encoding(ABC):
         """Whether the last bits of a record's vector may depend on the records beside it."""
         return False
 
+    @property
     @abstractmethod
-    def check(self, kinds: Mapping[str, Kind]) -> None:
-        """Refuses columns of the wrong kind."""
+    def types(self) -> Mapping[str, Type]:
+        """The columns that are read, and as what."""
 
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
@@ -76,14 +76,9 @@ class Cells(Encoding):
         for _, domain in self.axes:
             if not isinstance(domain, Bins | Categories):
                 raise ArgumentError("domain", domain, "Bins(...) or Categories(...)")
-        if len(set(self.columns)) != len(self.columns):
-            raise ArgumentError("columns", self.columns, "distinct")
+        check_distinct(self.axes)
         if self.size > MOST_CELLS:
             raise ArgumentError("axes", self.shape, f"at most {MOST_CELLS} cells together")
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name, _ in self.axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -101,16 +96,12 @@ class Cells(Encoding):
     def drops(self) -> bool:
         return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.axes)
 
-    def check(self, kinds: Mapping[str, Kind]) -> None:
-        for name, domain in self.axes:
-            if isinstance(domain, Bins):
-                require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER), "bins are for numbers")
-            else:
-                require_listed(name, kinds[name], domain)
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return {name: domain.type for name, domain in self.axes}
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
-        rows = len(next(iter(batch.values())))
-        return self.cells([places_in(batch[name], domain) for name, domain in self.axes], rows)
+        return self.cells([places_in(batch[name], domain) for name, domain in self.axes], batch.rows)
 
     def cells(self, axes: list[Integers], rows: int) -> tuple[Mask, Integers]:
         """Cells from places along each axis, by the policies of the domains."""
@@ -137,12 +128,7 @@ class Boxed(Encoding):
         for _, numbers in self.axes:
             if not isinstance(numbers, Numbers):
                 raise ArgumentError("domain", numbers, "Numbers(...)")
-        if len(set(self.columns)) != len(self.columns):
-            raise ArgumentError("columns", self.columns, "distinct")
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name, _ in self.axes)
+        check_distinct(self.axes)
 
     @property
     def size(self) -> int:  # type: ignore[override]
@@ -161,12 +147,12 @@ class Boxed(Encoding):
     def drops(self) -> bool:
         return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.axes)
 
-    def check(self, kinds: Mapping[str, Kind]) -> None:
-        for name, _ in self.axes:
-            require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER, Kind.TRUTH), "a sum is of numbers")
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return {name: numbers.type for name, numbers in self.axes}
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
-        keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
+        keep = np.ones(batch.rows, dtype=bool)
         parts = []
         for name, domain in self.axes:
             column, numbers = batch[name], batch[name].numbers()
@@ -188,7 +174,7 @@ class Clipped(Encoding):
     columns: tuple[str, ...]
     norm: Norm
     bound: float
-    missing: Missing = Missing.ERROR
+    missing: Missing = Missing.DROP
     counts = False
 
     def __post_init__(self) -> None:
@@ -217,12 +203,12 @@ class Clipped(Encoding):
     def drops(self) -> bool:
         return self.missing is Missing.DROP
 
-    def check(self, kinds: Mapping[str, Kind]) -> None:
-        for name in self.columns:
-            require(name, kinds[name], (Kind.INTEGER, Kind.NUMBER, Kind.TRUTH), "a sum is of numbers")
+    @property
+    def types(self) -> Mapping[str, Type]:
+        return dict.fromkeys(self.columns, Kind.NUMBER)
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
-        keep = np.ones(len(next(iter(batch.values()))), dtype=bool)
+        keep = np.ones(batch.rows, dtype=bool)
         for name in self.columns:
             # An infinite coordinate leaves no direction to scale along.
             bad = batch[name].missing | ~np.isfinite(batch[name].numbers())
@@ -303,14 +289,10 @@ def refuse_outside(name: str, outside: Mask, policy: Outside, keep: Mask, domain
     keep &= ~outside
 
 
-def require(name: str, kind: Kind, allowed: tuple[Kind, ...], why: str) -> None:
-    if kind not in allowed:
-        raise DataError(f"column {name!r} holds {kind.value}, but {why}")
-
-
-def require_listed(name: str, kind: Kind, domain: Categories) -> None:
-    allowed = {str: Kind.TEXT, int: Kind.INTEGER, bool: Kind.TRUTH}[type(domain.values[0])]
-    require(name, kind, (allowed,), f"its categories are {allowed.value}")
+def check_distinct(axes: tuple[tuple[str, Any], ...]) -> None:
+    names = [name for name, _ in axes]
+    if len(set(names)) != len(names):
+        raise ArgumentError("columns", names, "distinct")
 
 
 def step_for(largest: float) -> float:

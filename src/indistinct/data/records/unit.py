@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from indistinct.data.records.domain import Missing
 from indistinct.data.records.encoding import Integers
 from indistinct.data.records.reach import Norm
 from indistinct.errors import ArgumentError, check_count, check_positive
@@ -41,9 +42,11 @@ class UserRecords:
     column: str
     most: int
     key: int = 0
+    missing: Missing = Missing.DROP
+    """What becomes of records that belong to nobody."""
 
     def __post_init__(self) -> None:
-        _check_column(self.column)
+        _check(self.column, self.missing)
         object.__setattr__(self, "most", check_count("most", self.most, least=1))
         key = check_count("key", self.key)
         if key >= 2**64:
@@ -58,9 +61,11 @@ class UserTotals:
     column: str
     norm: Norm
     bound: float
+    missing: Missing = Missing.DROP
+    """What becomes of records that belong to nobody."""
 
     def __post_init__(self) -> None:
-        _check_column(self.column)
+        _check(self.column, self.missing)
         object.__setattr__(self, "bound", check_positive("bound", self.bound))
         if not 1e-100 <= self.bound <= 1e100:
             raise ArgumentError("bound", self.bound, "between 1e-100 and 1e100")
@@ -73,8 +78,10 @@ Unit = Records | UserRecords | UserTotals
 RECORDS = Records()
 
 
-def _check_column(column: object) -> None:
+def _check(column: object, missing: object) -> None:
     """Without a name nobody's records would be found, and all of them would take part."""
+    if not isinstance(missing, Missing):
+        raise ArgumentError("missing", missing, "Missing.ERROR or Missing.DROP")
     if not isinstance(column, str):
         raise ArgumentError("column", column, "the name of the column that says whose a record is")
 
@@ -111,10 +118,26 @@ def _count_runs(same: npt.NDArray[np.bool_]) -> Hashes:
 
 
 def _user_hashes(key: int, users: npt.NDArray[np.generic]) -> Hashes:
-    if users.dtype != object:
-        # The key is mixed by itself first: else it would only exchange users with each other.
-        state = _mix(np.zeros(len(users), np.uint64), np.full(len(users), key, np.uint64))
-        return _mix(state, users.astype(np.uint64))
+    """The digits of an integer are the same user as the integer, which other engines may hold."""
+    if users.dtype == object:
+        numbers = np.array([_is_integer(user) for user in users], dtype=bool)
+        hashes = np.zeros(len(users), dtype=np.uint64)
+        hashes[numbers] = _user_hashes(key, np.array([int(user) for user in users[numbers]], dtype=np.int64))
+        hashes[~numbers] = _text_hashes(key, users[~numbers])
+        return hashes
+    # The key is mixed by itself first: else it would only exchange users with each other.
+    state = _mix(np.zeros(len(users), np.uint64), np.full(len(users), key, np.uint64))
+    return _mix(state, users.astype(np.uint64))
+
+
+def _is_integer(user: str) -> bool:
+    """Whether it is how an integer of 64 bits is written."""
+    if len(user) > 20 or not user.isascii() or not user.removeprefix("-").isdigit():
+        return False
+    return str(number := int(user)) == user and -(2**63) <= number < 2**63
+
+
+def _text_hashes(key: int, users: npt.NDArray[np.generic]) -> Hashes:
     secret = key.to_bytes(8, "little")
     digests = (hashlib.blake2b(str(user).encode(), digest_size=8, key=secret).digest() for user in users)
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)

@@ -41,7 +41,7 @@ class HeavyHittersPart(Part):
             raise ArgumentError(
                 section.at("delta"), delta, f"positive, and below budget.delta={terms.delta:g}"
             )
-        missing = section.word("missing", Missing, Missing.ERROR.value)
+        missing = section.word("missing", Missing, Missing.DROP.value)
         part = cls(terms, asked, section.text("column"), delta, missing)
         named(section.where, part.at, 1.0)
         return part

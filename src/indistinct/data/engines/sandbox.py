@@ -1,0 +1,134 @@
+"""DuckDB in a sandbox: one SELECT, no files but those that were named, no extensions, a private folder to spill to.
+
+The folder has a random name and is its owner's alone. It goes with the connection; one that a killed process left
+behind is swept when the next one is made.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from indistinct.boundary import guarded
+from indistinct.data.engines.sql import text
+from indistinct.errors import ArgumentError, DataError, needs
+
+_PREFIX, _NEW, _OWNER = "indistinct-spill-", ".indistinct-new-", "owner"
+_SELECTS = {"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"}
+_DATA_IN_NAMES = {"PIVOT", "SHOW_REF"}
+"""Tables whose columns, or whose rows, depend on the values of another."""
+
+
+class Sandbox:
+    """A connection of its own. `files` may be read, and `database` is opened for reading only."""
+
+    def __init__(
+        self, memory: str, threads: int | None, database: str = ":memory:", files: tuple[str, ...] = ()
+    ) -> None:
+        with needs("duckdb"):
+            import duckdb
+
+        folder, lock = _private_folder()
+        self._finalizer = weakref.finalize(self, _remove, folder, lock, os.getpid())
+        config = {
+            "memory_limit": memory,
+            "preserve_insertion_order": "false",  # order means nothing to a sum and costs memory
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "temp_directory": folder,
+        }
+        if threads is not None:
+            config["threads"] = str(threads)
+        with guarded(repr(database) if database != ":memory:" else "DuckDB"):
+            self.connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
+            allowed = ", ".join(text(name) for file in files for name in {file, escaped(file)})
+            self.connection.execute(f"SET allowed_paths = [{allowed}]")
+            self.connection.execute("SET enable_external_access = false")
+            self.connection.execute("SET lock_configuration = true")
+
+
+def escaped(path: str) -> str:
+    """A path as a pattern that matches it alone: DuckDB takes every name for a pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+def one_select(query: str) -> str:
+    """The query, if it is one SELECT that only reads, and whose columns do not depend on values."""
+    with needs("duckdb"):
+        import duckdb
+
+    allowed = "one SELECT, without PIVOT, SHOW, DESCRIBE or SUMMARIZE, that changes nothing"
+    try:
+        statements = duckdb.extract_statements(query)
+        with duckdb.connect(config={"enable_external_access": "false"}) as parser:
+            told = parser.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
+        tree = json.loads(told[0]) if told else {"error": True}
+    except (duckdb.Error, TypeError, ValueError, RecursionError):
+        raise ArgumentError("query", query, f"{allowed}; it cannot be read") from None
+    kinds = {node.get("type") for node in _nodes(tree)}
+    queries = {str(kind) for kind in kinds if str(kind).endswith("_NODE")}
+    single = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
+    if not single or tree.get("error") or not queries <= _SELECTS or kinds & _DATA_IN_NAMES:
+        raise ArgumentError("query", query, allowed)
+    return str(statements[0].query).strip().rstrip(";")
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    waiting = [tree]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            yield item
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+
+
+def _private_folder() -> tuple[str, Any]:
+    """A folder that nobody else can read, and the lock that says that its owner lives."""
+    root = tempfile.gettempdir()
+    try:
+        import fcntl
+    except ImportError:  # Windows: nothing is swept
+        return tempfile.mkdtemp(prefix=_PREFIX), None
+    _sweep(root)
+    made = tempfile.mkdtemp(prefix=_NEW, dir=root)
+    lock = open(os.path.join(made, _OWNER), "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    # It has the name that is swept only once it is locked.
+    folder = os.path.join(root, _PREFIX + os.path.basename(made).removeprefix(_NEW))
+    os.rename(made, folder)
+    return folder, lock
+
+
+def _sweep(root: str) -> None:
+    """Removes folders of mine whose owner is gone: the system has let go of its lock."""
+    import fcntl
+
+    with os.scandir(root) as entries:
+        for entry in entries:
+            if not entry.name.startswith(_PREFIX) or not entry.is_dir(follow_symlinks=False):
+                continue
+            try:
+                if entry.stat(follow_symlinks=False).st_uid != os.geteuid():
+                    continue
+                with open(os.path.join(entry.path, _OWNER)) as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(entry.path, ignore_errors=True)
+            except OSError:  # it is in use, or another process sweeps it
+                continue
+
+
+def _remove(folder: str, lock: Any, owner: int) -> None:
+    if os.getpid() == owner:  # not a process that was forked from it
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            lock.close()
+
+
+def check_exists(path: str) -> None:
+    if not os.path.exists(path):
+        raise DataError(f"no such file: {path!r}")
