@@ -1,7 +1,7 @@
 """Data: the one place where records are read, by one bounded sum on every engine."""
 
 from indistinct.data.engines.duck import read_parquet, read_sql
-from indistinct.data.engines.lines import read_csv
+from indistinct.data.engines.lines import Dialect, read_csv
 from indistinct.data.engines.remembered import Remembered
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table
@@ -33,6 +33,7 @@ __all__ = [
     "Cells",
     "Clipped",
     "Count",
+    "Dialect",
     "FeatureMap",
     "FeatureSum",
     "HeavyHitters",

@@ -73,7 +73,7 @@ def open_table(data: DataSource) -> Table:
     """The table of a plan; its schema only."""
     if data.sql is not None:
         return read_sql(data.sql, database=data.database)
-    return read_csv(data.csv) if data.csv else read_parquet(data.parquet)
+    return read_csv(data.csv, **dict(data.dialect)) if data.csv else read_parquet(data.parquet)
 
 
 def together(parts: Sequence[Part], scales: Sequence[float]) -> Mechanism:

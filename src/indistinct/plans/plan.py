@@ -73,9 +73,9 @@ def read_plan(path: str | Path) -> Plan:
 def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     """A plan from what TOML holds.
 
-    >>> parse_plan({"data": {"csv": "a.csv", "recrods": 9}, "budget": {"epsilon": 1}})
+    >>> parse_plan({"data": {"csv": "a.csv"}, "privacy": {"usr": "person"}, "budget": {"epsilon": 1}})
     Traceback (most recent call last):
-    indistinct.errors.ArgumentError: data must be made of csv, database, parquet, records, sql, got 'recrods'
+    indistinct.errors.ArgumentError: privacy must be made of adjacency, most, user, got 'usr'
     """
     only("plan", content, {"data", "privacy", "budget", "columns", "releases"})
     terms = read_terms(content, Path(folder))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from indistinct.data import (
     Bins,
     Categories,
     Celled,
+    Dialect,
     Intervals,
     Missing,
     Norm,
@@ -18,6 +20,7 @@ from indistinct.data import (
     OrMissing,
     Outside,
     Records,
+    Times,
     UserRecords,
     UserTotals,
 )
@@ -44,6 +47,8 @@ class DataSource:
 
     csv: tuple[str, ...] = ()
     parquet: tuple[str, ...] = ()
+    dialect: tuple[tuple[str, Any], ...] = ()
+    """How CSV files are to be read, where that is not as usual: what `read_csv` takes."""
     sql: str | None = None
     database: str | None = None
     records: int | None = None
@@ -60,9 +65,16 @@ class Column:
     edges: tuple[float, ...] | None = None
     whole: bool = False
     """Whether all values are whole numbers; only synthetic ones are told."""
+    unit: str | None = None
+    """Of dates and times: what they are counted in, since 1970."""
+    zone: str | None = None
     categories: tuple[Any, ...] | None = None
     outside: str | None = None
     missing: str | None = None
+
+    @property
+    def times(self) -> Times | None:
+        return None if self.unit is None else Times(self.unit, self.zone or "UTC")
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -160,6 +172,8 @@ class Terms:
         given: dict[str, Any] = {}
         if column.outside is not None:
             given["outside"] = word(f"{where}.outside", column.outside, Outside)
+        if column.unit is not None:
+            given["of"] = column.times
         if column.missing == KEEP:
             raise ArgumentError(f"{where}.missing", KEEP, "error or drop: only synthetic tables keep them")
         if column.missing is not None:
@@ -201,25 +215,36 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
     return terms
 
 
+_DIALECT = {"delimiter", "quote", "encoding", "names", "newlines"}
+
+
 def _source(given: Any, folder: Path) -> DataSource:
-    data = Section("data", given, {"csv", "parquet", "sql", "database", "records"})
+    data = Section("data", given, {"csv", "parquet", "sql", "database", "records"} | _DIALECT)
     kinds = [kind for kind in ("csv", "parquet", "sql") if kind in data]
     if len(kinds) != 1:
         raise ArgumentError("data", ", ".join(kinds) or None, "one of csv, parquet or sql")
     if ("sql" in data) != ("database" in data):
         raise ArgumentError("data.database", data.get("database"), "given with data.sql, and only with it")
     records = data.maybe("records", data.count)
+    dialect = {key: data.get(key) for key in sorted(_DIALECT) if key in data}
+    if dialect and kinds != ["csv"]:
+        raise ArgumentError("data", sorted(dialect), "given with data.csv, and only with it")
+    if not isinstance(dialect.get("newlines", False), bool):
+        raise ArgumentError("data.newlines", dialect["newlines"], "true or false")
+    if "names" in dialect:
+        dialect["names"] = data.texts("names")
+    named("data", Dialect, **dialect)
     if "sql" in data:
         return DataSource(sql=data.text("sql"), database=str(folder / data.text("database")), records=records)
     paths = data.get(kinds[0])
     listed = paths if isinstance(paths, list) and paths else [paths]
     files = tuple(str(folder / text(f"data.{kinds[0]}", path)) for path in listed)
     csv, parquet = (files, ()) if kinds[0] == "csv" else ((), files)
-    return DataSource(csv, parquet, records=records)
+    return DataSource(csv, parquet, tuple(dialect.items()), records=records)
 
 
 def _domain(name: str, given: Any) -> Column:
-    numeric = {"low", "high", "bins", "edges", "whole"}
+    numeric = {"low", "high", "bins", "edges", "whole", "unit", "zone"}
     declared = Section(f"columns.{name}", given, numeric | {"categories", "outside", "missing"})
     if "categories" in declared:
         if interval := numeric & declared.given.keys():
@@ -229,16 +254,37 @@ def _domain(name: str, given: Any) -> Column:
             allowed = "a list of texts, integers or truth values"
             raise ArgumentError(declared.at("categories"), values, allowed)
         return Column(**{**declared.given, "categories": tuple(values)})
+    given = {**declared.given, **_timed(declared)}
     if not isinstance(declared.get("whole", False), bool):
         raise ArgumentError(declared.at("whole"), declared.get("whole"), "true or false")
     if "edges" in declared:
         if equal := {"low", "high", "bins"} & declared.given.keys():
             raise ArgumentError(declared.where, sorted(equal), "edges, or low, high and bins, but not both")
-        edges = declared.get("edges")
+        edges = given["edges"]
         if not isinstance(edges, list) or len(edges) < 2:
             raise ArgumentError(declared.at("edges"), edges, "a list of two numbers or more")
-        return Column(**{**declared.given, "edges": tuple(edges)})
+        return Column(**{**given, "edges": tuple(edges)})
     for end in ("low", "high"):
         if end not in declared:
             raise ArgumentError(declared.at(end), None, "given, or categories instead")
-    return Column(**declared.given)
+    return Column(**given)
+
+
+def _timed(declared: Section) -> dict[str, Any]:
+    """Ends that are dates or times, as numbers."""
+    if "unit" not in declared:
+        if "zone" in declared:
+            raise ArgumentError(
+                declared.at("zone"), declared.get("zone"), "given with unit, and only with it"
+            )
+        return {}
+    times = named(declared.where, Times, declared.text("unit"), declared.get("zone", "UTC"))
+    read: dict[str, Any] = {}
+    for key in {"low", "high", "edges"} & declared.given.keys():
+        value = declared.get(key)
+        read[key] = [_end(times, end) for end in value] if isinstance(value, list) else _end(times, value)
+    return read
+
+
+def _end(times: Times, value: Any) -> Any:
+    return times.number(value) if isinstance(value, date | str) else value

@@ -1,11 +1,13 @@
 """CSV files, line by line, in a dialect that is declared (RFC 4180 unless told otherwise).
 
-A record is a line: nothing in it changes how another line is read. A line with too many or too few fields, or with
-a quote that does not end, is a record whose cells are missing; a cell with a quote out of place or with bytes that
-are no text is missing. Cells are found by NumPy in blocks of bytes, and only those of declared columns are made.
+A record is a line: nothing in it changes how another line is read. A line with too many or too few fields,
+or with a quote that does not end, is a record whose cells are missing; a cell with a quote out of place, or
+with bytes that are no text, is missing. Cells are found by NumPy in blocks of bytes, and only those of
+declared columns are made.
 """
 
 import codecs
+import csv
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +24,7 @@ from indistinct.boundary import guarded, guarded_each
 from indistinct.data.engines.files import Paths, Watched, found
 from indistinct.data.engines.sandbox import Sandbox
 from indistinct.data.engines.table import BatchedTable
-from indistinct.data.records.arrow import from_arrow
+from indistinct.data.records.arrow import arrow_batch, from_arrow
 from indistinct.data.records.types import ROWS, Batch, Kind, Mask, Type
 from indistinct.errors import ArgumentError, needs
 
@@ -109,10 +111,9 @@ class CsvTable(BatchedTable):
             query = f"SELECT * FROM lines ORDER BY encode(c{len(types)})"
             reader = sandbox.connection.sql(query).to_arrow_reader(ROWS)
         for batch in guarded_each("the table", reader):
-            columns = {
-                name: from_arrow(batch.column(i), kind) for i, (name, kind) in enumerate(types.items())
-            }
-            yield Batch(batch.num_rows, columns, from_arrow(batch.column(len(types)), Kind.USER))
+            with guarded("the table"):
+                read = arrow_batch(batch, types, users=True)
+            yield read
 
     def _cells(self, wanted: tuple[str, ...], types: tuple[Type, ...] | None = None) -> Iterator[Cells]:
         for file, names in zip(self._watched.files, self._names, strict=True):
@@ -134,8 +135,8 @@ def read_csv(
 ) -> CsvTable:
     """A table of one or more CSV files. Nothing is found out from them but the names in their first line.
 
-    A file without such a line needs `names`. With `newlines` a cell in quotes may hold the end of a line; then a
-    quote that is not closed takes all lines up to the next quote with it, so it is for files that you wrote.
+    A file without such a line needs `names`. With `newlines` a cell in quotes may hold the end of a line;
+    then a quote that is not closed takes all lines up to the next quote with it: for files that you wrote.
     """
     dialect = Dialect(delimiter, quote, encoding, None if names is None else tuple(names), bool(newlines))
     return CsvTable(found(paths), dialect, memory, threads)
@@ -144,21 +145,15 @@ def read_csv(
 def _header(file: str, dialect: Dialect) -> tuple[str, ...]:
     with open(file, "rb") as opened:
         line = opened.readline(_LONGEST).removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
-    fields = 1 + line.count(dialect.delimiter.encode())
-    while fields:  # a delimiter may be inside quotes
-        rows, cells = _parsed(dialect, fields, tuple(range(fields)), None, line + b"\n")
-        names = [cell.to_pylist()[0] for cell in cells] if rows else []
-        if any(name is not None for name in names):
-            return tuple(name or "" for name in names)
-        fields -= 1
-    return ()
+    text = dialect.decoded(line).decode()
+    if not dialect.quote:
+        return tuple(text.split(dialect.delimiter))
+    return tuple(next(csv.reader([text], delimiter=dialect.delimiter, quotechar=dialect.quote), []))
 
 
 def _blocks(file: str, dialect: Dialect, fields: int) -> Iterator[bytes]:
     """Whole lines without the header, some megabytes at a time."""
-    too_long = (
-        dialect.delimiter.encode() * fields + b"\n"
-    )  # what stands for such a line: it has a field too many
+    too_long = dialect.delimiter.encode() * fields + b"\n"  # stands for such a line: it has a field too many
     with open(file, "rb") as opened:
         if opened.read(3) != codecs.BOM_UTF8:
             opened.seek(0)
@@ -167,7 +162,7 @@ def _blocks(file: str, dialect: Dialect, fields: int) -> Iterator[bytes]:
         rest, skipping = b"", False
         while block := opened.read(_BLOCK):
             if skipping:
-                head, end, block = block.partition(b"\n")
+                _, end, block = block.partition(b"\n")
                 skipping = not end
                 if skipping:
                     continue
@@ -189,10 +184,12 @@ def _open(rest: bytes, dialect: Dialect) -> bool:
 
 def _last_line(block: bytes, dialect: Dialect) -> int:
     """Where the last whole record ends."""
-    end = block.rfind(b"\n") + 1
-    while end and _open(block[:end], dialect):
-        end = block.rfind(b"\n", 0, end - 1) + 1
-    return end
+    if not dialect.newlines or not dialect.quote:
+        return block.rfind(b"\n") + 1
+    letters = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(letters == _NEWLINE)
+    closed = np.searchsorted(np.flatnonzero(letters == ord(dialect.quote)), ends) % 2 == 0
+    return int(ends[closed].max(initial=-1)) + 1
 
 
 def _parsed(
@@ -209,6 +206,8 @@ def _parsed(
         keep, odd = _outside_quotes(letters, ends, is_line, dialect)
         ends, is_line = ends[keep], is_line[keep]
     lines = np.flatnonzero(is_line)
+    if not len(lines):
+        return 0, [from_arrow(_texts(b"", lines, lines, ""), kind) for kind in types or ()]
     first = np.concatenate([[0], lines[:-1] + 1])
     start = np.concatenate([[0], ends[lines[:-1]] + 1])
     stop = ends[lines]
@@ -239,7 +238,7 @@ def _outside_quotes(
         return before % 2 == 0, None
     totals = before[is_line]
     of_line = np.concatenate([[0], totals[:-1]])
-    line = np.cumsum(is_line) - is_line
+    line: npt.NDArray[np.int64] = np.cumsum(is_line) - is_line
     return is_line | ((before - of_line[line]) % 2 == 0), (totals - of_line) % 2 == 1
 
 

@@ -1,7 +1,7 @@
-"""DuckDB in a sandbox: one SELECT, no files but those that were named, no extensions, a private folder to spill to.
+"""DuckDB in a sandbox: one SELECT, no files but those that were named, no extensions, a private folder.
 
-The folder has a random name and is its owner's alone. It goes with the connection; one that a killed process left
-behind is swept when the next one is made.
+It spills to the folder, which has a random name and is its owner's alone. It goes with the connection; one
+that a killed process left behind is swept when the next one is made.
 """
 
 import json

@@ -12,11 +12,11 @@ from indistinct.boundary import guarded
 from indistinct.data.engines.duck import group_places
 from indistinct.data.engines.sql import back_quoted, bin_of, whole_or_null
 from indistinct.data.engines.table import GroupCounts, Table
-from indistinct.data.records.arrow import from_arrow
+from indistinct.data.records.arrow import arrow_batch, from_arrow
 from indistinct.data.records.bounded_sum import BoundedSum, Fold
 from indistinct.data.records.domain import Bins, Domain
 from indistinct.data.records.encoding import Cells
-from indistinct.data.records.types import Batch, Kind
+from indistinct.data.records.types import Kind
 from indistinct.errors import DataError
 
 _INTEGERS = {"tinyint", "smallint", "int", "bigint"}
@@ -75,10 +75,8 @@ class SparkTable(Table):
     def _grouped(self, cells: Cells, keys: list[str]) -> Iterator[GroupCounts]:
         names = [f"k{place}" for place in range(len(keys))]
         with guarded(_TABLE):
-            chosen = self._frame.selectExpr(
-                *(f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
-            )
-            grouped = chosen.groupBy(*names).count().toArrow().combine_chunks()
+            chosen = [f"{key} AS {name}" for key, name in zip(keys, names, strict=True)]
+            grouped = self._frame.selectExpr(*chosen).groupBy(*names).count().toArrow().combine_chunks()
         if grouped.num_rows:
             yield group_places(cells, [column.chunk(0) for column in grouped.columns])
 
@@ -126,10 +124,8 @@ def _partial(bounded: BoundedSum, batches: Iterator[Any]) -> Iterator[Any]:
     try:
         for batch in batches:
             with guarded("the table"):
-                columns = {n: from_arrow(batch.column(i), kind) for i, (n, kind) in enumerate(types.items())}
-                place = batch.schema.get_field_index("u")
-                users = from_arrow(batch.column(place), Kind.USER) if place >= 0 else None
-            fold.add(Batch(batch.num_rows, columns, users))
+                read = arrow_batch(batch, types, users=bounded.unit.column is not None)
+            fold.add(read)
         totals = " ".join(str(total) for total in fold.finish())
     except DataError as refused:
         # Raised here it would come back as a page of Java's traces.

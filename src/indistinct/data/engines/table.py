@@ -42,7 +42,7 @@ class Table(ABC):
             return sorted(self._distinct(column, kind))
 
     def check_column(self, column: str, wanted: Type) -> None:
-        """Refuses a column that is not there, or that cannot be read as declared, without reading a record."""
+        """Refuses a column that is not there, or cannot be read as declared, without reading a record."""
         kinds = self.kinds()
         if column not in kinds:  # what names there are may be records, of a file without a header
             raise DataError(f"unknown column {column!r}: the table must have one column of this name")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.records.reading import _BLANKS, _INTEGER, _NUMBER, _SHORT, Raw, from_objects
+from indistinct.data.records.reading import BLANKS, NUMBER, SHORT, Raw, from_objects
 from indistinct.data.records.types import Batch, Column, Kind, Mask, Type
 
 _UNITS = {"date32[day]": "D", "date64[ms]": "ms"}
@@ -103,7 +103,7 @@ def _numbers(array: Any, missing: Mask) -> Column:
     try:
         numbers = _filled(array.cast(pa.float64()))
     except pa.ArrowInvalid:
-        array = _matching(array, _NUMBER)
+        array = _matching(array, NUMBER)
         missing = _nulls(array)
         numbers = _filled(array.cast(pa.float64()))
     return Column(numbers, missing | ~np.isfinite(numbers))  # Arrow reads words such as inf
@@ -111,14 +111,18 @@ def _numbers(array: Any, missing: Mask) -> Column:
 
 def _integers(array: Any, missing: Mask) -> Column:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    short = _matching(array, _SHORT)  # Arrow reads hexadecimal digits too
-    values = _filled(short.cast(pa.int64()))
-    gone = _nulls(short)
-    if rest := np.flatnonzero(gone & ~missing).tolist():
-        long = _matching(array.take(pa.array(rest)), _INTEGER)
-        found = from_objects(long.to_pylist(), Kind.INTEGER)
-        values, gone = np.array(values), np.array(gone)
+    try:
+        values = _filled(array.cast(pa.int64()))
+        if not any(pc.any(pc.match_substring(array, x)).as_py() for x in "xX"):  # hexadecimal digits
+            return Column(values, missing)
+    except pa.ArrowInvalid:
+        pass
+    short = _matching(array, SHORT)
+    values, gone = np.array(_filled(short.cast(pa.int64()))), _nulls(short)
+    if len(rest := np.flatnonzero(gone & ~missing)):
+        found = from_objects(array.take(pa.array(rest)).to_pylist(), Kind.INTEGER)
         values[rest], gone[rest] = found.values, found.missing
     return Column(values, gone)
 
@@ -127,7 +131,7 @@ def _matching(array: Any, pattern: str) -> Any:
     """Texts without blanks around them; null where they are of another form."""
     import pyarrow.compute as pc
 
-    trimmed = pc.ascii_trim(array, _BLANKS)
+    trimmed = pc.ascii_trim(array, BLANKS)
     fits = pc.match_substring_regex(trimmed, f"^({pattern})$")
     return pc.if_else(fits, trimmed, None)
 

@@ -106,9 +106,9 @@ class BoundedSum:
 class Fold:
     """A bounded sum in progress: batches in, integers out. Partial folds of disjoint units add up.
 
-    Where the unit is a user, batches come in the order of users (numbers, or texts by their bytes), so that the
-    records of one user lie together; a user who comes back is refused. A user cut by the end of a batch is held
-    back until the next one has come.
+    Where the unit is a user, batches come in the order of users (numbers, or texts by their bytes), so that
+    the records of one user lie together; a user who comes back is refused. A user cut by the end of a batch
+    is held back until the next one has come.
     """
 
     def __init__(self, bounded: BoundedSum) -> None:
@@ -171,7 +171,7 @@ class Fold:
             self._held = []
         self._held.append((users[last:], rows[last:]))
 
-    def _check_order(self, users: npt.NDArray[np.generic]) -> None:
+    def _check_order(self, users: npt.NDArray[Any]) -> None:
         back = bool((users[1:] <= users[:-1]).any()) or (self._last is not None and users[0] < self._last)
         if back:
             raise DataError("the records of a user do not lie together: the engine sorted by something else")

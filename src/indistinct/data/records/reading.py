@@ -17,15 +17,15 @@ import numpy.typing as npt
 from indistinct.data.records.types import Column, Kind, Mask, Times, Type
 from indistinct.errors import DataError
 
-_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _INTEGER = r"[+-]?[0-9]+"
-_SHORT = r"-?[0-9]{1,18}"
+SHORT = r"-?[0-9]{1,18}"
 """Integers that fit 64 bits however their digits are."""
 _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.([0-9]{1,9}))?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
-_BLANKS = " \t"
+BLANKS = " \t"
 """Around numbers, truth values and times, where they mean nothing."""
 _TRUTHS = {"true": 1, "1": 1, "false": 0, "0": 0}
 _ENDS = -(2**63), 2**63 - 1
@@ -142,8 +142,8 @@ def from_objects(values: Iterable[Any], wanted: Type, missing: Mask | None = Non
 
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
-        value = value.strip(_BLANKS)
-        number = float(value) if re.fullmatch(_NUMBER, value) else np.nan
+        value = value.strip(BLANKS)
+        number = float(value) if re.fullmatch(NUMBER, value) else np.nan
         return number if np.isfinite(number) else None
     if isinstance(value, bool | np.bool_ | int | np.integer | float | np.floating | Decimal):
         try:
@@ -158,7 +158,7 @@ def _number(value: Any) -> float | None:
 
 def _integer(value: Any) -> int | None:
     if isinstance(value, str):
-        value = value.strip(_BLANKS)
+        value = value.strip(BLANKS)
         digits = value.lstrip("+-").lstrip("0")
         whole = int(value) if re.fullmatch(_INTEGER, value) and len(digits) < 20 else None
     elif isinstance(value, bool | np.bool_ | int | np.integer):
@@ -175,7 +175,7 @@ def _integer(value: Any) -> int | None:
 
 def _truth(value: Any) -> int | None:
     if isinstance(value, str):
-        return _TRUTHS.get(value.strip(_BLANKS).lower())
+        return _TRUTHS.get(value.strip(BLANKS).lower())
     whole = _integer(value)
     return whole if whole in (0, 1) else None
 
@@ -196,10 +196,10 @@ def _text(value: Any) -> str | None:
 def _wall(value: Any, times: Times) -> int | None:
     """Microseconds that clocks of the zone show, since 1970."""
     if isinstance(value, str):
-        value = _parsed(value.strip(_BLANKS))
+        value = _parsed(value.strip(BLANKS))
     if isinstance(value, np.datetime64):
-        micros, gone = _microseconds(np.array([value]))
-        return None if gone[0] else int(micros[0])
+        clock, gone = _microseconds(np.array([value]))
+        return None if gone[0] else int(clock[0])
     if not isinstance(value, date) or value != value:
         return None
     if not isinstance(value, datetime):

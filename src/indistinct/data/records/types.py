@@ -45,8 +45,8 @@ _MICROSECONDS = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "d
 class Times:
     """Dates and times as numbers: so many units after the beginning of 1970, on the clocks of a zone.
 
-    Dates and times without a zone are taken as they are; moments (with an offset or a zone) are what clocks of
-    `zone` showed.
+    Dates and times without a zone are taken as they are; moments (with an offset or a zone) are what clocks
+    of `zone` showed.
 
     >>> Times("day").number("1970-03-01")
     59.0
@@ -90,7 +90,7 @@ Type = Kind | Times
 
 @dataclass(frozen=True)
 class Column:
-    """Values and which of them are missing. Text is coded: `values` are places in `words`, which are distinct.
+    """Values and which are missing. Text is coded: `values` are places in `words`, which are distinct.
 
     They are records, and its representation does not show them."""
 
