@@ -19,7 +19,7 @@ from indistinct.data.statistics import Count, Histogram, Mean, PublicMean, Sum, 
 from indistinct.data.table import Table
 from indistinct.data.tabulated import Celled, Intervals, OrMissing, Tables, Tabulated
 from indistinct.data.unit import RECORDS, Records, Unit, UserRecords, UserTotals
-from indistinct.data.written import parquet_from_csv
+from indistinct.data.written import write_parquet
 
 __all__ = [
     "ORDERED_CATEGORY",
@@ -68,9 +68,9 @@ __all__ = [
     "from_json",
     "pandas_frame",
     "pandas_holds",
-    "parquet_from_csv",
     "read_csv",
     "read_parquet",
     "read_sql",
     "table",
+    "write_parquet",
 ]
