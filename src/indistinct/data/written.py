@@ -1,7 +1,8 @@
 """Results in another format. What is copied here was released already."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from indistinct.data.batch import Kind
 from indistinct.files import meaning, whole
@@ -17,7 +18,7 @@ def write_parquet(
         from pyarrow import parquet
     except ImportError:
         return False
-    own = {
+    own: dict[Kind, tuple[Any, Callable[[str], Any]]] = {
         Kind.INTEGER: (pyarrow.int64(), int),
         Kind.NUMBER: (pyarrow.float64(), float),
         Kind.TEXT: (pyarrow.string(), str),

@@ -16,7 +16,7 @@ from typing import Any
 
 from indistinct.data import Kind, write_parquet
 from indistinct.errors import ArgumentError, FileError
-from indistinct.files import read_json, read_rows, whole, write_rows
+from indistinct.files import read_bytes, read_json, read_rows, whole, write_rows
 
 CHARGE = "guarantee.json"
 _KEYS = {"plan", "data", "releases", "status"}
@@ -57,6 +57,10 @@ class Folder:
 
     def read_rows(self, name: str) -> list[list[str]]:
         return read_rows(self.result(name))
+
+    def digest(self, name: str) -> str:
+        """Tells a result from any other."""
+        return hashlib.sha256(read_bytes(self.result(name), links=False)).hexdigest()
 
     def write_parquet(self, name: str, types: Sequence[Kind], *, blanks: bool) -> None:
         """The same as the CSV file, from the CSV file, with declared types; where pyarrow is installed."""

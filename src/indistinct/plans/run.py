@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from indistinct.errors import ArgumentError, check_positive
+from indistinct.errors import ArgumentError, FileError, check_positive
 from indistinct.files import meaning
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.folder import CHARGE, Folder, identity_of
@@ -61,16 +61,14 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
         say(f"charged: epsilon {charge['epsilon']:.6g} at delta {terms.delta:g}")
     for part, scale in missing:
         path = folder.write_rows(part.drawn, _rows(part, scale, looked[part.name]))
-        _entry(charge, part.name)["released"] = True
+        _note(charge, part, folder)
         folder.write_charge(charge)
         done = sum(one["released"] for one in charge["releases"])
         say(f"released {done}/{len(charge['releases'])}: {path}")
     for part, scale in zip(checked.parts, checked.scales, strict=True):
         if isinstance(part, FittedPart) and not os.path.lexists(folder.result(part.name)):
-            with meaning(folder.result(part.drawn), "as it was released"):
-                _, *drawn = folder.read_rows(part.drawn)
-                made = list(part.result(scale, drawn, say))
-            say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, made)}")
+            _, *drawn = folder.read_rows(part.drawn)
+            say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, part.result(scale, drawn, say))}")
         if not os.path.lexists(folder.path / f"{part.name}.parquet"):
             folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
     results = results_html(checked, folder)
@@ -130,9 +128,16 @@ def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) ->
                 raise ArgumentError("out", str(folder.path), f"a folder without {file}.csv")
         if not there:
             missing.append((part, scale))
-        elif charge is not None:  # interrupted between the file and its note
-            _entry(charge, name)["released"] = True
+        elif charge is not None:
+            seen = _entry(charge, name).get("sha256")
+            if seen is not None and seen != folder.digest(part.drawn):
+                raise FileError(folder.result(part.drawn), "it is not as it was released")
+            _note(charge, part, folder)  # also where a run was interrupted between the file and its note
     return missing
+
+
+def _note(charge: dict[str, Any], part: Part, folder: Folder) -> None:
+    _entry(charge, part.name).update(released=True, sha256=folder.digest(part.drawn))
 
 
 def _rows(part: Part, scale: float, looked: Any) -> Iterator[list[Any]]:

@@ -117,9 +117,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[KernelSynthesizer, Release, dic
         ):
             raise ArgumentError("parts", description["parts"], "of fewer frequencies")
         classes = max(len(description["classes"]), 1)
-        if (
-            released.size != classes * map.size or released.shape[-1] != map.size
-        ):  # before frequencies are drawn for each feature
+        # before frequencies are drawn for each feature
+        if released.size != classes * map.size or released.shape[-1] != map.size:
             raise ArgumentError("released", released.shape, f"{classes} sums of {map.size} features")
         design = KernelSynthesizer(
             shape,
