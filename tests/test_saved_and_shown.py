@@ -22,6 +22,7 @@ from indistinct.data import (
     table,
 )
 from indistinct.errors import DataError
+from indistinct.files import read_saved, write_npz
 from indistinct.functions import (
     Covariance,
     GaussianKernel,
@@ -52,13 +53,10 @@ class Watched(NotPrivateSource):
 
 
 def edited(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The file with another line of JSON."""
-    with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files}
-    head = json.loads(str(arrays.pop("head")))
+    """The file with another description, as somebody would write it who knows how."""
+    head, arrays = read_saved(path)
     change(head)
-    with open(path, "wb") as file:
-        np.savez(file, head=np.array(json.dumps(head)), **arrays)
+    write_npz(path, head, arrays)
     return path
 
 

@@ -225,7 +225,7 @@ def test_generators_read_back_equal(tmp_path: Path) -> None:
         assert (again.columns(100)[name] == values).all()
     assert (again.refitted(QUICK).mixture.chances == fitted.mixture.chances).all()
     (tmp_path / "other").write_bytes(b"not a table")
-    with pytest.raises(ArgumentError, match="save_table"):
+    with pytest.raises(ArgumentError, match="other: it is not a whole"):
         load_table(tmp_path / "other")
 
 

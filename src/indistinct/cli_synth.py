@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from indistinct import ArgumentError
 from indistinct.data import frame_from_file
+from indistinct.files import read_npz
 from indistinct.plans import read_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.synthesis.evaluate import TableEvaluation, evaluate_tables
@@ -57,11 +57,8 @@ def _judged_images(options: argparse.Namespace) -> ImageEvaluation:
 
 def _pictures(path: str) -> tuple[Any, Any]:
     """Images and labels of a file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return file["images"], file["labels"]
-    except (KeyError, ValueError, AttributeError, TypeError, zipfile.BadZipFile):
-        raise ArgumentError("file", path, "an .npz file with the arrays images and labels") from None
+    images, labels = read_npz(path, ("images", "labels"))
+    return images, labels
 
 
 def _judged_tables(options: argparse.Namespace) -> TableEvaluation:

@@ -20,7 +20,7 @@ from indistinct.data.records.reach import Norm
 from indistinct.data.records.types import Kind, Times
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals
 from indistinct.data.saved import from_json
-from indistinct.data.written import parquet_from_csv
+from indistinct.data.written import write_parquet
 
 __all__ = [
     "ORDERED_CATEGORY",
@@ -71,9 +71,9 @@ __all__ = [
     "from_json",
     "pandas_frame",
     "pandas_holds",
-    "parquet_from_csv",
     "read_csv",
     "read_parquet",
     "read_sql",
     "table",
+    "write_parquet",
 ]

@@ -2,11 +2,11 @@
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from indistinct.errors import ArgumentError, FileError
@@ -68,7 +68,7 @@ def whole(path: PathLike) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(partial, _usual_mode(path.parent))
+        os.chmod(partial, _usual_mode())
         os.replace(partial, path)
     except BaseException:  # noise that was drawn will be drawn again, and must not be seen twice
         partial.unlink(missing_ok=True)
@@ -76,15 +76,15 @@ def whole(path: PathLike) -> Iterator[IO[bytes]]:
     _flush(path.parent)
 
 
-def _usual_mode(folder: Path) -> int:
-    """What a new file may be used for by whom. To ask for the umask is to set it, in all threads."""
-    probe = folder / f".{secrets.token_hex(8)}"
-    handle = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    try:
-        return stat.S_IMODE(os.fstat(handle).st_mode)
-    finally:
-        os.close(handle)
-        probe.unlink()
+def _usual_mode() -> int:
+    """What a new file may be used for by whom. To ask for the umask is to set it, in all threads: so one is
+    made and looked at."""
+    with TemporaryDirectory() as folder:
+        handle = os.open(Path(folder, "new"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        try:
+            return stat.S_IMODE(os.fstat(handle).st_mode)
+        finally:
+            os.close(handle)
 
 
 def _flush(folder: Path) -> None:

@@ -4,14 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from indistinct.data import WithLaplace, from_json
+from indistinct.errors import ArgumentError, check_positive, check_probability, check_real
+from indistinct.files import meaning, read_saved, write_npz
 from indistinct.functions.density import PrivateDensity
 from indistinct.functions.density_fit import Shape
-from indistinct.functions.files import opened, write
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import Drawn, FiniteFunction
-from indistinct.functions.saved import space_from_json
+from indistinct.functions.saved import finite_function, space_from_json
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace
-from indistinct.mechanisms.release import Release
+from indistinct.mechanisms.release import Release, restored
+from indistinct.numerics.arrays import Array
 
 
 def save_density(density: PrivateDensity, path: str | Path) -> None:
@@ -36,21 +38,27 @@ def save_density(density: PrivateDensity, path: str | Path) -> None:
     else:
         head["function"] = {"drawn": vars(released.drawn), "factor": released.factor}
         arrays["coefficients"] = released.coefficients
-    write(path, head, arrays)
+    write_npz(path, head, arrays)
 
 
 def _head(release: Release) -> dict[str, Any]:
-    return {"mechanism": release.mechanism.to_json(), "private": release.private, "unit": release.unit}
+    return {"mechanism": release.mechanism.to_json(), "private": release.private}
 
 
-def _release(values: Any, head: dict[str, Any]) -> Release:
-    return Release(values, from_json(head["mechanism"]), _truth(head["private"]), float(head["unit"]))
+def _counts(head: dict[str, Any], values: Array) -> Release:
+    mechanism = from_json(head["mechanism"])
+    if not isinstance(mechanism, WithLaplace) or values.size != mechanism.query.size:
+        raise ArgumentError("counts", head["mechanism"], "counts with Laplace noise, as many as are there")
+    return restored(values, mechanism, head["private"], mechanism.unit, mechanism.deviation)
 
 
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):  # any text would be true
-        raise ValueError(f"{value!r} is neither true nor false")
-    return value
+def _first(head: dict[str, Any] | None) -> Release | None:
+    if head is None:
+        return None
+    mechanism = from_json(head["mechanism"])
+    if not isinstance(mechanism, DiscreteGaussian | DiscreteLaplace) or type(head["values"]) is not int:
+        raise ArgumentError("count", head["mechanism"], "one count with noise")
+    return restored(head["values"], mechanism, head["private"], 1.0, mechanism.scale)
 
 
 def _otherwise(head: dict[str, Any] | None) -> WithLaplace | Drawn | None:
@@ -59,36 +67,42 @@ def _otherwise(head: dict[str, Any] | None) -> WithLaplace | Drawn | None:
     if "mechanism" not in head:
         return Drawn(**head)
     counts = from_json(head)
-    assert isinstance(counts, WithLaplace)
+    if not isinstance(counts, WithLaplace):
+        raise ArgumentError("otherwise", head, "counts with Laplace noise")
     return counts
 
 
 def load_density(path: str | Path) -> PrivateDensity:
     """The density that `save` wrote."""
-    with opened(path) as (head, arrays):
-        basis, count = space_from_json(head["basis"]), head["count"]
-        assert isinstance(basis, FourierBasis)
+    head, arrays = read_saved(path)
+    with meaning(path, "a file that `save` of a private density wrote"):
+        basis, first = space_from_json(head["basis"]), _first(head["count"])
+        if not isinstance(basis, FourierBasis):
+            raise ArgumentError("basis", head["basis"], "a Fourier basis")
         released: FiniteFunction | Release
         if "counts" in head:
-            released = _release(arrays["counts"], head["counts"])
-            assert isinstance(released.mechanism, WithLaplace)
-            if released.values.size != released.mechanism.query.size:
-                raise ValueError("counts that are not those of the mechanism")
+            released = _counts(head["counts"], arrays["counts"])
         else:
-            drawn, factor = Drawn(**head["function"]["drawn"]), float(head["function"]["factor"])
-            released = FiniteFunction(basis, drawn, factor, arrays["coefficients"])
-        first = None if count is None else _release(count["values"], count)
-        if first is not None and not isinstance(first.mechanism, DiscreteGaussian | DiscreteLaplace):
-            raise ValueError("a first count that is none")
+            drawn, factor = head["function"]["drawn"], check_real("factor", head["function"]["factor"])
+            released = finite_function(basis, drawn, factor, arrays["coefficients"])
         if first is None and head["otherwise"] is not None:
-            raise ValueError("a choice without the count that decided it")
+            raise ArgumentError("otherwise", head["otherwise"], "absent without the count that decided it")
+        if not isinstance(head["sized"], bool):
+            raise ArgumentError("sized", head["sized"], "true or false")
         return PrivateDensity(
             released,
             basis,
-            float(head["records"]),
-            Shape(arrays["factors"], float(head["log_total"]), arrays["share"]),
-            float(head["floor"]),
+            check_positive("records", head["records"]),
+            _shape(basis, head, arrays),
+            check_probability("floor", head["floor"]),
             first,
-            _truth(head["sized"]),
+            head["sized"],
             _otherwise(head["otherwise"]),
         )
+
+
+def _shape(basis: FourierBasis, head: dict[str, Any], arrays: dict[str, Any]) -> Shape:
+    factors, share = arrays["factors"], arrays["share"]
+    if factors.shape != (basis.size - 1,) or share.ndim != basis.dimension or (share < 0).any():
+        raise ArgumentError("factors", factors.shape, f"{basis.size - 1} numbers, with shares of cells")
+    return Shape(factors, check_real("log_total", head["log_total"]), share)

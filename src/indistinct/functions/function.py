@@ -16,7 +16,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive, check_real
-from indistinct.functions.files import write
+from indistinct.files import write_npz
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.lattice_noise import FINE
 from indistinct.mechanisms import DiscreteGaussian
@@ -138,7 +138,7 @@ class PrivateFunction(ABC):
         """Writes the function to a file (.npz: arrays and a line of JSON, nothing that could run);
         `load_function` reads it."""
         head = {"drawn": vars(self.drawn), "factor": self.factor, "space": self.space.to_json()}
-        write(path, head, self._saved())
+        write_npz(path, head, self._saved())
 
 
 @dataclass(frozen=True, eq=False)

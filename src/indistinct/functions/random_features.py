@@ -16,6 +16,9 @@ from indistinct.functions.kernels import Characters, Kernel
 from indistinct.functions.space import FiniteSpace
 from indistinct.numerics.arrays import EPS, Array
 
+_MOST_NUMBERS = 2**27
+"""Of all phases: a gigabyte."""
+
 
 @dataclass(frozen=True)
 class RandomFeatures(FiniteSpace):
@@ -39,6 +42,8 @@ class RandomFeatures(FiniteSpace):
             raise ArgumentError("kernel", self.kernel, "bounded: without a bound there is no sensitivity")
         object.__setattr__(self, "pairs", check_count("pairs", self.pairs, least=1))
         object.__setattr__(self, "dimension", check_count("dimension", self.dimension, least=1))
+        if self.pairs * self.dimension > _MOST_NUMBERS:
+            raise ArgumentError("pairs", self.pairs, f"at most {_MOST_NUMBERS // self.dimension} here")
         _ = self.characters  # refuses kernels that have none, and points of a wrong dimension
 
     @cached_property

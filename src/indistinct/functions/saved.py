@@ -5,17 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.errors import ExpressionError
+from indistinct.errors import ArgumentError, ExpressionError, check_real
+from indistinct.files import meaning, read_saved
 from indistinct.functions.covariance import Covariance
 from indistinct.functions.exact import ExactKernel, Path, PathFunction
-from indistinct.functions.files import opened
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
 from indistinct.functions.kernels import kernel_from_json
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.functions.whitening import Functionals, Whitening
+from indistinct.mechanisms.release import check_noise
 from indistinct.mechanisms.serialise import build
+from indistinct.numerics.arrays import Array
 
 SPACES: dict[str, type[Any]] = {
     "covariance": Covariance,
@@ -46,14 +48,66 @@ def space_from_json(data: Any) -> Space:
 
 def load_function(path: str | FilePath) -> PrivateFunction:
     """The private function that `save` wrote."""
-    with opened(path) as (head, arrays):
-        space, drawn = space_from_json(head["space"]), Drawn(**head["drawn"])
-        factor = float(head["factor"])
-        if isinstance(space, FiniteSpace):
-            return FiniteFunction(space, drawn, factor, arrays["coefficients"])
-        assert isinstance(space, ExactKernel)
-        nodes = Functionals(arrays["points"], arrays["axes"].astype(np.int64))
-        asked = zip(arrays["asked"], arrays["asked_axes"], arrays["answers"], strict=True)
-        answers = {(point.tobytes(), int(axis)): float(value) for point, axis, value in asked}
-        whitening = Whitening(space.kernel, nodes, arrays["factor"])
-        return PathFunction(space, drawn, factor, path=Path(whitening, arrays["whitened"], answers=answers))
+    head, arrays = read_saved(path)
+    with meaning(path, "a file that `save` of a private function wrote"):
+        factor = check_real("factor", head["factor"])
+        if set(head) != {"drawn", "factor", "space"}:
+            raise ArgumentError("description", sorted(head), "that of a function")
+        if "coefficients" in arrays:
+            space = finite_space(head["space"], arrays["coefficients"])
+            return finite_function(space, head["drawn"], factor, arrays["coefficients"])
+        exact = space_from_json(head["space"])
+        if not isinstance(exact, ExactKernel):
+            raise ArgumentError("space", head["space"]["space"], "exact_kernel, for a path")
+        return PathFunction(exact, _drawn(head["drawn"]), factor, path=_path(exact, arrays))
+
+
+def finite_space(head: dict[str, Any], coefficients: Array) -> FiniteSpace:
+    """The space of these coefficients; one that is larger is not even made."""
+    pairs = head.get("pairs", 0)
+    if head.get("space") == "random_features" and pairs != len(coefficients) / 2:
+        raise ArgumentError("pairs", pairs, f"half of {len(coefficients)} coefficients")
+    space = space_from_json(head)
+    if not isinstance(space, FiniteSpace):
+        raise ArgumentError("space", head["space"], "one with coefficients")
+    return space
+
+
+def finite_function(space: FiniteSpace, head: Any, factor: float, coefficients: Array) -> FiniteFunction:
+    """The function with coefficients that noise as described can have left."""
+    drawn = _drawn(head)
+    check_noise(coefficients, drawn.scale, drawn.unit)
+    return FiniteFunction(space, drawn, factor, coefficients)
+
+
+def _drawn(head: Any) -> Drawn:
+    drawn = Drawn(**head)
+    if not drawn.added > 0 or not drawn.replaced > 0:
+        raise ArgumentError("added", drawn.added, "positive: some record changes the function")
+    return drawn
+
+
+def _path(space: ExactKernel, arrays: dict[str, Any]) -> Path:
+    points, factor, asked = (arrays[name] for name in ("points", "factor", "asked"))
+    count, dimension = len(points), space.dimension
+    shapes = {
+        "points": (count, dimension),
+        "axes": (count,),
+        "factor": (count, count),
+        "whitened": (count,),
+        "asked": (len(asked), dimension),
+        "asked_axes": (len(asked),),
+        "answers": (len(asked),),
+    }
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape or arrays[name].dtype != np.float64:
+            raise ArgumentError(name, arrays[name].shape, f"numbers of shape {shape}")
+    for name in ("axes", "asked_axes"):
+        if not np.isin(arrays[name], np.arange(-1, dimension)).all():
+            raise ArgumentError(name, "others", "axes of the space")
+    if not (np.diag(factor) > 0).all() or np.triu(factor, 1).any():
+        raise ArgumentError("factor", "another matrix", "lower triangular with a positive diagonal")
+    nodes = Functionals(points, arrays["axes"].astype(np.int64))
+    told = zip(asked, arrays["asked_axes"], arrays["answers"], strict=True)
+    answers = {(point.tobytes(), int(axis)): float(value) for point, axis, value in told}
+    return Path(Whitening(space.kernel, nodes, factor), arrays["whitened"], answers=answers)

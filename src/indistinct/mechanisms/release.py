@@ -91,6 +91,36 @@ class Lattice:
         return replace(release, values=values.item() if values.ndim == 0 else values, unit=self.unit)
 
 
+def check_noise(values: Any, deviation: float, unit: float) -> None:
+    """Refuses values of a file that do not lie on multiples of `unit`, or that noise of this deviation cannot
+    have left: a scale that was written larger afterwards would read as a smaller loss.
+
+    Whatever the noise is added to, its density is nowhere above 3/(4 deviation), for Gaussian and Laplace
+    noise alike; so the chance to end within r of 0 in d dimensions is at most the volume of that ball times
+    the density's bound to the power d. It is refused where that is below 1e-12.
+    """
+    array = np.asarray(values, dtype=np.float64).ravel()
+    with np.errstate(all="ignore"):
+        places = array / unit
+        if not (places == np.rint(places)).all():
+            raise ArgumentError("released", "numbers between multiples", f"multiples of {unit!r}")
+        length = float(np.linalg.norm((np.abs(array) + unit / 2) / deviation))
+    half = array.size / 2
+    log_chance = (
+        half * math.log(math.pi) - math.lgamma(half + 1) + 2 * half * math.log(0.75 * length or 1e-300)
+    )
+    if array.size and log_chance < math.log(1e-12):
+        raise ArgumentError("scale", deviation, "smaller: such noise does not leave such numbers")
+
+
+def restored(values: Any, mechanism: Mechanism, private: Any, unit: float, deviation: float) -> Release:
+    """A release from a file: its guarantee follows from the mechanism, the lattice too."""
+    if not isinstance(private, bool):  # any text would be true
+        raise ArgumentError("private", private, "true or false")
+    check_noise(values, deviation, unit)
+    return Release(values, mechanism, private, unit)
+
+
 def real_values(argument: str, values: Any) -> npt.NDArray[np.float64]:
     """Finite real numbers, one or an array of any shape, that are floats already: rounding them on the way
     would move neighbours apart without anyone counting it. They are private: an error does not show them."""

@@ -6,24 +6,25 @@ before, and a run that was interrupted can be finished without asking twice for 
 synthetic table is released as `NAME.counts.csv`; `NAME.csv` follows from that file and can be made again.
 """
 
-import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from indistinct.data import Kind, parquet_from_csv
-from indistinct.errors import ArgumentError
+from indistinct.data import Kind, write_parquet
+from indistinct.errors import ArgumentError, FileError
+from indistinct.files import read_bytes, read_json, read_rows, whole, write_rows
 
 CHARGE = "guarantee.json"
-_PARTIAL = ".partial"
+_KEYS = {"plan", "data", "releases", "status"}
 
 
 class Folder:
-    """Where results go."""
+    """Where results go. Files are there in full or not at all, and their owner's alone until then; symbolic
+    links are neither followed nor written through."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,76 +35,51 @@ class Folder:
     def charge(self) -> dict[str, Any] | None:
         """What was charged here, if anything was."""
         path = self.path / CHARGE
-        if not path.exists():
+        if not os.path.lexists(path):
             return None
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(content, dict) or not {"plan", "data", "releases", "status"} <= content.keys():
-                raise ValueError
-        except ValueError:
-            raise ArgumentError(
-                "out", str(self.path), f"a folder whose {CHARGE} a plan has written"
-            ) from None
+        content = read_json(path, links=False)
+        if not isinstance(content, dict) or not content.keys() >= _KEYS:
+            raise FileError(path, "it is not what a plan has written")
         return content
 
     def write_charge(self, content: dict[str, Any]) -> None:
         self.write_text(CHARGE, json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
     def write_text(self, name: str, text: str) -> Path:
-        with self._whole(self.path / name) as file:
-            file.write(text)
+        with whole(self.path / name) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
         return self.path / name
 
     def write_rows(self, name: str, rows: Iterable[Sequence[Any]]) -> Path:
         path = self.result(name)
-        with self._whole(path) as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
+        write_rows(path, rows)
         return path
 
     def read_rows(self, name: str) -> list[list[str]]:
-        with open(self.result(name), encoding="utf-8", newline="") as file:
-            return list(csv.reader(file))
+        return read_rows(self.result(name))
 
-    def write_parquet(self, name: str, types: Mapping[str, Kind] | None = None) -> None:
-        """The same as the CSV file, from the CSV file; where pyarrow is installed."""
-        parquet_from_csv(self.result(name), self.path / f"{name}.parquet", types)
+    def digest(self, name: str) -> str:
+        """Tells a result from any other."""
+        return hashlib.sha256(read_bytes(self.result(name), links=False)).hexdigest()
 
-    @contextmanager
-    def _whole(self, path: Path) -> Iterator[Any]:
-        """A file that is there in full or not at all."""
-        partial = path.with_name(path.name + _PARTIAL)
-        try:
-            with open(partial, "w", encoding="utf-8", newline="") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        except BaseException:  # noise that was drawn will be drawn again, and must not be seen twice
-            partial.unlink(missing_ok=True)
-            raise
-        self._flush()
-
-    def _flush(self) -> None:
-        """Renames are in the folder, which is flushed by itself; not every system lets it be opened."""
-        try:
-            folder = os.open(self.path, os.O_RDONLY)
-        except OSError:
-            return
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    def write_parquet(self, name: str, types: Sequence[Kind], *, blanks: bool) -> None:
+        """The same as the CSV file, from the CSV file, with declared types; where pyarrow is installed."""
+        write_parquet(self.path / f"{name}.parquet", self.read_rows(name), types, blanks=blanks)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Refuses a second run at the same time: both would draw what is missing."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise ArgumentError("out", str(self.path), "a folder, and there is a file") from None
         try:
             import fcntl
         except ImportError:  # Windows: not guarded
             yield
             return
-        with open(self.path / ".lock", "w") as file:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        with open(os.open(self.path / ".lock", flags, 0o600), "w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

@@ -2,6 +2,7 @@
 
 from html import escape
 
+from indistinct.files import meaning
 from indistinct.plans.check import Checked, accuracy, unit_words
 from indistinct.plans.folder import Folder
 from indistinct.plans.part import FittedPart, Part
@@ -25,6 +26,11 @@ def results_html(checked: Checked, folder: Folder) -> str:
 
 
 def _section(part: Part, scale: float, folder: Folder) -> str:
+    with meaning(folder.result(part.name), "as it was released"):
+        return _told(part, scale, folder)
+
+
+def _told(part: Part, scale: float, folder: Folder) -> str:
     header, *rows = folder.read_rows(part.name)
     told = accuracy(part, scale).removeprefix(f"{part.name}: ")
     files = f"<code>{escape(part.name)}.csv</code>"

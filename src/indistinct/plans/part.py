@@ -6,17 +6,18 @@ with its own noise; what is said here of records is overridden where the numbers
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Categories, Celled, Intervals, Kind, NoisyQuery, Norm, OrMissing, Query
+from indistinct.data import Categories, Celled, Intervals, Kind, NoisyQuery, Norm, OrMissing, Query, Table
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
 from indistinct.plans.section import Section, named
 from indistinct.plans.terms import Terms, Unit
+from indistinct.synthesis.tables.decode import kind_of
 from indistinct.workloads import Noise
 
 Row = list[Any]
@@ -121,10 +122,12 @@ class Part(ABC):
         """The file that holds what was drawn: the result, unless that is fitted to it."""
         return self.name
 
-    @property
-    def types(self) -> Mapping[str, Kind] | None:
-        """Of the columns of the result, where they must not be guessed from it."""
-        return None
+    blanks: ClassVar[bool] = False
+    """Whether an empty text of the result stands for nothing, and not for itself."""
+
+    def types(self, table: Table) -> list[Kind]:
+        """Of the columns of the result: declared, not guessed from it. Numbers, unless told."""
+        return [Kind.NUMBER for _ in self.header]
 
     def charts(self, read: Read) -> list[str]:
         """Charts of a result, as SVG; a table is shown where there are none."""
@@ -222,6 +225,15 @@ def axes_header(axes: Sequence[tuple[str, Celled]]) -> Row:
         title
         for name, domain in axes
         for title in ([f"{name}_low", f"{name}_high"] if len(blank(domain)) == 2 else [name])
+    ]
+
+
+def axes_types(axes: Sequence[tuple[str, Celled]]) -> list[Kind]:
+    """What these columns hold."""
+    return [
+        kind_of(domain) if len(blank(domain)) == 1 else Kind.NUMBER
+        for _, domain in axes
+        for _ in blank(domain)
     ]
 
 

@@ -3,13 +3,13 @@
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from indistinct.errors import ArgumentError
+from indistinct.files import read_toml
 from indistinct.plans.kinds.counts import CountPart, HistogramPart
 from indistinct.plans.kinds.density import DensityPart
 from indistinct.plans.kinds.heavy_hitters import HeavyHittersPart
@@ -62,10 +62,7 @@ class Plan:
 def read_plan(path: str | Path) -> Plan:
     """The plan of a TOML file; paths of data are relative to it."""
     path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ArgumentError("plan", str(path), f"a TOML file ({error})") from None
+    content = read_toml(path)
     # resolved, so that a run can be finished from another working directory
     return parse_plan(content, path.parent.resolve())
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from indistinct.errors import ArgumentError
+from indistinct.errors import ArgumentError, FileError, check_positive
+from indistinct.files import meaning
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.folder import CHARGE, Folder, identity_of
 from indistinct.plans.page import results_html
@@ -60,16 +61,16 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
         say(f"charged: epsilon {charge['epsilon']:.6g} at delta {terms.delta:g}")
     for part, scale in missing:
         path = folder.write_rows(part.drawn, _rows(part, scale, looked[part.name]))
-        _entry(charge, part.name)["released"] = True
+        _note(charge, part, folder)
         folder.write_charge(charge)
         done = sum(one["released"] for one in charge["releases"])
         say(f"released {done}/{len(charge['releases'])}: {path}")
     for part, scale in zip(checked.parts, checked.scales, strict=True):
-        if isinstance(part, FittedPart) and not folder.result(part.name).exists():
+        if isinstance(part, FittedPart) and not os.path.lexists(folder.result(part.name)):
             _, *drawn = folder.read_rows(part.drawn)
             say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, part.result(scale, drawn, say))}")
-        if not (folder.path / f"{part.name}.parquet").exists():
-            folder.write_parquet(part.name, part.types)
+        if not os.path.lexists(folder.path / f"{part.name}.parquet"):
+            folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
     results = results_html(checked, folder)
     whom = "one record" if terms.user is None else "one user"
     title = f"Private results, and what they can tell about {whom}"
@@ -86,14 +87,14 @@ def _charged(folder: Folder, plan: Plan) -> dict[str, Any] | None:
         allowed = "a folder of its own for each plan: another one was charged there"
         raise ArgumentError("out", str(folder.path), allowed)
     if charge is not None:
-        try:
-            names = [one["name"] for one in charge["releases"]]
-            whole = all(isinstance(one["released"], bool) and one["scale"] > 0 for one in charge["releases"])
-            if names != [part.name for part in plan.parts] or not whole or not charge["epsilon"] > 0:
+        with meaning(folder.path / CHARGE, "as this plan has written it"):
+            releases = charge["releases"]
+            if [one["name"] for one in releases] != [part.name for part in plan.parts]:
                 raise ValueError
-        except (KeyError, TypeError, ValueError):
-            allowed = f"a folder whose {CHARGE} is as this plan has written it"
-            raise ArgumentError("out", str(folder.path), allowed) from None
+            for number in (charge["epsilon"], *_scales(charge)):
+                check_positive("scale", number)
+            if not all(isinstance(one["released"], bool) for one in releases):
+                raise ValueError
     return charge
 
 
@@ -115,7 +116,7 @@ def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) ->
     missing = []
     for part, scale in zip(checked.parts, checked.scales, strict=True):
         name = part.name
-        there = folder.result(part.drawn).exists()
+        there = os.path.lexists(folder.result(part.drawn))
         if charge is not None and _entry(charge, name)["released"] and not there:
             raise ArgumentError(
                 "out",
@@ -123,13 +124,20 @@ def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) ->
                 f"a folder with {part.drawn}.csv: it was released, and to draw it again would cost again",
             )
         for file in (part.drawn, name):
-            if (charge is None or not there) and folder.result(file).exists():
+            if (charge is None or not there) and os.path.lexists(folder.result(file)):
                 raise ArgumentError("out", str(folder.path), f"a folder without {file}.csv")
         if not there:
             missing.append((part, scale))
-        elif charge is not None:  # interrupted between the file and its note
-            _entry(charge, name)["released"] = True
+        elif charge is not None:
+            seen = _entry(charge, name).get("sha256")
+            if seen is not None and seen != folder.digest(part.drawn):
+                raise FileError(folder.result(part.drawn), "it is not as it was released")
+            _note(charge, part, folder)  # also where a run was interrupted between the file and its note
     return missing
+
+
+def _note(charge: dict[str, Any], part: Part, folder: Folder) -> None:
+    _entry(charge, part.name).update(released=True, sha256=folder.digest(part.drawn))
 
 
 def _rows(part: Part, scale: float, looked: Any) -> Iterator[list[Any]]:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from indistinct.data import Count, Histogram
+from indistinct.data import Count, Histogram, Kind, Table
 from indistinct.plans.kinds.pictures import table_pictures
-from indistinct.plans.part import Asked, QueryPart, Row, axes_header, cells, few, rounded
+from indistinct.plans.part import Asked, QueryPart, Row, axes_header, axes_types, cells, few, rounded
 from indistinct.plans.section import Section
 from indistinct.plans.terms import Terms
 
@@ -49,6 +49,9 @@ class HistogramPart(QueryPart):
     @property
     def header(self) -> Row:
         return [*axes_header(self.query.axes), "count", "standard_error"]
+
+    def types(self, table: Table) -> list[Kind]:
+        return [*axes_types(self.query.axes), Kind.NUMBER, Kind.NUMBER]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         values = self.at(scale).release(looked).values.ravel().tolist()

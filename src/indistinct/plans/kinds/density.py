@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, Histogram, Norm, Numbers
+from indistinct.data import Bins, Histogram, Kind, Norm, Numbers, Table
 from indistinct.errors import ArgumentError
 from indistinct.functions import FourierBasis, MaternKernel
 from indistinct.functions.density import density_from, public_bandwidth
@@ -118,6 +118,9 @@ class DensityPart(FittedPart):
     @property
     def header(self) -> Row:
         return ["coefficient", "standard_error"]
+
+    def types(self, table: Table) -> list[Kind]:
+        return [Kind.NUMBER] * (2 * len(self.by) + 1)
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         for value in self.at(scale).release(looked).coefficients.tolist():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import HeavyHitters, Missing
+from indistinct.data import HeavyHitters, Kind, Missing, Table
 from indistinct.errors import ArgumentError
 from indistinct.plans.kinds.pictures import values_picture
 from indistinct.plans.part import Asked, Part, Row, rounded
@@ -76,6 +76,9 @@ class HeavyHittersPart(Part):
     @property
     def header(self) -> Row:
         return [self.column, "count", "standard_error"]
+
+    def types(self, table: Table) -> list[Kind]:
+        return [table.kinds()[self.column], Kind.INTEGER, Kind.NUMBER]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         error = self.error(scale)

@@ -1,7 +1,7 @@
 """A synthetic table: noisy counts are released, and rows drawn from a model that was fitted to them."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from indistinct.data import Kind, Tables
+from indistinct.data import Kind, Table, Tables
 from indistinct.errors import ArgumentError
 from indistinct.plans.kinds.pictures import compared_pictures
 from indistinct.plans.part import (
@@ -40,6 +40,7 @@ class SyntheticPart(QueryPart, FittedPart):
     """Rows that resemble the records in every table of one and two columns (by label, if there is one)."""
 
     kind = "synthetic"
+    blanks = True
     keys = frozenset({"columns", "label", "rows"})
     by: tuple[str, ...]
     label: str | None
@@ -125,16 +126,15 @@ class SyntheticPart(QueryPart, FittedPart):
         mixture = self.design.trained(self._tables(drawn), self.at(scale).deviation, progress=progress)
         columns = SyntheticTable(self.design, mixture).columns(self.rows)
         yield list(self.by)
-        kinds = self.types
-        yield from zip(*(_written(values, kinds[name]) for name, values in columns.items()), strict=True)
+        written = (_written(columns[name], kind) for name, kind in zip(self.by, self.types(), strict=True))
+        yield from zip(*written, strict=True)
 
     def _tables(self, drawn: list[list[str]]) -> dict[tuple[str, ...], Any]:
         found: dict[tuple[str, ...], Any] = self.query.read(np.array([float(row[-2]) for row in drawn]))
         return found
 
-    @property
-    def types(self) -> Mapping[str, Kind]:
-        return {name: kind_of(self.terms.cells(name)) for name in self.by}
+    def types(self, table: Table | None = None) -> list[Kind]:
+        return [kind_of(self.terms.cells(name)) for name in self.by]
 
     def charts(self, read: Read) -> list[str]:
         _, *drawn = read(self.drawn)

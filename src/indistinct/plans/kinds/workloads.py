@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, Histogram
+from indistinct.data import Bins, Histogram, Kind, Table
 from indistinct.errors import ArgumentError
 from indistinct.plans.kinds.pictures import prefix_picture, ranges_picture, table_pictures
 from indistinct.plans.measured import Measured
-from indistinct.plans.part import Asked, Part, Row, axes_header, blank, few, label, rounded
+from indistinct.plans.part import Asked, Part, Row, axes_header, axes_types, blank, few, label, rounded
 from indistinct.plans.section import Section, named
 from indistinct.plans.terms import Terms
 from indistinct.workloads import AllRange, Marginals, MatrixMechanism, Prefix, Workload, optimise
@@ -155,6 +155,7 @@ class MarginalsPart(WorkloadPart):
     """All tables by so many of the columns."""
 
     kind = "marginals"
+    blanks = True
     keys = frozenset({"columns", "ways"})
     ways: int
 
@@ -168,6 +169,9 @@ class MarginalsPart(WorkloadPart):
     @property
     def workload(self) -> Marginals:
         return Marginals([self.terms.axis(name).size for name in self.by], ways=self.ways)
+
+    def types(self, table: Table) -> list[Kind]:
+        return [*axes_types(self.query.axes), Kind.NUMBER, Kind.NUMBER]
 
     def labels(self) -> Iterator[Row]:
         workload, axes = self.workload, self.query.axes

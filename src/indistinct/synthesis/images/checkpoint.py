@@ -7,8 +7,8 @@ from typing import Any, final
 
 import numpy as np
 
-from indistinct.errors import ArgumentError
-from indistinct.synthesis.stored import read, write
+from indistinct.errors import ArgumentError, check_count
+from indistinct.files import meaning, read_saved, write_safetensors
 
 _FORMAT = "indistinct training of images 1"
 Tensors = dict[str, Any]
@@ -26,7 +26,8 @@ class Checkpoint:
     def keep(self, step: int, tensors: Tensors) -> None:
         """Writes the state before a step, in place of an earlier one."""
         numbers = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        write(self.path, numbers, {"format": _FORMAT, "training": self.training, "step": step})
+        description = {"format": _FORMAT, "training": self.training, "step": step}
+        write_safetensors(self.path, description, numbers)
 
     def resume(self, tensors: Tensors) -> int:
         """Puts what is kept into these tensors, and gives the step it was kept before: 0 if nothing is."""
@@ -34,15 +35,16 @@ class Checkpoint:
 
         if not self.path.exists():
             return 0
-        numbers, description = read(self.path, _FORMAT, "a folder in which a training of images was kept")
-        if description["training"] != self.training:
+        description, numbers = read_saved(self.path)
+        if description.get("format") == _FORMAT and description.get("training") != self.training:
             allowed = "another folder: a training of another release, or with other settings, is kept here"
             raise ArgumentError("checkpoint", str(self.path.parent), allowed)
-        for name, tensor in tensors.items():
-            with torch.no_grad():
+        with meaning(self.path, "a training of images that was kept"), torch.no_grad():
+            if description["format"] != _FORMAT:
+                raise ArgumentError("format", description["format"], _FORMAT)
+            for name, tensor in tensors.items():
                 tensor.copy_(torch.from_numpy(numbers[name].copy()).reshape(tensor.shape))
-        step: int = description["step"]
-        return step
+            return check_count("step", description["step"])
 
 
 def fingerprint(*parts: Any) -> str:

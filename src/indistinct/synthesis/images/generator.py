@@ -1,5 +1,6 @@
 """A convolutional generator of images of a given class. It never sees a record."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, final
@@ -42,31 +43,37 @@ class Generator:
     def _base(self) -> tuple[int, int]:
         return -(-self.shape[1] // 4), -(-self.shape[2] // 4)
 
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the weights."""
+        wide, narrow = self.channels, self.channels // 2
+        cells = wide * self._base[0] * self._base[1]
+        shapes: dict[str, tuple[int, ...]] = {
+            "first": (cells, self.latent),
+            "entry": (self.classes, cells),
+            "same": (wide, wide, 3, 3),
+            "double": (wide, wide, 3, 3),
+            "again": (narrow, wide, 3, 3),
+            "last": (self.shape[0], narrow, 5, 5),
+            "level": (self.shape[0],),
+        }
+        for layer, width in enumerate((wide, wide, wide, narrow)):
+            shapes |= {f"{name}{layer}": (self.classes, width) for name in ("gain", "shift")}
+            shapes |= {f"seen_{name}{layer}": (width,) for name in ("mean", "spread")}
+        return shapes
+
     def start(self, device: str, seed: int) -> Weights:
         """Weights before training."""
         import torch
 
-        draw = torch.Generator().manual_seed(seed)
-        wide, narrow = self.channels, self.channels // 2
-        cells = wide * self._base[0] * self._base[1]
-
-        def uniform(*shape: int, inputs: int) -> Any:
-            return (2 * torch.rand(*shape, generator=draw) - 1) / inputs**0.5
-
-        weights = {
-            "first": uniform(cells, self.latent, inputs=self.latent),
-            "entry": 0.1 * torch.randn(self.classes, cells, generator=draw),
-            "same": uniform(wide, wide, 3, 3, inputs=9 * wide),
-            "double": uniform(wide, wide, 3, 3, inputs=9 * wide),
-            "again": uniform(narrow, wide, 3, 3, inputs=9 * wide),
-            "last": uniform(self.shape[0], narrow, 5, 5, inputs=25 * narrow),
-            "level": torch.zeros(self.shape[0]),
-        }
-        for layer, width in enumerate((wide, wide, wide, narrow)):
-            weights[f"gain{layer}"] = torch.ones(self.classes, width)
-            weights[f"shift{layer}"] = torch.zeros(self.classes, width)
-            weights[f"seen_mean{layer}"] = torch.zeros(width)
-            weights[f"seen_spread{layer}"] = torch.ones(width)
+        draw, weights = torch.Generator().manual_seed(seed), {}
+        for name, shape in self.shapes().items():
+            if name == "entry":
+                weights[name] = 0.1 * torch.randn(*shape, generator=draw)
+            elif len(shape) in (2, 4) and name[-1] not in "0123":  # of linear layers and of filters
+                uniform = 2 * torch.rand(*shape, generator=draw) - 1
+                weights[name] = uniform / math.prod(shape[1:]) ** 0.5
+            else:
+                weights[name] = torch.full(shape, 1.0 if name.startswith(("gain", "seen_spread")) else 0.0)
         return {
             name: value.to(device, memory_format=torch.channels_last) if value.ndim == 4 else value.to(device)
             for name, value in weights.items()

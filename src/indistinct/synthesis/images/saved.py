@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.errors import ArgumentError
+from indistinct.errors import ArgumentError, FileError
+from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms import Release
+from indistinct.mechanisms.release import restored
 from indistinct.synthesis.images.generator import Generator
 from indistinct.synthesis.images.maps import ImageMap, Part
 from indistinct.synthesis.images.synthesizer import KernelSynthesizer, Mode, SyntheticImages
 from indistinct.synthesis.images.training import Fitted
 from indistinct.synthesis.images.views import Pixels, View, Wavelets
-from indistinct.synthesis.stored import read, write
 
 _FORMAT = "indistinct synthetic images 1"
+_MOST_NUMBERS = 2**29
+"""In frequencies of a map that is read."""
 _VIEWS: dict[str, type[View]] = {kind.__name__: kind for kind in (Pixels, Wavelets)}
 
 
@@ -42,22 +45,36 @@ def save_images(images: SyntheticImages, path: str | os.PathLike[str]) -> None:
 
 def load_images(path: str | os.PathLike[str]) -> SyntheticImages:
     """The generators that `save_images` wrote."""
+    design, release, numbers, description = _read(path)
+    with meaning(path, "a file that save_images wrote"):
+        if "channels" not in description:
+            raise FileError(path, "it must be a file that save_images wrote: this one holds a release only")
+        parts: dict[int, dict[str, Any]] = {place: {} for place in range(len(design.generators))}
+        for key, value in numbers.items():
+            number, _, name = key.partition(".")
+            parts[int(number)][name] = value
+        sizes = description["channels"], description["latent"]
+        fitted = [
+            _fitted(Generator(design.shape, classes, *sizes), parts[place])
+            for place, classes in enumerate(design.generators)
+        ]
+        return SyntheticImages(design, tuple(fitted), release)
+
+
+def _fitted(generator: Generator, numbers: dict[str, Any]) -> Fitted:
+    """A generator with weights of its own shapes."""
     import torch
 
-    design, release, numbers, description = _read(path)
-    if "channels" not in description:
-        raise ArgumentError("path", str(path), "a file that save_images wrote: this one holds a release only")
-    parts: dict[int, dict[str, Any]] = {}
-    for key, value in numbers.items():
-        number, _, name = key.partition(".")
-        parts.setdefault(int(number), {})[name] = value
-    fitted = []
-    for place in sorted(parts):
-        counts = parts[place].pop("counts")
-        generator = Generator(design.shape, len(counts), description["channels"], description["latent"])
-        weights = {name: torch.from_numpy(value.copy()) for name, value in parts[place].items()}
-        fitted.append(Fitted(generator, weights, counts))
-    return SyntheticImages(design, tuple(fitted), release)
+    counts = numbers.pop("counts")
+    shapes = generator.shapes()
+    found = {name: (value.shape, value.dtype.str) for name, value in numbers.items()}
+    if found != {name: (shape, "<f4") for name, shape in shapes.items()} or counts.shape != (
+        generator.classes,
+    ):
+        raise ArgumentError("weights", sorted(numbers), "those of this generator")
+    return Fitted(
+        generator, {name: torch.from_numpy(value.copy()) for name, value in numbers.items()}, counts
+    )
 
 
 def _write(
@@ -78,26 +95,39 @@ def _write(
         "classes": design.classes,
         "mode": design.mode.name,
         "records": design.records,
-        "release": [noisy.scale, release.private, release.unit],
+        "release": [noisy.scale, release.private],
         **more,
     }
-    write(path, {"released": np.asarray(release.values), **numbers}, description)
+    write_safetensors(path, description, {"released": np.asarray(release.values), **numbers})
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[KernelSynthesizer, Release, dict[str, Any], dict[str, Any]]:
-    numbers, description = read(path, _FORMAT, "a file that save_images or save_release wrote")
-    shape = tuple(description["shape"])
-    parts = tuple(
-        Part(**{**part, "view": _VIEWS[part["view"][0]](**part["view"][1])}) for part in description["parts"]
-    )
-    map = ImageMap(shape, parts, description["count_weight"], description["seed"])
-    design = KernelSynthesizer(
-        shape,
-        description["classes"],
-        mode=Mode[description["mode"]],
-        map=map,
-        records=description["records"],
-    )
-    scale, private, unit = description["release"]
-    release = Release(numbers.pop("released"), design.query.gaussian(scale), private, unit)
-    return design, release, numbers, description
+    description, numbers = read_saved(path)
+    with meaning(path, "a file that save_images or save_release wrote"):
+        if description["format"] != _FORMAT:
+            raise ArgumentError("format", description["format"], _FORMAT)
+        shape, released = tuple(description["shape"]), numbers.pop("released")
+        parts = tuple(
+            Part(**{**part, "view": _VIEWS[part["view"][0]](**part["view"][1])})
+            for part in description["parts"]
+        )
+        map = ImageMap(shape, parts, description["count_weight"], description["seed"])
+        if any(
+            map.dimension * getattr(part.view, "directions", 1) * part.pairs > _MOST_NUMBERS for part in parts
+        ):
+            raise ArgumentError("parts", description["parts"], "of fewer frequencies")
+        classes = max(len(description["classes"]), 1)
+        # before frequencies are drawn for each feature
+        if released.size != classes * map.size or released.shape[-1] != map.size:
+            raise ArgumentError("released", released.shape, f"{classes} sums of {map.size} features")
+        design = KernelSynthesizer(
+            shape,
+            description["classes"],
+            mode=Mode[description["mode"]],
+            map=map,
+            records=description["records"],
+        )
+        scale, private = description["release"]
+        noisy = design.query.gaussian(scale)
+        release = restored(released, noisy, private, noisy.unit, noisy.deviation)
+        return design, release, numbers, description

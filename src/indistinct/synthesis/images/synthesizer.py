@@ -24,6 +24,7 @@ from indistinct.synthesis.images.training import Fitted, Training, sample, train
 from indistinct.synthesis.progress import Progress, bar, check_fit
 
 _LABEL = "label"
+_MOST_PIXELS = 2**20
 
 
 class Mode(Enum):
@@ -274,7 +275,7 @@ class KernelSynthesizer:
         """For each generator the released sums of its classes; and the deviation of their noise."""
         noisy = self.noise_of(release)
         sums = np.asarray(release.values).reshape(-1, self.map.size)
-        return np.split(sums, len(self._generators)), noisy.deviation
+        return np.split(sums, len(self.generators)), noisy.deviation
 
     def noise_of(self, release: Release) -> NoisyQuery:
         """The mechanism of a release, if it is this design's: one of other sums would be taken for something
@@ -297,13 +298,13 @@ class KernelSynthesizer:
             return
         short = replace(training, steps=2, plain_steps=1, steps_per_metric=1)
         try:
-            train(self.map, np.ones((self._generators[0], self.map.size)), 1.0, training=short, device=device)
+            train(self.map, np.ones((self.generators[0], self.map.size)), 1.0, training=short, device=device)
         except torch.cuda.OutOfMemoryError:
             allowed = "one with more memory, or fewer pairs, images_per_class or images_in_metric"
             raise ArgumentError("device", device or "cuda", allowed) from None
 
     @property
-    def _generators(self) -> list[int]:
+    def generators(self) -> list[int]:
         """How many classes each generator knows."""
         return [1] * len(self.classes) if self.mode is Mode.PARALLEL else [max(len(self.classes), 1)]
 
@@ -363,6 +364,8 @@ def check_shape(shape: Any) -> Shape:
     if len(sides) != 3:
         raise ArgumentError("shape", shape, "(channels, height, width)")
     channels, height, width = (check_count("shape", side, least=1) for side in sides)
+    if channels * height * width > _MOST_PIXELS:
+        raise ArgumentError("shape", shape, f"of at most {_MOST_PIXELS} numbers")
     return channels, height, width
 
 

@@ -18,8 +18,9 @@ from indistinct.numerics.arrays import EPS, Array
 FLOOR = 1e-6
 """Under the root of a modulus, so that it is smooth where a wavelet sees nothing."""
 
-NARROWEST = 0.1
+NARROWEST, WIDEST = 0.1, 64.0
 """Pixels. A filter that is narrower comes to nothing between one pixel and the next."""
+_MOST_DIRECTIONS = 64
 
 
 class View(ABC):
@@ -47,8 +48,8 @@ class Pixels(View):
     blur: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.blur == 0 or NARROWEST <= self.blur < math.inf):
-            raise ArgumentError("blur", self.blur, f"a number of pixels: 0, or at least {NARROWEST}")
+        if not (self.blur == 0 or NARROWEST <= self.blur <= WIDEST):
+            raise ArgumentError("blur", self.blur, f"a number of pixels: 0, or from {NARROWEST} to {WIDEST}")
 
     def on(self, device: str, *, exact: bool = False) -> Callable[[Any], Any]:
         if self.blur == 0:
@@ -86,8 +87,10 @@ class Wavelets(View):
         for name in ("pool", "stride", "directions"):
             check_count(name, getattr(self, name), least=1)
         # A narrower envelope sees one pixel, and a wave of mean 0 there is no wave.
-        if self.deviation < NARROWEST:
-            raise ArgumentError("deviation", self.deviation, f"at least {NARROWEST} pixels")
+        if not NARROWEST <= self.deviation <= WIDEST:
+            raise ArgumentError("deviation", self.deviation, f"from {NARROWEST} to {WIDEST} pixels")
+        if self.directions > _MOST_DIRECTIONS:
+            raise ArgumentError("directions", self.directions, f"at most {_MOST_DIRECTIONS}")
 
     def on(self, device: str, *, exact: bool = False) -> Callable[[Any], Any]:
         from torch.nn import functional

@@ -1,14 +1,16 @@
 """Fitted generators in a file: safetensors, numbers and a description, nothing that could run."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from indistinct.data import NoisyQuery, Tables, from_json
 from indistinct.errors import ArgumentError
+from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms import Release
-from indistinct.synthesis.stored import read, write
+from indistinct.mechanisms.release import restored
 from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
@@ -32,8 +34,8 @@ def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
     if release is not None:
         assert isinstance(release.mechanism, NoisyQuery)
         numbers["released"] = np.concatenate([part.ravel() for part in release.values.values()])
-        description["release"] = [release.mechanism.scale, release.private, release.unit]
-    write(path, numbers, description)
+        description["release"] = [release.mechanism.scale, release.private]
+    write_safetensors(path, description, numbers)
 
 
 def _counted(design: TableSynthesizer, release: Release) -> Tables:
@@ -48,20 +50,35 @@ def _counted(design: TableSynthesizer, release: Release) -> Tables:
 
 def load_table(path: str | os.PathLike[str]) -> SyntheticTable:
     """The generator that `save_table` wrote."""
-    numbers, description = read(path, _FORMAT, "a file that save_table wrote")
-    query = from_json(description["query"])
-    if not isinstance(query, Tables):
-        raise ArgumentError("query", query, "the tables that were counted")
+    description, numbers = read_saved(path)
+    with meaning(path, "a file that save_table wrote"):
+        if description["format"] != _FORMAT:
+            raise ArgumentError("format", description["format"], _FORMAT)
+        query = from_json(description["query"])
+        if not isinstance(query, Tables):
+            raise ArgumentError("query", description["query"], "the tables that were counted")
+        most = max(array.size for array in numbers.values())
+        if any(domain.size > most for _, domain in query.axes):  # before anything is made for each cell
+            raise ArgumentError("query", "more cells", "of cells that the generator knows")
+        release = None
+        if "release" in description:
+            scale, private = description["release"]
+            noisy, values = query.gaussian(scale), numbers["released"]
+            if values.shape != (query.size,):
+                raise ArgumentError("released", values.shape, f"{query.size} counts")
+            told = restored(values, noisy, private, noisy.unit, noisy.deviation)
+            release = replace(told, values=query.read(values))
+        design = _design(query, description)
+        if release is not None:
+            _counted(design, release)
+        return SyntheticTable(design, Mixture(design.sizes, numbers["shares"], numbers["chances"]), release)
+
+
+def _design(query: Tables, description: dict[str, Any]) -> TableSynthesizer:
     rules = {name: Determined(by, dict(map(tuple, values))) for name, by, values in description["determined"]}
     declared = dict(query.axes) | rules
-    design = TableSynthesizer(
+    return TableSynthesizer(
         {name: declared[name] for name in description["order"]},
         label=description["label"],
         types=dict(map(tuple, description["types"])),
     )
-    release = None
-    if "release" in description:
-        scale, private, unit = description["release"]
-        release = Release(query.read(numbers["released"]), query.gaussian(scale), private, unit)
-    mixture = Mixture(design.sizes, numbers["shares"], numbers["chances"])
-    return SyntheticTable(design, mixture, release)
