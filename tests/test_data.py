@@ -4,10 +4,6 @@ import ast
 import itertools
 import os
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,30 +92,6 @@ UNITS = {
     "totals of a user": UserTotals("user", Norm.L1, 4.0),
     "totals of a named user": UserTotals("name", Norm.L2, 2.5),
 }
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    java = shutil.which("java")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr if java else ""
-    if 'version "17' not in said:
-        pytest.skip("Spark needs Java 17, which is not installed")
-    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
-    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "3",
-        "spark.driver.memory": "1g",
-        "spark.log.level": "OFF",
-    }
-    builder = sql.SparkSession.builder.master("local[2]").appName("indistinct tests")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from indistinct.boundary import guarded
@@ -55,6 +56,7 @@ def escaped(path: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
+@lru_cache
 def one_select(query: str) -> str:
     """The query, if it is one SELECT that only reads, and whose columns do not depend on values."""
     with needs("duckdb"):
