@@ -139,7 +139,7 @@ def arrow(rows: Rows) -> pa.Table:
 
 
 def inferred(rows: Rows) -> pd.DataFrame:
-    """As pandas makes it: its types depend on the values. Users keep theirs: pandas would round large ones."""
+    """As pandas makes it: its types depend on the values. Users keep theirs: pandas rounds large ones."""
     columns = {}
     for name, values in by_name(rows).items():
         try:

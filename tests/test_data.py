@@ -68,7 +68,7 @@ def columns() -> dict[str, Any]:
     }
 
 
-DROP = {"missing": Missing.DROP}
+DROP, ERROR = {"missing": Missing.DROP}, {"missing": Missing.ERROR}
 SUMS = {
     "count": Cells(()),
     "categories": Cells((("town", TOWN),)),
@@ -155,15 +155,16 @@ def test_spark_agrees_bit_for_bit(spark: Any, small_engines: dict[str, Table]) -
         expected = small_engines["parquet"].total(bounded(name, unit)).units.tolist()
         assert distributed.total(bounded(name, unit)).units.tolist() == expected, (name, unit)
     refusals = {
-        "has values outside its declared domain": BoundedSum(Cells((("age", Categories([1, 2])),))),
-        "has missing values": BoundedSum(Boxed((("x", Numbers(0, 1)),))),
+        "has values outside its declared domain": BoundedSum(Cells((("age", LISTED),))),
+        "has missing values": BoundedSum(Boxed((("x", Numbers(0, 1, **ERROR)),))),
         "unknown column 'nobody'": BoundedSum(Cells(()), UserRecords("nobody", 1)),
     }
     for message, refused in refusals.items():
         with pytest.raises(DataError, match=message):
             distributed.total(refused)
-    with pytest.raises(DataError, match="no records"):
-        table(frame.where("age > 99")).total(BoundedSum(Cells((("town", TOWN),))))
+    for unit in UNITS.values():
+        empty = table(frame.where("age > 99")).total(BoundedSum(Cells((("town", TOWN),)), unit))
+        assert not empty.units.any()
 
 
 @pytest.mark.parametrize("outside", Outside)
@@ -245,8 +246,8 @@ def test_no_neighbour_moves_further_than_the_sensitivity(name: str, unit: str) -
         (BoundedSum(Cells(())), (1, 1, 1), (1, 1, 1)),
         (BoundedSum(Cells((("town", TOWN),)), UserRecords("user", 3)), (3, 3, 3), (6, 18**0.5, 3)),
         (BoundedSum(Cells((("town", TOWN),)), UserTotals("user", Norm.L1, 5)), (5, 5, 5), (10, 50**0.5, 5)),
-        (BoundedSum(Boxed((("age", Numbers(18, 100)),))), (100,) * 3, (82,) * 3),
-        (BoundedSum(Boxed((("age", Numbers(18, 100, **DROP)),))), (100,) * 3, (100,) * 3),
+        (BoundedSum(Boxed((("age", Numbers(18, 100, **ERROR)),))), (100,) * 3, (82,) * 3),
+        (BoundedSum(Boxed((("age", Numbers(18, 100)),))), (100,) * 3, (100,) * 3),
         (BoundedSum(Boxed((("age", Numbers(18, 100)),)), UserRecords("user", 2)), (200,) * 3, (200,) * 3),
         (BoundedSum(Boxed((("age", Numbers(-4, 3)),))), (4,) * 3, (7,) * 3),
         (BoundedSum(Clipped(("x", "y"), Norm.L2, 2.0)), (8**0.5, 2, 2), (32**0.5, 4, 4)),
@@ -289,6 +290,9 @@ def test_a_users_choice_does_not_depend_on_others_and_is_fair() -> None:
     assert table(data).total(other_key).units[1] != ones
 
 
+LISTED = Categories([1], outside=Outside.ERROR, **ERROR)
+
+
 def one(**values: Any) -> Table:
     return table({name: np.array(value) for name, value in values.items()})
 
@@ -296,17 +300,17 @@ def one(**values: Any) -> Table:
 @pytest.mark.parametrize(
     ("data", "query", "message"),
     [
-        (one(a=[1, 2]), BoundedSum(Cells((("b", AGES),))), "unknown column 'b'; the table has 'a'"),
-        (one(a=[]), BoundedSum(Cells(())), "the table has no records"),
-        (one(a=[12345]), BoundedSum(Cells((("a", Categories([1])),))), "'a' has values outside its declared"),
+        (one(a=[1, 2]), BoundedSum(Cells((("b", AGES),))), "unknown column 'b'"),
+        (one(a=[12345]), BoundedSum(Cells((("a", LISTED),))), "'a' has values outside its declared"),
         (one(a=[12345.5]), BoundedSum(Boxed((("a", Numbers(0, 1, outside=Outside.ERROR)),))), "outside"),
-        (one(a=[np.nan]), BoundedSum(Boxed((("a", Numbers(0, 1)),))), "'a' has missing values"),
-        (one(a=[np.inf]), BoundedSum(Clipped(("a",), Norm.L2, 1.0)), "'a' has missing values"),
-        (one(a=["x", None]), BoundedSum(Cells((("a", Categories(["x"])),))), "'a' has missing values"),
-        (one(a=["x", None]), BoundedSum(Cells(()), UserRecords("a", 1)), "unit column 'a' has missing"),
-        (one(a=[1.5]), BoundedSum(Cells(()), UserRecords("a", 1)), "unit column 'a' holds numbers"),
-        (one(a=["x"]), BoundedSum(Cells((("a", AGES),))), "'a' holds text, but its categories are integers"),
-        (one(a=["x"]), BoundedSum(Cells((("a", Bins(0, 1, 2)),))), "holds text, but bins are for numbers"),
+        (one(a=[np.nan]), BoundedSum(Boxed((("a", Numbers(0, 1, **ERROR)),))), "'a' has missing values"),
+        (one(a=[np.inf]), BoundedSum(Clipped(("a",), Norm.L2, 1.0, **ERROR)), "'a' has missing values"),
+        (one(a=["x", None]), BoundedSum(Cells((("a", LISTED),))), "'a' has missing values"),
+        (
+            one(a=["x", None]),
+            BoundedSum(Cells(()), UserRecords("a", 1, **ERROR)),
+            "unit column 'a' has missing",
+        ),
         (one(a=[1 + 2j]), BoundedSum(Boxed((("a", Numbers(0, 1)),))), "not supported"),
     ],
 )
@@ -320,14 +324,10 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     with pytest.raises(DataError, match="no such file"):
         read_csv(path)
-    path.write_text("user,a\n" + "1,2\n" * 30_000 + "1,secret\n")
-    with pytest.raises(DataError, match="could not read the table: Conversion error") as refused:
-        read_csv(path).total(BoundedSum(Boxed((("a", Numbers(0, 9)),))))
-    assert "secret" not in str(refused.value)
     path.write_text("user,a\n1,2\n,3\n")
     data = read_csv(path)
     with pytest.raises(DataError, match="unit column 'user' has missing values"):
-        data.total(BoundedSum(Cells(()), UserRecords("user", 1)))
+        data.total(BoundedSum(Cells(()), UserRecords("user", 1, missing=Missing.ERROR)))
     assert data.total(BoundedSum(Cells(()))).units.tolist() == [2]
     path.write_text("user,a\n1,2\n")
     with pytest.raises(SourceChanged, match="changed after it was opened"):
@@ -336,7 +336,7 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceChanged):
         data.total(BoundedSum(Cells(())))
     path.write_text("not parquet")
-    with pytest.raises(DataError, match="cannot open"):
+    with pytest.raises(DataError, match="cannot be used as it is"):
         read_parquet(path)
 
 

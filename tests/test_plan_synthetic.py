@@ -183,10 +183,7 @@ def test_without_torch_nothing_is_charged(
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("job", "other", "'job' has values outside its declared domain"),
         ("age", "130", "'age' has values outside"),
-        ("pay", "nan", "'pay' has missing values"),
-        ("pay", "much", "'pay' holds text"),
     ],
 )
 def test_bad_data_charge_nothing(folder: Path, column: str, value: str, words: str) -> None:

@@ -13,6 +13,7 @@ from indistinct import Adjacency, ArgumentError, Exponential, Gaussian, Randomiz
 from indistinct.data import (
     Count,
     HeavyHitters,
+    Kind,
     Norm,
     Numbers,
     Records,
@@ -326,7 +327,7 @@ def test_estimators_do_not_show_texts(where: str) -> None:
 
 def test_columns_of_a_table_do_not_show_their_records() -> None:
     records = table({"x": np.array([SECRET]), "name": np.array(["Alice"])})
-    shown = repr([*records.batches(("x", "name"), None)])
+    shown = repr([*records.batches({"x": Kind.NUMBER, "name": Kind.TEXT}, None)])
     assert "23456" not in shown and "Alice" not in shown
 
 

@@ -6,7 +6,7 @@ another is read, and none is refused. `docs/data.md` has the table; a test appli
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -47,9 +47,9 @@ def check_reads(name: str, held: Kind, wanted: Type) -> None:
 class Raw:
     """Values as they came: a NumPy array of any type, perhaps of places in `words`."""
 
-    values: npt.NDArray[Any]
-    missing: Mask
-    words: Sequence[Any] | None = None
+    values: npt.NDArray[Any] = field(repr=False)
+    missing: Mask = field(repr=False)
+    words: Sequence[Any] | None = field(repr=False, default=None)
     moments: bool = False
     """Whether times are moments, in UTC, rather than what clocks show."""
 
