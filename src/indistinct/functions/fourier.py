@@ -226,7 +226,7 @@ class FourierBasis(FiniteSpace):
         for (name, side), low, high in zip(axes.items(), self.low, self.high, strict=True):
             if not isinstance(side, Numbers) or (side.low, side.high) != (low, high):
                 raise ArgumentError(f"domain of {name!r}", side, f"Numbers({low}, {high}), as the basis")
-            bins[name] = Bins(low, high, self.cells, side.outside, side.missing)
+            bins[name] = Bins(low, high, self.cells, side.outside, side.missing, side.of)
         return Histogram(bins, unit)
 
     def coefficients_of(self, counts: Any) -> Array:

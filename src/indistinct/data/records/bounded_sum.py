@@ -77,8 +77,8 @@ class BoundedSum:
     def sensitivity(self, norm: Norm, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
         """How far the sum moves when a unit is added or removed, or replaced: never less.
 
-        >>> from indistinct.data import Boxed, Numbers
-        >>> ages = BoundedSum(Boxed((("age", Numbers(18, 100)),)))
+        >>> from indistinct.data import Boxed, Missing, Numbers
+        >>> ages = BoundedSum(Boxed((("age", Numbers(18, 100, missing=Missing.ERROR)),)))
         >>> ages.sensitivity(Norm.L1), ages.sensitivity(Norm.L1, Adjacency.REPLACE_ONE)
         (100.0, 82.0)
         """
