@@ -68,6 +68,7 @@ BIG = [
     "0",
     "",
 ]
+LONG = [Decimal(7**k).scaleb(-20) for k in range(3, 44)]  # Arrow's own conversion rounds twice
 CASES: dict[str, tuple[Any, dict[Any, list[Any]]]] = {
     "integers": (
         pa.array([0, -1, 2**53 + 1, None]),
@@ -105,6 +106,7 @@ CASES: dict[str, tuple[Any, dict[Any, list[Any]]]] = {
             TEXT: [None, "5", None, None],
         },
     ),
+    "long decimals": (pa.array(LONG, pa.decimal128(38, 20)), {NUMBER: [float(str(value)) for value in LONG]}),
     "truth": (
         pa.array([True, False, None]),
         {NUMBER: [1.0, 0.0, None], INTEGER: [1, 0, None], TEXT: ["true", "false", None], TRUTH: [1, 0, None]},
@@ -339,9 +341,9 @@ def test_a_collation_does_not_make_new_users(collated: Path) -> None:
 
 def test_a_column_may_have_any_name(collated: Path) -> None:
     data = read_sql("SELECT k0, k0 AS n, k0 AS c0 FROM t", database=collated)
-    for name in ("k0", "n", "c0"):
-        counts = Histogram({name: Categories([0, 1, 2])}).statistic(data).units.tolist()
-        assert counts == [167, 167, 166]
+    for name in ("k0", "c0"):
+        query = Histogram({"n": Bins(0, 2, 1), name: Categories([0, 1, 2])})
+        assert query.statistic(data).units.tolist() == [167, 167, 166]
 
 
 def test_a_user_who_comes_back_is_refused() -> None:
@@ -506,6 +508,11 @@ def test_a_select_reads_no_other_file(query: str, collated: Path, tmp_path: Path
         Count().statistic(read_sql(query.format(folder=tmp_path), database=collated))
     assert "root:" not in str(refused.value)
     assert not list(tmp_path.glob("*.csv"))
+
+
+def test_one_file_is_many_tables(collated: Path) -> None:
+    one, other = (read_sql(f"SELECT * FROM {name}", database=collated) for name in ("t", "main.t"))
+    assert Count().statistic(one).units[0] == Count().statistic(other).units[0] == 500
 
 
 def test_a_select_may_end_as_people_end_it(collated: Path) -> None:

@@ -18,6 +18,7 @@ from indistinct.data.engines.sql import text
 from indistinct.errors import ArgumentError, DataError, needs
 
 _PREFIX, _NEW, _OWNER = "indistinct-spill-", ".indistinct-new-", "owner"
+_DATABASE = "database_file"
 _SELECTS = {"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"}
 _DATA_IN_NAMES = {"PIVOT", "SHOW_REF"}
 """Tables whose columns, or whose rows, depend on the values of another."""
@@ -27,7 +28,7 @@ class Sandbox:
     """A connection of its own. `files` may be read, and `database` is opened for reading only."""
 
     def __init__(
-        self, memory: str, threads: int | None, database: str = ":memory:", files: tuple[str, ...] = ()
+        self, memory: str, threads: int | None, database: str | None = None, files: tuple[str, ...] = ()
     ) -> None:
         with needs("duckdb"):
             import duckdb
@@ -43,8 +44,12 @@ class Sandbox:
         }
         if threads is not None:
             config["threads"] = str(threads)
-        with guarded(repr(database) if database != ":memory:" else "DuckDB"):
-            self.connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
+        with guarded("DuckDB" if database is None else repr(database)):
+            self.connection = duckdb.connect(config=config)
+            if database is not None:
+                # Attached, not opened: several tables may be of one file, each in a sandbox of its own.
+                self.connection.execute(f"ATTACH {text(database)} AS {_DATABASE} (READ_ONLY)")
+                self.connection.execute(f"USE {_DATABASE}")
             allowed = ", ".join(text(name) for file in files for name in {file, escaped(file)})
             self.connection.execute(f"SET allowed_paths = [{allowed}]")
             self.connection.execute("SET enable_external_access = false")
