@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indistinct import Adjacency, ArgumentError, Gaussian
-from indistinct.data import , Missing(
+from indistinct.data import (
     Categories,
     FeatureSum,
+    Missing,
     Norm,
     Numbers,
     ProductSum,
