@@ -94,7 +94,7 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
         if not isinstance(loss, Loss) or loss.signs:
             raise ArgumentError("loss", self.loss, "a loss of numbers: HuberLoss() or SquaredLoss()")
         domain = Numbers(between.low, between.high)
-        (self.function_,) = self._fit(X, np.asarray(y, dtype=np.float64), domain, loss, [between])
+        (self.function_,) = self._fit(X, y.astype(np.float64), domain, loss, [between])
         return self
 
     def predict(self, X: Any) -> Array:
