@@ -1,5 +1,5 @@
-"""Plans, data and saved objects, mutated at random: one line of our own words or an answer, never a traceback,
-and no record's value in anything that is printed or written. `HYPOTHESIS_PROFILE` says how many."""
+"""Plans, data and saved objects, mutated at random: one line of our own words or an answer, no traceback, and
+no record's value in anything that is printed or written. The profile of hypothesis says how many."""
 
 import io
 import os
@@ -111,10 +111,11 @@ def mutated(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 cheaply = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+few = settings(cheaply, max_examples=max(settings.default.max_examples // 4, 5))  # a run takes a while
 
 
 @pytest.mark.parametrize("target", ["plan.toml", "visits.csv"])
-@cheaply
+@few
 @given(data=st.data())
 def test_no_word_of_a_record_from_a_mutated_run(target: str, data: st.DataObject) -> None:
     content = {"plan.toml": PLAN.encode(), "visits.csv": DATA.encode()}
@@ -150,7 +151,7 @@ def run(arguments: list[str]) -> str:
 def saved() -> dict[str, tuple[bytes, Callable[[Path], Any], Any]]:
     """Something of each kind, how it is read, and how it is written."""
     points, axis = {"x": np.linspace(0, 1, 300)}, {"x": Numbers(0, 1)}
-    kernel = GaussianKernel(0.2) + 2 * GaussianKernel(0.5)
+    kernel = GaussianKernel(0.2) + GaussianKernel(0.5).scale(2)
     finite = GaussianProcess(RandomFeatures(kernel, pairs=5, dimension=1), 4).of_sum(points, axis)
     exact = GaussianProcess(ExactKernel(GaussianKernel(0.3), 1), 4).of_sum(points, axis)
     exact([0.2, 0.7])
@@ -180,8 +181,8 @@ def _synthetic() -> dict[str, tuple[Any, Callable[[Path], Any], Any]]:
 
     columns = {"a": Bins(0, 1, 3), "b": Categories(["x", "y"])}
     table = {"a": np.linspace(0, 1, 40), "b": np.array(["x", "y"] * 20)}
-    few = tables.Training(components=4, latent=2, width=4, steps=2)
-    fitted = tables.TableSynthesizer(columns).fit(table, epsilon=1, delta=1e-5, training=few)
+    quick = tables.Training(components=4, latent=2, width=4, steps=2)
+    fitted = tables.TableSynthesizer(columns).fit(table, epsilon=1, delta=1e-5, training=quick)
     design = images.KernelSynthesizer((1, 4, 4), [0, 1], pairs=9, records=50)
     short = images.Training(
         steps=2,
