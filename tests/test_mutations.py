@@ -136,6 +136,13 @@ def test_no_word_of_a_record_from_a_mutated_run(target: str, data: st.DataObject
         assert secret not in printed.replace(str(content["plan.toml"]), "")
 
 
+def test_the_plan_itself_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(PLAN)
+    Path("visits.csv").write_text(DATA)
+    assert "released 3/3" in run(["run", "plan.toml", "--out", "out"])
+
+
 def run(arguments: list[str]) -> str:
     """Everything that a command says; an exception is a failure of the test."""
     out, err = io.StringIO(), io.StringIO()

@@ -166,8 +166,7 @@ def test_damaged_results_are_named(
     [{"epsilon": "1"}, {"epsilon": True}, {"releases": 3}, {"releases": [{}, {}]}, {"plan": 3}],
     ids=str,
 )
-def test_an_edited_charge_is_not_believed(folder: Path, change: dict[str, Any]) -> None:
-    out = run(folder)
+def test_an_edited_charge_is_not_believed(done: Path, out: Path, change: dict[str, Any]) -> None:
     charge = json.loads((out / "guarantee.json").read_text())
     (out / "guarantee.json").write_text(json.dumps(charge | change))
     with pytest.raises(ArgumentError):
