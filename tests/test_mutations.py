@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from indistinct.cli import main
 from indistinct.data import Numbers
-from indistinct.errors import FileError
+from indistinct.errors import ArgumentError, FileError
 from indistinct.files import read_saved, write_npz, write_safetensors
 from indistinct.functions import (
     ExactKernel,
@@ -286,5 +286,7 @@ def _read(path: Path, load: Callable[[Path], Any]) -> None:
         except FileError as error:
             assert str(path) in str(error) and os.linesep not in str(error)
             return
-        found = found[0] if isinstance(found, tuple) else found
-        assert found.guarantee().epsilon(delta=1e-6) > 0
+        try:
+            assert found.guarantee().epsilon(delta=1e-6) > 0
+        except ArgumentError as error:  # of a generator without its release nothing is known
+            assert "release" in str(error)
