@@ -537,6 +537,7 @@ def expected_failures(model: Any) -> dict[str, str]:
     noisy = "every fit is a release with noise of its own"
     enum = "a default is an Adjacency, and scikit-learn knows plain values only"
     checks = {"check_fit_idempotent": noisy, "check_parameters_default_constructible": enum}
+    checks["check_dtype_object"] = "scikit-learn's TypeError shows the value, so it is a DataError"
     return checks | ({"check_supervised_y_2d": noisy} if isinstance(model, PrivateKernelRidge) else {})
 
 

@@ -164,7 +164,7 @@ def test_no_training_goes_on_from_another(tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match="another folder"):
             wrong()
     (tmp_path / "generator0.safetensors").write_bytes(b"nothing")
-    with pytest.raises(ArgumentError, match=r"generator0[.]safetensors: it is not a whole"):
+    with pytest.raises(ArgumentError, match="it is not a whole"):
         DESIGN.trained(release, SHORT, device="cpu", checkpoint=tmp_path)
 
 

@@ -16,7 +16,8 @@ pd = pytest.importorskip("pandas")
 
 from indistinct import Adjacency  # noqa: E402
 from indistinct.data import Bins, Categories, Intervals, Norm, OrMissing, Tables, UserRecords  # noqa: E402
-from indistinct.errors import ArgumentError, DataError  # noqa: E402
+from indistinct.errors import ArgumentError, DataError, FileError  # noqa: E402
+from indistinct.files import read_saved, write_safetensors  # noqa: E402
 from indistinct.noise import NotPrivateSource, Source  # noqa: E402
 from indistinct.synthesis import images, tables  # noqa: E402
 from indistinct.synthesis.evaluate import evaluate_tables  # noqa: E402
@@ -189,6 +190,22 @@ def test_a_table_of_users_is_read_back_as_one(tmp_path: Path) -> None:
     other = replace(release, mechanism=asked.laplace(20.0))
     with pytest.raises(ArgumentError, match="release"):
         tables.save_table(replace(fitted, release=other), tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    "release", [[1e200, True], [1e60, True], ["4", True], [None, "no"], [None, 1]], ids=str
+)
+def test_an_edited_generator_states_no_smaller_loss(release: list[Any], tmp_path: Path) -> None:
+    fitted = tables.TableSynthesizer(COLUMNS).fit(PEOPLE, epsilon=1, delta=1e-5, training=FEW)
+    tables.save_table(fitted, tmp_path / "table")
+    images.save_images(made(), tmp_path / "images")
+    for name, load in (("table", tables.load_table), ("images", images.load_images)):
+        head, arrays = read_saved(tmp_path / name)
+        scale, private = release
+        head["release"] = [head["release"][0] if scale is None else scale, private]
+        write_safetensors(tmp_path / name, head, arrays)  # by somebody who knows how, digest and all
+        with pytest.raises(FileError, match=name):
+            load(tmp_path / name)
 
 
 def test_places_where_nothing_can_be_kept_are_named(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Bad input ends with exit code 2 and one line that says what to change.
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from indistinct import (
     calibrate,
     parse,
 )
+from indistinct.boundary import SWITCH
 from indistinct.errors import DataError
 from indistinct.mechanisms import Statement, natural_adjacency, parse_statement
 from indistinct.report import Subject, explain
@@ -66,10 +68,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error, 2)
     except ArithmeticError as error:
         return _complain(error, 1)
+    except KeyboardInterrupt:
+        return _complain("interrupted", 130)
+    except Exception as error:  # a mistake of ours: its words may be about a record
+        if os.environ.get(SWITCH) == "1":
+            raise
+        where = error.__traceback__
+        while where is not None and where.tb_next is not None:
+            where = where.tb_next
+        line = "" if where is None else f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})"
+        told = f"something went wrong inside, please report it: {type(error).__name__}{line}"
+        return _complain(f"{told}; {SWITCH}=1 shows all of it, which may be private data", 1)
     return 0
 
 
-def _complain(error: Exception, code: int) -> int:
+def _complain(error: Exception | str, code: int) -> int:
     message = " ".join(str(error).split())
     if len(message) > _LONGEST_MESSAGE:
         message = message[:_LONGEST_MESSAGE] + " …"

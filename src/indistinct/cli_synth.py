@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from indistinct import ArgumentError
-from indistinct.data import frame_from_file
-from indistinct.files import read_npz
+from indistinct.data import Kind, frame_from_file
+from indistinct.files import plain_cell, read_npz
 from indistinct.plans import read_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.synthesis.evaluate import TableEvaluation, evaluate_tables
@@ -79,7 +79,7 @@ def _synthetic(options: argparse.Namespace) -> tuple[TableSynthesizer, Any]:
         if options.rows is not None:
             raise ArgumentError("--rows", options.rows, "absent: the rows are in a file")
         design = _release(options.plan, options.release).design
-        return design, _records(design, options.synthetic)
+        return design, _records(design, options.synthetic, ours=True)
     if Path(options.synthetic).suffix in _TABLES:
         raise ArgumentError("--plan", None, "given for a table: it says what its columns may hold")
     return load_table(options.synthetic).synthesizer, None
@@ -94,7 +94,13 @@ def _release(path: str, name: str | None) -> SyntheticPart:
     return found[0]
 
 
-def _records(design: TableSynthesizer, path: str | None) -> Any:
+def _records(design: TableSynthesizer, path: str | None, *, ours: bool = False) -> Any:
+    """The rows of a file; in one that a plan has written, texts may be guarded against spreadsheets."""
     if path is None:
         return None
-    return frame_from_file(path, {name: kind_of(domain) for name, domain in design.columns})
+    kinds = {name: kind_of(domain) for name, domain in design.columns}
+    frame = frame_from_file(path, kinds)
+    if ours and Path(path).suffix != ".parquet":
+        texts = [name for name, kind in kinds.items() if kind is Kind.TEXT]
+        frame = frame.assign(**{name: frame[name].map(plain_cell, na_action="ignore") for name in texts})
+    return frame

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import tomllib
 from typing import Any
 
@@ -9,8 +10,12 @@ from indistinct.errors import FileError
 from indistinct.files.opened import PathLike, read_bytes
 
 MOST_TEXT = 2**24
-"""Bytes of JSON or TOML."""
+"""Bytes of JSON; of TOML, which is written by hand, and which Python reads letter by letter, a sixteenth."""
 _DEEPEST = 256
+_DOTTED = re.compile(
+    r"""(?<![\w.-])(?:(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""",
+)
+"""A key of more parts than any plan has: tomllib needs the square of their number."""
 
 
 def read_json(path: PathLike, *, links: bool = True) -> Any:
@@ -31,9 +36,12 @@ def json_text(path: PathLike, text: bytes | str) -> Any:
 
 def read_toml(path: PathLike) -> dict[str, Any]:
     """The content of a TOML file."""
-    text = read_bytes(path, MOST_TEXT)
+    text = read_bytes(path, MOST_TEXT // 16)
     try:
-        content = tomllib.loads(text.decode("utf-8"))
+        words = text.decode("utf-8")
+        if _DOTTED.search(words):
+            raise _Refused("a key has too many parts")
+        content = tomllib.loads(words)
     except (ValueError, RecursionError) as error:
         raise FileError(path, f"it is not a TOML file that can be used{_place(error)}") from None
     _check_depth(path, content)

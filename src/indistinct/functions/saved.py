@@ -15,10 +15,11 @@ from indistinct.functions.kernels import kernel_from_json
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.functions.whitening import Functionals, Whitening
-from indistinct.mechanisms.release import check_noise
+from indistinct.mechanisms.release import Lattice, check_noise
 from indistinct.mechanisms.serialise import build
 from indistinct.numerics.arrays import Array
 
+_FINEST = 2.0**100
 SPACES: dict[str, type[Any]] = {
     "covariance": Covariance,
     "exact_kernel": ExactKernel,
@@ -59,7 +60,11 @@ def load_function(path: str | FilePath) -> PrivateFunction:
         exact = space_from_json(head["space"])
         if not isinstance(exact, ExactKernel):
             raise ArgumentError("space", head["space"]["space"], "exact_kernel, for a path")
-        return PathFunction(exact, _drawn(head["drawn"]), factor, path=_path(exact, arrays))
+        drawn, kept = _drawn(head["drawn"]), _path(exact, arrays)
+        if drawn.unit != Lattice.of(drawn.scale).unit:
+            raise ArgumentError("unit", drawn.unit, "that of the scale")
+        check_noise(kept.whitened, drawn.scale, drawn.unit * 2.0**-60)  # they were turned: no multiples
+        return PathFunction(exact, drawn, factor, path=kept)
 
 
 def finite_space(head: dict[str, Any], coefficients: Array) -> FiniteSpace:
@@ -84,6 +89,8 @@ def _drawn(head: Any) -> Drawn:
     drawn = Drawn(**head)
     if not drawn.added > 0 or not drawn.replaced > 0:
         raise ArgumentError("added", drawn.added, "positive: some record changes the function")
+    if not drawn.scale / drawn.unit < _FINEST:
+        raise ArgumentError("unit", drawn.unit, "larger: no noise was drawn on so fine a lattice")
     return drawn
 
 

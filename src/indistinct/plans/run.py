@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, check_positive
 from indistinct.files import meaning
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
@@ -49,7 +50,8 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
     looked = {}
     for place, (part, _) in enumerate(missing, start=1):
         say(f"reading {place}/{len(missing)}: {part.name}")
-        looked[part.name] = part.look(checked.table)
+        with guarded("the table"):
+            looked[part.name] = part.look(checked.table)
     with checked.table.unchanged():  # what was read belongs to one version of the files
         pass
     subject = _subject(checked)

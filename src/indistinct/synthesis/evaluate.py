@@ -4,6 +4,7 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from indistinct.boundary import guarded
 from indistinct.data import Categories
 from indistinct.errors import DataError
 from indistinct.synthesis.tables.decode import inner
@@ -89,6 +90,7 @@ class TableEvaluation:
         return "\n".join(lines)
 
 
+@guarded("the records")
 def evaluate_tables(
     design: TableSynthesizer, synthetic: Any, real: Any, used: Any | None = None
 ) -> TableEvaluation:

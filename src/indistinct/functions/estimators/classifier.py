@@ -8,9 +8,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from indistinct.adjacency import Adjacency
+from indistinct.boundary import guarded
 from indistinct.data import Categories
 from indistinct.errors import ArgumentError, DataError
-from indistinct.functions.estimators.estimator import validated
+from indistinct.functions.estimators.estimator import checked_by_sklearn, validated
 from indistinct.functions.estimators.losses import HuberisedHingeLoss, Loss
 from indistinct.functions.estimators.risk import Against
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
@@ -83,7 +84,8 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
 
     def fit(self, X: Any, y: Any = None) -> Self:
         X, y = validated(self, X, y)
-        check_classification_targets(y)
+        with checked_by_sklearn(self):
+            check_classification_targets(y)
         loss = HuberisedHingeLoss() if self.loss is None else self.loss
         if not isinstance(loss, Loss) or not loss.signs:
             raise ArgumentError("loss", self.loss, "a loss of signs: HuberisedHingeLoss() or LogisticLoss()")
@@ -91,9 +93,10 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         count = len(self.classes_)
         if count < 2:
             raise ArgumentError("classes", self.classes, "more than one class, declared")
-        places = np.minimum(np.searchsorted(self.classes_, y), count - 1)
-        if (self.classes_[places] != y).any():
-            raise DataError("the target has values that are not among the declared classes")
+        with guarded("y"):  # classes of another type cannot be compared
+            places = np.minimum(np.searchsorted(self.classes_, y), count - 1)
+            if (self.classes_[places] != y).any():
+                raise DataError("the target has values that are not among the declared classes")
         targets = [Against(1)] if count == 2 else [Against(place) for place in range(count)]
         self.functions_ = self._fit(X, places, Categories(range(count)), loss, targets)
         return self

@@ -4,9 +4,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from indistinct.adjacency import Adjacency
+from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity, release_density
@@ -73,6 +74,7 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(columns)
         return self._release(data, dict(zip(columns, self._sides(len(columns)), strict=True)))
 
+    @guarded("the table")
     def _release(self, data: Any, axes: dict[str, Numbers]) -> Self:
         self.density_: PrivateDensity = release_density(
             data,
@@ -95,7 +97,7 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def score_samples(self, X: Any) -> Array:
         """The logarithm of the density at each point; -inf outside the box."""
         check_is_fitted(self)
-        points: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        points: Array = validated(self, X, reset=False)
         return self.density_.log(points)
 
     def score(self, X: Any, y: Any = None) -> float:

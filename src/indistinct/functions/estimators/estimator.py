@@ -1,17 +1,21 @@
 """What private estimators share: a declared box, a budget, public features, and the release."""
 
 import math
+import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtri
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
 from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError, DataError, check_count
 from indistinct.functions.budget import Budget
@@ -77,19 +81,58 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _points(self, X: Any) -> Array:
         """Points to evaluate at, moved into the box."""
         check_is_fitted(self)
-        points: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        points: Array = validated(self, X, reset=False)
         low, high = np.array([(side.low, side.high) for side in self._box().values()]).T
         return np.clip(points, low, high)
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """What scikit-learn makes of data that are to be fitted; its error for a text shows the text."""
-    try:
+    """What scikit-learn makes of data; what it complains about shows no record."""
+    if not options.get("reset", True):  # names of columns are public, and so is that there are none
+        _check_feature_names(estimator, X, reset=False)
+    if getattr(y, "ndim", 1) == 2:
+        warnings.warn(_COLUMN, DataConversionWarning, stacklevel=3)
+    with checked_by_sklearn(estimator):
         return validate_data(estimator, X, y, dtype=np.float64, **options)
-    except ValueError as error:
-        if "could not convert" not in str(error):
+
+
+_COLUMN = "A column-vector y was passed when a 1d array was expected"
+_SAID = {
+    "Complex data not supported": "Complex data not supported",
+    "contains NaN": "X and y must hold numbers, and one contains NaN or inf",
+    "contains infinity": "X and y must hold numbers, and one contains NaN or inf",
+    "0 sample(s)": "the table has no records: 0 sample(s)",
+    "0 feature(s)": "X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.",
+    "Expected 2D array": "X must be a table, a row for each point. Reshape your data",
+    "inconsistent numbers of samples": "X and y are of different length",
+    "y should be a 1d array": "y should be a 1d array",
+    "requires y to be passed": "the estimator requires y to be passed, but the target y is None",
+    "Unknown label type": "Unknown label type: the target must hold classes",
+    "could not convert": "X and numeric targets must hold numbers, and hold text",
+    "parse": "X must be a table of numbers: a sparse matrix is not supported",
+}
+"""What scikit-learn may say, by words of its message, and what is said in its place: its own words, which its
+tools look for, without anything that was computed from records."""
+
+
+@contextmanager
+def checked_by_sklearn(estimator: Any) -> Iterator[None]:
+    """Around its checks of private data: the error boundary, with more sentences to choose from."""
+    with guarded("X and y"):
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            said = str(error)
+            if "features, but" in said:  # how many columns there are is public
+                name, many = type(estimator).__name__, estimator.n_features_in_
+                counted = said.split(" features, but")[0].rsplit(" ", 1)[-1]
+                if counted.isdecimal():
+                    words = f"X has {counted} features, but {name} is expecting {many} features as input"
+                    raise DataError(words) from None
+            for part, words in _SAID.items():
+                if part in said:
+                    raise DataError(words) from None
             raise
-    raise DataError("X and numeric targets must hold numbers, and hold text")
 
 
 def declared_box(box: Any, columns: int) -> Box:

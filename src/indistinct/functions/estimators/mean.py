@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from indistinct.adjacency import Adjacency
+from indistinct.boundary import guarded
 from indistinct.data import Count, FeatureSum, Norm, table
 from indistinct.errors import ArgumentError
 from indistinct.functions.estimators.estimator import PrivateEstimator, validated
@@ -85,7 +86,10 @@ class PrivateKernelMean(PrivateEstimator):
         self.source = source
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        X = validated(self, X)
+        return self._fit(validated(self, X))
+
+    @guarded("X")
+    def _fit(self, X: Array) -> Self:
         box, multiplier = self._box(), self._budget().multiplier()
         space = self._space(self.kernel, box)
         data = table({name: X[:, place] for place, name in enumerate(box)})

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from indistinct.adjacency import Adjacency
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
-from indistinct.functions.estimators.estimator import validated
+from indistinct.functions.estimators.estimator import checked_by_sklearn, validated
 from indistinct.functions.estimators.losses import HuberLoss, Loss
 from indistinct.functions.estimators.risk import Between
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
@@ -94,7 +94,9 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
         if not isinstance(loss, Loss) or loss.signs:
             raise ArgumentError("loss", self.loss, "a loss of numbers: HuberLoss() or SquaredLoss()")
         domain = Numbers(between.low, between.high)
-        (self.function_,) = self._fit(X, np.asarray(y, dtype=np.float64), domain, loss, [between])
+        with checked_by_sklearn(self):  # which takes texts for targets, where they are not objects
+            column = np.asarray(y, dtype=np.float64)
+        (self.function_,) = self._fit(X, column, domain, loss, [between])
         return self
 
     def predict(self, X: Any) -> Array:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from indistinct.adjacency import Adjacency
+from indistinct.boundary import guarded
 from indistinct.data import Categories, Numbers, table
 from indistinct.errors import ArgumentError, check_positive, check_probability
 from indistinct.functions.estimators.estimator import PrivateEstimator, after_choice, check_rounding, release
@@ -44,6 +45,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
     space_: FiniteSpace
     """The space of the functions, with the kernel that was chosen."""
 
+    @guarded("X and y")
     def _fit(
         self,
         X: Array,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.synthesis.images.evaluation import predicted
 from indistinct.synthesis.images.quality import (
@@ -94,6 +95,7 @@ class ImageEvaluation:
         return "\n".join(lines)
 
 
+@guarded("the images and their labels")
 def evaluate_images(
     images: Any,
     labels: Any,

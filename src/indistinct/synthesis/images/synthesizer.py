@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
+from indistinct.boundary import guarded
 from indistinct.data import Categories, FeatureSum, Histogram, NoisyQuery, Numbers, Outside, Table, table
 from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.guarantees import Guarantee
@@ -107,6 +108,7 @@ class KernelSynthesizer:
         assert isinstance(found, NoisyQuery)
         return found
 
+    @guarded("the images and their labels")
     def table(self, images: Any, labels: Any = None) -> Table:
         """Images and labels as the table that is read: [n, channels, height, width] or without what is 1;
         bytes from 0 to 255, or numbers from 0 to 1. Nothing is computed from them here but their form."""
@@ -166,6 +168,7 @@ class KernelSynthesizer:
         )
         return self.trained(release, training, seed=seed, device=device, progress=progress)
 
+    @guarded("the images and their labels")
     def released(
         self,
         images: Any,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
+from indistinct.boundary import guarded
 from indistinct.data import (
     ORDERED_CATEGORY,
     Categories,
@@ -164,8 +165,9 @@ class TableSynthesizer:
 
         check_fit(training, Training, seed, progress)
         noisy = self.mechanism(epsilon, delta, adjacency)
-        noisy.check(data)
-        release = noisy.release(data, source=source)
+        with guarded("the table"):
+            noisy.check(data)
+            release = noisy.release(data, source=source)
         mixture = self.trained(release.values, noisy.deviation, training, seed, progress)
         return SyntheticTable(self, mixture, release)
 
