@@ -198,7 +198,6 @@ BAD = {
     "no release": (["--plan", "plan.toml", "--release", "towns"], {}, "--release must be one of"),
     "rows of a table": (["--plan", "plan.toml", "--rows", "5"], {}, "--rows must be absent"),
     "no file": (["--plan", "plan.toml", "--used", "missing.csv"], {}, "missing.csv"),
-    "unseen category": (["--plan", "plan.toml"], {"town": "Chur"}, "'town' has values outside"),
     "not a number": (["--plan", "plan.toml"], {"age": "VII"}, "'age' of real.csv does not hold integers"),
     "half a child": (["--plan", "plan.toml"], {"kids": 0.5}, "column 'kids' of real.csv"),
     "pictures": (["--plan", "plan.toml", "--used", "bytes.npz"], {}, "bytes.npz cannot be read as CSV"),
