@@ -25,12 +25,14 @@ from indistinct.data.engines.files import Paths, Watched, found
 from indistinct.data.engines.sandbox import Sandbox
 from indistinct.data.engines.table import BatchedTable
 from indistinct.data.records.arrow import arrow_batch, from_arrow
+from indistinct.data.records.bounded_sum import Fold
 from indistinct.data.records.types import ROWS, Batch, Kind, Mask, Type
 from indistinct.errors import ArgumentError, needs
 
 _BLOCK = 1 << 22
 _LONGEST = 1 << 24
 """Bytes of a line; a longer one is a record whose cells are missing."""
+_SMALL = 1 << 16
 _NEWLINE, _RETURN = 10, 13
 _ENCODINGS = ("utf-8", "iso8859-1", "cp1252")
 
@@ -99,6 +101,22 @@ class CsvTable(BatchedTable):
         for rows, columns in guarded_each("the table", self._cells(tuple(types), tuple(types.values()))):
             yield Batch(rows, dict(zip(types, columns, strict=True)))
 
+    def fold(self, fold: Fold) -> Fold:
+        """Blocks are added up where they are parsed, if their sums are small."""
+        if fold.sum.unit.column is not None or fold.sum.encoding.size > _SMALL:
+            return super().fold(fold)
+        types = fold.sum.encoding.types
+
+        def part(rows: int, columns: list[Any]) -> Fold:
+            own = Fold(fold.sum)
+            own.add(Batch(rows, dict(zip(types, columns, strict=True))))
+            return own
+
+        for own in guarded_each("the table", self._cells(tuple(types), tuple(types.values()), part)):
+            fold.records += own.records
+            fold.totals += own.finish()
+        return fold
+
     def _by_user(self, types: Mapping[str, Type], user: str) -> Iterator[Batch]:
         import pyarrow as pa
 
@@ -115,10 +133,14 @@ class CsvTable(BatchedTable):
                 read = arrow_batch(batch, types, users=True)
             yield read
 
-    def _cells(self, wanted: tuple[str, ...], types: tuple[Type, ...] | None = None) -> Iterator[Cells]:
+    def _cells(
+        self, wanted: tuple[str, ...], types: tuple[Type, ...] | None = None, then: Any = None
+    ) -> Iterator[Any]:
+        """The cells of each block, as text or as declared; or what is made of them, in several threads."""
         for file, names in zip(self._watched.files, self._names, strict=True):
             places = tuple(names.index(name) for name in wanted)
-            work = partial(_parsed, self._dialect, len(names), places, types)
+            parsed = partial(_parsed, self._dialect, len(names), places, types)
+            work = parsed if then is None else lambda block, parsed=parsed: then(*parsed(block))
             yield from _at_once(work, _blocks(file, self._dialect, len(names)), self._threads)
 
 
@@ -286,10 +308,10 @@ def _unquoted(cells: Any, quote: str) -> Any:
     return pc.if_else(some, pc.if_else(proper, inner, None), cells)
 
 
-def _at_once(work: Any, blocks: Iterator[bytes], threads: int | None) -> Iterator[Cells]:
+def _at_once(work: Any, blocks: Iterator[bytes], threads: int | None) -> Iterator[Any]:
     """The work on each block, a few of them at the same time."""
     workers = threads or os.cpu_count() or 1
-    waiting: deque[Future[Cells]] = deque()
+    waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for block in blocks:
             waiting.append(pool.submit(work, block))

@@ -112,7 +112,7 @@ class Cells(Encoding):
             if domain.outside is Outside.CLIP:
                 places = np.where(places == ABOVE, domain.size - 1, np.maximum(places, 0))
             cells = cells * domain.size + places
-        return keep, cells[keep][:, None]
+        return keep, (cells if keep.all() else cells[keep])[:, None]
 
 
 @dataclass(frozen=True)
