@@ -200,7 +200,7 @@ def outcome(query: Query, data: Table) -> Any:
 
 def check_neighbours(query: Query, one: Any, other: Any) -> None:
     if isinstance(one, tuple) or isinstance(other, tuple):
-        assert isinstance(one, tuple) and one == other
+        assert isinstance(one, tuple) and isinstance(other, tuple) and one == other
         return
     apart = [abs(int(step)) for step in one - other]
     assert sum(apart) * query.step <= query.sensitivity(Norm.L1)

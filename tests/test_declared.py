@@ -256,6 +256,7 @@ def test_pandas_types(tmp_path: Path) -> None:
         "categories": (pd.Categorical(["x", None]), TEXT, ["x", None]),
         "number categories": (pd.Categorical([3, 4]), NUMBER, [3.0, 4.0]),
         "surrogate": (pd.Series(["\ud800", "b"], dtype=object), TEXT, [None, "b"]),
+        "times as text": (pd.to_datetime(["2020-01-01", None]), TEXT, [None, None]),
         "NaT": ([pd.NaT, pd.Timestamp("1970-01-02 00:00:00.000000001")], DAY, [None, 1.0]),
         "zones": (
             pd.to_datetime(["2020-07-01", "2020-01-01"]).tz_localize("Europe/Zurich"),

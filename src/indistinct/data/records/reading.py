@@ -70,7 +70,9 @@ class Raw:
             return _times(micros, self.missing | gone, self.moments, wanted)
         if letter in "biuf" and isinstance(wanted, Kind):
             return self._numeric(letter, wanted)
-        return Column(np.zeros(len(self.values), np.int64), np.ones(len(self.values), dtype=bool))
+        nothing = from_objects([None], wanted)
+        everywhere = np.zeros(len(self.values), dtype=np.intp)
+        return _looked_up(everywhere, np.ones(len(self.values), dtype=bool), nothing)
 
     def _numeric(self, letter: str, wanted: Kind) -> Column:
         if wanted is Kind.NUMBER:
