@@ -217,6 +217,11 @@ class RenyiSum(RenyiGuarantee):
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.parts[0][0].adjacency
 
+    @property
+    def everywhere(self) -> bool:  # type: ignore[override]
+        """Whether a part is known at all orders; sums of chords are the chords of sums."""
+        return any(getattr(part, "everywhere", True) for part, _ in self.parts)
+
     def _renyi(self, order: float) -> float:
         return math.fsum(count * part._renyi(order) for part, count in self.parts)
 
