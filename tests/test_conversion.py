@@ -27,7 +27,6 @@ from indistinct import (
     ZeroConcentratedDP,
     mixture,
 )
-from indistinct.guarantees.conversion import quick_epsilon, renyi_delta, renyi_epsilon
 
 RESTRICTED = [1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 16, 32, 64, math.inf]
 """Mironov 2017, section VIII: the orders that are enough for most purposes."""
@@ -71,22 +70,18 @@ def worst_coin(order: float, value: float, epsilon: float) -> float:
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 2.0])
 def test_theorem_3_is_the_worst_coin_pair(order: float, value: float, epsilon: float) -> None:
     truth = worst_coin(order, value, epsilon)
-    told = float(renyi_delta(np.array([order]), np.array([value]), np.array([epsilon]))[0][0])
+    told = RenyiCurve([order], [value]).delta(epsilon)
     assert truth * (1 - 1e-6) - 1e-12 <= told <= truth * (1 + 1e-6) + 1e-12
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(log_uniform(1e-3, 300), log_uniform(1e-6, 30), log_uniform(1e-60, 0.9))
 def test_epsilon_and_delta_of_one_order_are_inverse(above_one: float, value: float, delta: float) -> None:
-    order, claim = np.array([1 + above_one]), np.array([value])
-    epsilon = renyi_epsilon(order, claim, np.array([delta]))[0]
-    back = float(renyi_delta(order, claim, epsilon)[0][0])
-    assert back <= delta * (1 + 1e-6)
-    if epsilon[0] > 1e-6:
-        less = float(renyi_delta(order, claim, epsilon * (1 - 1e-4))[0][0])
-        assert less >= delta * (1 - 1e-9)
-    quick = quick_epsilon(1 + above_one, value, delta)
-    assert quick is None or quick == pytest.approx(float(epsilon[0]), rel=1e-8, abs=1e-9)
+    claim = RenyiCurve([1 + above_one], [value])
+    epsilon = claim.epsilon(delta)
+    assert claim.delta(epsilon) <= delta * (1 + 1e-6)
+    if epsilon > 1e-6:
+        assert claim.delta(epsilon * (1 - 1e-4)) >= delta * (1 - 1e-9)
 
 
 @settings(max_examples=100)

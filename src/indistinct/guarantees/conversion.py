@@ -39,7 +39,7 @@ _IDLE = 1e-8
 _INSIDE = 1e-12
 """How far inside the region, as a share of log(p / q), the coins of a lower bound are taken."""
 _ROUNDING, _SETTLED = 16 * EPS, 1e-14
-_NEAR_ONE = 1e-7
+_NEAR_ONE, _NEAR = 1e-7, 0.03
 _SMALL = 1e-2
 _FURTHEST = 1e9
 """Beyond this, as a logarithm, nothing is looked for."""
@@ -185,21 +185,26 @@ class Claims:
             small = np.log(np.expm1(np.minimum(self._exponent, 30.0)) / (self._order * (self._order - 1)))
         self._log_claim = small + np.maximum(self._exponent - 30.0, 0.0)
 
-    def answer(self, request: Request, corner: Corner) -> tuple[Array, Array, Corner]:
-        """A lower and an upper bound, and the corner that proves the upper one."""
+    def answer(self, request: Request, near: Corner | None = None) -> tuple[Array, Array, Corner]:
+        """A lower and an upper bound, and the corner that proves the upper one; it is looked for near one
+        that is given."""
         with np.errstate(all="ignore"):
             guess, rank = request.simple(self._order, self._exponent)
             best = np.where(self._order > 1, rank, math.inf).argmin(axis=1)[:, None]
             log_q = np.take_along_axis(guess, best, axis=1)[:, 0]
-            log_q = np.where(corner.known(), corner.log_q(), np.where(log_q < -1.0, log_q, -1.0))
-            return self._close_in(request, corner, log_q)
+            log_q, step = np.where(log_q < -1.0, log_q, -1.0), np.ones_like(log_q)
+            if near is not None:
+                known = np.isfinite(near.log_q())
+                log_q, step = np.where(known, near.log_q(), log_q), np.where(known, _NEAR, step)
+            return self._close_in(request, log_q, step)
 
-    def _close_in(self, request: Request, corner: Corner, log_q: Array) -> tuple[Array, Array, Corner]:
+    def _close_in(self, request: Request, log_q: Array, step: Array) -> tuple[Array, Array, Corner]:
         """Lines on both sides of the answer, until what they leave and what is attained agree. While they are
         far apart the place is interpolated on logarithms; then, if it is a corner of the region, it is where
         they meet."""
+        corner = Corner.of_all(log_q.size)
         high, low = request.most(corner), np.zeros_like(log_q)
-        step, repeated, idle = np.ones_like(log_q), np.zeros_like(log_q), np.zeros_like(log_q)
+        repeated, idle = np.zeros_like(log_q), np.zeros_like(log_q)
         best_q, best_ratio, open_ = log_q, np.zeros_like(log_q), np.ones_like(log_q, dtype=bool)
         for _ in range(_STEPS):
             ratio, line = self.touching(log_q, corner)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.conversion import Claims, Corner, DeltaAt, EpsilonAt, renyi_tradeoff
+from indistinct.guarantees.conversion import Claims, DeltaAt, EpsilonAt, renyi_tradeoff
 from indistinct.guarantees.readings import Readings
 from indistinct.numerics.arrays import EPS, TINY, Array
 
@@ -52,7 +52,7 @@ class RenyiReadings(Readings):
         orders, values = self._curve
         if self._pure == 0 or not values.all():
             return np.zeros(rows), np.zeros(rows)
-        low, high, corner = Claims(orders, values, self._pure).answer(request, Corner.of_all(rows))
+        low, high, corner = Claims(orders, values, self._pure).answer(request)
         if not self.everywhere:
             return low, high
         close = self._neighbours(*(line.order for line in corner))
