@@ -29,7 +29,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 
 _STEPS, _HALVINGS = 80, 90
 _CLOSED = 1e-10
@@ -104,7 +104,7 @@ class Corner(NamedTuple):
         """log((p - delta) / q), rounded up."""
         slope, rise = self._shape()
         share = (np.exp(self.right.log_delta) - delta) / rise
-        above = np.log(np.maximum(slope + (1 - slope) * share, 0.0))
+        above = np.log(np.maximum(slope + (1 - slope) * share, TINY))
         above += _ROUNDING * (1 + np.abs(self.left.epsilon) + np.abs(above) + delta / rise)
         epsilon = np.maximum(self.left.epsilon + above, 0.0)
         return np.where(np.isnan(epsilon), math.inf, epsilon)
@@ -218,7 +218,9 @@ class Claims:
             best_ratio = np.where(better, ratio, best_ratio)
             idle = np.where(found < high * (1 - _CLOSED), 0.0, idle + 1)
             high = np.where(open_, np.minimum(high, found), high)
-            open_ &= ~((high - low <= _CLOSED * high) & (high < math.inf)) & ~((idle > 3) & (high - low < _IDLE * high))
+            open_ &= ~((high - low <= _CLOSED * high) & (high < math.inf)) & ~(
+                (idle > 3) & (high - low < _IDLE * high)
+            )
             if not open_.any():
                 break
             left, right = corner
