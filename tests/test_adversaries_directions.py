@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from indistinct import Features, Gaussian, Laplace, Linear, Mechanism, PiecewiseLinear, Polynomial
-from indistinct.adversaries import Adversary
+from indistinct.adversaries import Adversary, build
+from indistinct.adversaries.build import _directions
+from indistinct.adversaries.coordinate import coordinate
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -25,8 +27,8 @@ def laplace(x: np.ndarray) -> np.ndarray:
 
 
 def outputs(density: Function, shift: float, rate: float = 1.0) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The laws on neighbours, as weights on a grid: a record that raises or lowers the number is there and not,
-    or not there and there."""
+    """The laws on neighbours, as weights on a grid: with and without a record that raises or lowers the
+    number, in either order."""
     found = []
     for side in (shift, -shift):
         without = density(X) / density(X).sum()
@@ -98,8 +100,6 @@ def test_the_witness_that_was_missed() -> None:
 @pytest.mark.parametrize("direction", ["_directions", "_sides"])
 def test_a_direction_left_out_is_noticed(direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the reversed pair, or the record that lowers the number, is dropped."""
-    from indistinct.adversaries import build
-
     whole = getattr(build, direction)
     monkeypatch.setattr(build, direction, lambda *arguments: whole(*arguments)[:1])
     assert max(missed(*case) for case in CASES[:3]) > 0.1
@@ -127,9 +127,6 @@ def test_numbers_of_a_composition_move_each_to_its_own_side() -> None:
 
 
 def test_what_moves_with_the_data_is_read_once() -> None:
-    from indistinct.adversaries.build import _directions
-    from indistinct.adversaries.coordinate import coordinate
-
     plain, sampled = (
         coordinate(release.guarantee().outputs[0][0]) for release in (Gaussian(1), Gaussian(1).subsample(0.1))
     )

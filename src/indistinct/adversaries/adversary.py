@@ -38,8 +38,8 @@ class Adversary(ABC):
     """Features of finitely many outcomes, one a row."""
 
     moves: bool = False
-    """Whether shifting a released number and turning it round (x becomes c - x) leave the class as it is. This
-    alone lets a reading leave out a direction (`build`)."""
+    """Whether shifting a released number and turning it round (x becomes c - x) leave the class as it is.
+    This alone lets a reading leave out a direction (`build`)."""
     every_neighbour: bool = False
     """Whether a reading covers all neighbours, not only those whose outputs are furthest apart."""
 

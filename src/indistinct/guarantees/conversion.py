@@ -1,10 +1,10 @@
 """What several Rényi divergences imply together: the worst pair of coins that satisfies all of them.
 
-A test turns any two distributions into two coins, and no divergence grows (data processing). So delta(epsilon)
-is the largest p - e^epsilon q over coins (p, q) that satisfy every claim d(p || q), d(q || p) <= value: a
-linear function on a convex region. A claim of order a is about an f-divergence,
+A test turns any two distributions into two coins, and no divergence grows (data processing). So
+delta(epsilon) is the largest p - e^epsilon q over coins (p, q) that satisfy every claim d(p || q) <= value
+and d(q || p) <= value: a linear function on a convex region. A claim of order a is about an f-divergence,
 
-    E_Q f(dP/dQ) <= c,   f(r) = (r^a - 1 - a (r - 1)) / (a (a - 1)),   c = (e^{(a-1) value} - 1) / (a (a - 1)),
+    E_Q f(dP/dQ) <= c,   f(r) = (r^a - 1 - a (r-1)) / (a (a-1)),   c = (e^{(a-1) value} - 1) / (a (a-1)),
 
 and because f is convex **any two ratios v < u** give a line that no coins of the region pass,
 
@@ -38,6 +38,7 @@ _IDLE = 1e-8
 """The gap at which it stops if it has not become smaller for a while: rounding."""
 _INSIDE = 1e-12
 """How far inside the region, as a share of log(p / q), the coins of a lower bound are taken."""
+_HALF = math.log(0.5)
 _ROUNDING, _SETTLED = 16 * EPS, 1e-14
 _NEAR_ONE, _NEAR = 1e-7, 0.03
 _SMALL = 1e-2
@@ -57,7 +58,7 @@ class Line(NamedTuple):
     log_q: Array
     order: Array
 
-    def unless(self, moves: Array, other: "Line") -> "Line":
+    def unless(self, moves: npt.NDArray[np.bool_], other: "Line") -> "Line":
         return Line(*(np.where(moves, new, old) for old, new in zip(self, other, strict=True)))
 
 
@@ -70,7 +71,7 @@ class Corner(NamedTuple):
     @classmethod
     def of_all(cls, rows: int) -> "Corner":
         """The corner of all coins: q >= 0 and p + q <= 1."""
-        steep, flat = (math.inf, -math.inf, 1.0, -math.inf), (0.0, 0.0, -1.0, math.log(0.5))
+        steep, flat = (math.inf, -math.inf, 1.0, -math.inf), (0.0, 0.0, -1.0, _HALF)
         return cls(*(Line(*(np.full(rows, part) for part in (*kind, math.nan))) for kind in (steep, flat)))
 
     def _shape(self) -> tuple[Array, Array]:
@@ -89,16 +90,17 @@ class Corner(NamedTuple):
         return np.isfinite(self.left.log_q) & (self.right.sign > 0)
 
     def log_ratio(self, log_q: Array) -> Array:
-        """The largest log(p / q) that they leave at q, rounded up."""
+        """About the largest log(p / q) that they leave at q, and no less."""
         ratios = [np.log(line.sign * np.exp(line.epsilon) + np.exp(line.log_delta - log_q)) for line in self]
-        return np.fmin(*ratios) * (1 + _ROUNDING)
+        return np.fmin(*ratios) * (1 + _CLOSED)
 
     def delta(self, epsilon: Array) -> Array:
         """p - e^epsilon q, rounded up."""
         slope, rise = self._shape()
         delta = np.exp(self.left.log_delta) - rise * np.expm1(epsilon - self.left.epsilon) / (1 - slope)
         delta += _ROUNDING * (1 + epsilon) * np.exp(np.minimum(self.log_q() + epsilon, 0.0))
-        return np.where(np.isnan(delta), 1.0, np.minimum(delta * (1 + _ROUNDING), 1.0))
+        delta = np.maximum(delta * (1 + _ROUNDING), np.where(self.right.log_delta > -math.inf, TINY, 0.0))
+        return np.where(np.isnan(delta), 1.0, np.minimum(delta, 1.0))
 
     def epsilon(self, delta: Array) -> Array:
         """log((p - delta) / q), rounded up."""
@@ -178,8 +180,8 @@ class Claims:
 
     def __init__(self, orders: Array, values: Array, pure: float) -> None:
         order, value = np.atleast_2d(orders), np.atleast_2d(values)
-        # a claim at order 1 holds a little below too
-        self._order = np.where(np.abs(order - 1) < _NEAR_ONE, 1 - _NEAR_ONE, order)
+        # a claim holds at smaller orders too: a little below 1, and where squares do not overflow
+        self._order = np.where(np.abs(order - 1) < _NEAR_ONE, 1 - _NEAR_ONE, np.minimum(order, _FURTHEST))
         self._exponent, self._pure = (self._order - 1) * value, pure
         with np.errstate(divide="ignore"):
             small = np.log(np.expm1(np.minimum(self._exponent, 30.0)) / (self._order * (self._order - 1)))
@@ -225,15 +227,17 @@ class Claims:
                 break
             left, right = corner
             above, below = request.too_steep(left), request.too_steep(right)
-            met, between = corner.log_q(), left.log_q + above / (above - below) * (right.log_q - left.log_q)
+            middle, met = (left.log_q + right.log_q) / 2, corner.log_q()
+            between = left.log_q + above / (above - below) * (right.log_q - left.log_q)
             at_corner = (high < 2 * low) & (left.order != right.order)
             repeated = np.where(steep, np.maximum(repeated, 0) + 1, np.minimum(repeated, 0) - 1)
             log_q = np.where(at_corner | ~np.isfinite(between), met, between)
-            log_q = np.where(right.sign < 0, np.fmin(met, left.log_q + step), log_q)
+            first = right.log_q >= _HALF  # nothing was seen to the right yet
+            log_q = np.where(first, np.fmax(met, np.fmin(left.log_q + step, middle)), log_q)
             log_q = np.where(np.isinf(left.log_q), right.log_q - step, log_q)
             inside = (log_q > left.log_q) & (log_q < right.log_q)
-            inside &= at_corner | ~corner.known() | (np.abs(repeated) <= 2)
-            log_q, step = np.where(inside, log_q, (left.log_q + right.log_q) / 2), 2 * step
+            inside &= at_corner | first | np.isinf(left.log_q) | (np.abs(repeated) <= 2)
+            log_q, step = np.where(inside, log_q, middle), 2 * step
             open_ &= (log_q > left.log_q) & (log_q < right.log_q)
         return self._inside(request, best_q, best_ratio), high, corner
 
@@ -337,7 +341,7 @@ def _log_generator(order: Array, x: Array) -> Array:
     # above 1 divided by r^order
     size = np.where(x > 0, a * two * (1 + one) - one, one * np.exp(-y) - a * two) / (order * a)
     if (near := (order + 1) * y < _SMALL).any():
-        total, factor, term = 0.5, 1.0, 0.5
+        total, factor, term = np.full_like(y, 0.5), np.ones_like(order), np.full_like(y, 0.5)
         for k in range(3, 8):  # x^k / k! times 1 + order + ... + order^(k-2)
             factor, term = factor * order + 1, term * x / k
             total = total + factor * term

@@ -6,6 +6,7 @@ As soon as one of the parts is known by its Rényi divergences alone, the Rényi
 """
 
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -212,6 +213,10 @@ class RenyiSum(RenyiGuarantee):
     """Several guarantees composed, of which some are known by Rényi divergences alone."""
 
     parts: tuple[tuple[Guarantee, int], ...]
+
+    def __post_init__(self) -> None:
+        if (most := max(count for _, count in self.parts)) > sys.maxsize:
+            raise ArgumentError("steps", most, f"at most {sys.maxsize}")
 
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]

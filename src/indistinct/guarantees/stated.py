@@ -5,6 +5,7 @@ attain them, Gaussian DP into its pair, Rényi claims into their curve.
 """
 
 import math
+import sys
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,18 @@ from indistinct.numerics.arrays import EPS, Array
 
 _ROUNDED = 1e-6
 """Stated numbers may be rounded by this much before they contradict each other."""
+
+
+def _multiple(size: Any, value: float, power: int = 1) -> float:
+    """size^power times a value, for a group of that size."""
+    count = check_count("size", size, least=1)
+    try:
+        total = count**power * value
+    except OverflowError:
+        total = math.inf
+    if total == math.inf:
+        raise ArgumentError("size", size, f"a number whose multiple of {value:g} is finite")
+    return total
 
 
 def _frozen(instance: object, name: str, value: object) -> None:
@@ -62,7 +75,7 @@ class PureDP(PairGuarantee):
         return min(super()._renyi(order), self.bound)
 
     def group(self, size: int) -> Guarantee:
-        return PureDP(check_count("size", size, least=1) * self.bound, adjacency=self.adjacency)
+        return PureDP(_multiple(size, self.bound), adjacency=self.adjacency)
 
 
 @dataclass(frozen=True)
@@ -111,7 +124,7 @@ class GaussianDP(PairGuarantee):
         return Product.of([(GaussianPair(self.mu), 1)])
 
     def group(self, size: int) -> Guarantee:
-        return GaussianDP(check_count("size", size, least=1) * self.mu, adjacency=self.adjacency)
+        return GaussianDP(_multiple(size, self.mu), adjacency=self.adjacency)
 
 
 @dataclass(frozen=True)
@@ -138,8 +151,7 @@ class ZeroConcentratedDP(RenyiGuarantee):
 
     def group(self, size: int) -> Guarantee:
         # Bun and Steinke 2016, Proposition 1.9
-        count = check_count("size", size, least=1)
-        return ZeroConcentratedDP(count**2 * self.rho, adjacency=self.adjacency)
+        return ZeroConcentratedDP(_multiple(size, self.rho, power=2), adjacency=self.adjacency)
 
 
 @dataclass(frozen=True)
@@ -167,6 +179,11 @@ class RenyiCurve(RenyiGuarantee):
             raise ArgumentError("orders", orders, "increasing numbers, at least 1/2")
         if len(value_list) != len(order_list):
             raise ArgumentError("values", values, "non-negative numbers, one for each order")
+        for order, value in zip(order_list, value_list, strict=True):
+            if max(order, value) < math.inf and order * value == math.inf:
+                raise ArgumentError(
+                    "values", value, f"less than {sys.float_info.max / order:g} at order {order:g}"
+                )
         order_list, value_list = _checked_curve(order_list, value_list)
         _frozen(self, "stated_orders", tuple(order_list))
         _frozen(self, "values", tuple(value_list))
@@ -194,7 +211,8 @@ class RenyiCurve(RenyiGuarantee):
         if not known or orders.min() < known[0][0] or orders.max() > known[-1][0]:
             return super()._renyi_at(orders)
         stated, values = np.array(known).T
-        return np.interp(orders, stated, (stated - 1) * values) / (orders - 1) * (1 + 2 * EPS)
+        chords: Array = np.interp(orders, stated, (stated - 1) * values) / (orders - 1) * (1 + 2 * EPS)
+        return chords
 
     def orders(self) -> Array:
         return np.array([order for order in self.stated_orders if order < math.inf])
