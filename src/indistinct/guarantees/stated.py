@@ -35,7 +35,7 @@ def _multiple(size: Any, value: float, power: int = 1) -> float:
     """size^power times a value, for a group of that size."""
     count = check_count("size", size, least=1)
     try:
-        total = count**power * value
+        total = float(count**power * value)
     except OverflowError:
         total = math.inf
     if total == math.inf:
