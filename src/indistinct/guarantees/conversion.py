@@ -24,7 +24,7 @@ larger of the two divergences.
 """
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -112,39 +112,27 @@ class Corner(NamedTuple):
         return np.where(np.isnan(epsilon), math.inf, epsilon)
 
 
-class Request(Protocol):
-    """What is asked of the region: one number for each row."""
-
-    def too_steep(self, line: Line) -> Array:
-        """By how much a line is steeper than the one that answers; falls as q grows along the region."""
-
-    def most(self, corner: Corner) -> Array:
-        """The answer, if the corner were in the region; the worst there is, where that is not a number."""
-
-    def attained(self, log_q: Array, ratio: Array) -> Array:
-        """What coins with this log q and log(p / q) attain."""
-
-    def simple(self, order: Array, exponent: Array) -> tuple[Array, Array]:
-        """log q where Canonne, Kamath and Steinke 2020, Proposition 12, has it (p is order times delta), and
-        how good that bound is."""
-
-
 class DeltaAt(NamedTuple):
     """The largest p - e^epsilon q, for epsilon >= 0."""
 
     epsilon: Array
 
     def too_steep(self, line: Line) -> Array:
+        """By how much a line is steeper than the one that answers; falls as q grows along the region."""
         return np.where(line.sign > 0, line.epsilon, -math.inf) - self.epsilon
 
     def most(self, corner: Corner) -> Array:
+        """The answer, if the corner were in the region."""
         return corner.delta(self.epsilon)
 
     def attained(self, log_q: Array, ratio: Array) -> Array:
+        """What coins with this log q and log(p / q) attain."""
         gain: Array = np.exp(log_q + self.epsilon) * np.expm1(np.maximum(ratio - self.epsilon, 0.0))
         return gain
 
     def simple(self, order: Array, exponent: Array) -> tuple[Array, Array]:
+        """log q where Canonne, Kamath and Steinke 2020, Proposition 12, has it (p is order times delta), and
+        how good that bound is."""
         a, epsilon = order - 1, self.epsilon[:, None]
         log_delta = exponent - a * (epsilon - np.log1p(-1 / order)) - np.log(order)
         return np.minimum(log_delta, -1.0) + np.log(a) - epsilon, log_delta
@@ -170,6 +158,9 @@ class EpsilonAt(NamedTuple):
         a, log_delta = order - 1, np.log(self.delta)[:, None]
         epsilon = (exponent - log_delta - np.log(order)) / a + np.log1p(-1 / order)
         return log_delta + np.log(a) - np.maximum(epsilon, 0.0), epsilon
+
+
+Request = DeltaAt | EpsilonAt
 
 
 class Claims:

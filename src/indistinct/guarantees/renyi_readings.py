@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.conversion import Claims, DeltaAt, EpsilonAt, renyi_tradeoff
+from indistinct.guarantees.conversion import Claims, DeltaAt, EpsilonAt, Request, renyi_tradeoff
 from indistinct.guarantees.readings import Readings
 from indistinct.numerics.arrays import EPS, TINY, Array
 
@@ -47,7 +47,7 @@ class RenyiReadings(Readings):
         low, high = (np.where(none, self._pure, np.where(all_, 0.0, end)) for end in (low, high))
         return low, high
 
-    def _interval(self, request: DeltaAt | EpsilonAt) -> tuple[Array, Array]:
+    def _interval(self, request: Request) -> tuple[Array, Array]:
         rows = request[0].size
         orders, values = self._curve
         if self._pure == 0 or not values.all():
