@@ -47,7 +47,8 @@ from indistinct.adversaries import (
     published_pinsker,
     sequential,
 )
-from indistinct.adversaries.coordinate import Coordinate, Law
+from indistinct.adversaries.coordinate import Coordinate, Law, coordinate
+from indistinct.adversaries.divergences import OneNumber
 from indistinct.adversaries.estimate import _deviation
 from indistinct.adversaries.kullback import KullbackProgramme
 from indistinct.adversaries.noise import GaussianNoise
@@ -198,8 +199,15 @@ def test_gap_is_closed_for_pieces(release, knots) -> None:
     ids=str,
 )
 def test_gap_is_closed_for_knots_far_out(release, knots, order) -> None:
-    found = release.guarantee().against(PiecewiseLinear(knots)).renyi_interval(order)
-    assert 0 < found.low <= found.high < found.low + 1e-8
+    # the second case closes to 1e-8 with the record and without it, and to 1.1e-7 the other way round
+    guarantee, adversary = release.guarantee(), PiecewiseLinear(knots)
+    place = coordinate(guarantee.outputs[0][0])
+    one, found = (
+        OneNumber(place, adversary.span()).renyi(order),
+        guarantee.against(adversary).renyi_interval(order),
+    )
+    assert 0 < one.low <= one.high < one.low + 1e-8
+    assert one.low <= found.high and 0 < found.low <= found.high < found.low + 1e-6
 
 
 @pytest.mark.parametrize(
@@ -224,7 +232,11 @@ def test_gap_is_closed_where_waves_touch_zero(release, frequencies, order) -> No
 )
 def test_knots_where_only_one_side_is(knots, truth) -> None:
     # log E_P[φ]' E_Q[φφ']^-1 E_P[φ] by mpmath: the noise without the record hardly comes this far
-    found = Gaussian(1.0, 5.0).guarantee().against(PiecewiseLinear(knots)).renyi_interval(2.0)
+    # (in the other directions it comes even less far, and the interval may stay open)
+    place = Coordinate(*(Law(GaussianNoise(), ((1.0, centre),)) for centre in (5.0, 0.0)))
+    found = OneNumber(place, PiecewiseLinear(knots).span()).renyi(2.0)
+    whole = Gaussian(1.0, 5.0).guarantee().against(PiecewiseLinear(knots)).renyi(2.0)
+    assert truth <= whole + 1e-11
     assert found.low - 1e-11 <= truth <= found.high + 1e-11
     assert found.high - found.low < 1e-8
 

@@ -37,8 +37,11 @@ class Adversary(ABC):
     matrix: Array | None = None
     """Features of finitely many outcomes, one a row."""
 
-    every_neighbour: bool = True
-    """Whether the class looks the same from everywhere, so that one reading covers all neighbours."""
+    moves: bool = False
+    """Whether shifting a released number and turning it round (x becomes c - x) leave the class as it is.
+    This alone lets a reading leave out a direction (`build`)."""
+    every_neighbour: bool = False
+    """Whether a reading covers all neighbours, not only those whose outputs are furthest apart."""
 
     @abstractmethod
     def span(self) -> Span | None:
@@ -59,6 +62,7 @@ class Unrestricted(Adversary):
 
     rules = Rules(adaptive=True, closed_under="every map")
     words = "all functions"
+    moves = every_neighbour = True
 
     def span(self) -> None:
         return None
@@ -78,8 +82,7 @@ class Linear(Adversary):
 
     rules = Rules(closed_under="affine maps")
     words = "linear functions"
-    linear = True
-    rotates = True
+    linear = rotates = moves = every_neighbour = True
 
     def span(self) -> PolynomialSpan:
         return PolynomialSpan(1)
@@ -99,7 +102,7 @@ class Polynomial(Adversary):
 
     degree: int
     rules = Rules(closed_under="affine maps; polynomials of degree j leave the degree // j")
-    rotates = True
+    rotates = moves = every_neighbour = True
 
     def __post_init__(self) -> None:
         degree = check_count("degree", self.degree, least=1)
@@ -124,11 +127,11 @@ class Polynomial(Adversary):
 @dataclass(frozen=True)
 class PiecewiseLinear(Adversary):
     """Continuous functions of one number, linear between knots and beyond them: two-layer ReLU networks with
-    these kinks. Knots are in units of the noise's scale, from the value without the record."""
+    these kinks. Knots are in units of the noise's scale, from the value on one of the two data sets: the one
+    without the record."""
 
     knots: tuple[float, ...]
     rules = Rules(closed_under="no map but the identity (knots do not move)")
-    every_neighbour = False
 
     def __init__(self, knots: Any) -> None:
         try:
@@ -167,7 +170,6 @@ class Features(Adversary):
     kinks: tuple[float, ...] = ()
     constant: bool = True
     name: str = "features"
-    every_neighbour = False
 
     def __post_init__(self) -> None:
         if not callable(self.features):

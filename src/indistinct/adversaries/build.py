@@ -68,24 +68,33 @@ def _divergences(adversary: "Adversary", outputs: Outputs) -> Divergences | None
         places.append((place, count))
     if adversary.rotates:
         places = _rotated(places)
-    both = [places] if all(place.one_way for place, _ in places) else [places, _each(places, reverse=True)]
-    if not adversary.every_neighbour:
-        both = [*both, *[_each(side, reverse=False) for side in both]]
-    sides = [_one_side(adversary, side) for side in both]
+    sides = [_one_direction(adversary, direction) for direction in _directions(adversary, places)]
     return sides[0] if len(sides) == 1 else Worst(sides)
 
 
-def _each(places: Places, *, reverse: bool) -> Places:
-    return [(place.reverse() if reverse else place.reflected(), count) for place, count in places]
+def _directions(adversary: "Adversary", places: Places) -> list[Places]:
+    """P is the law with the record and Q the one without, or the other way round: for all numbers at once.
+    One of the two is enough if the class cannot tell it from the other."""
+    back = [(place.reverse(), count) for place, count in places]
+    same = all(one.congruent == two.congruent for (one, _), (two, _) in zip(places, back, strict=True))
+    return [places] if adversary.moves and same else [places, back]
 
 
-def _one_side(adversary: "Adversary", places: Places) -> Divergences:
+def _sides(adversary: "Adversary", place: Coordinate) -> list[Coordinate]:
+    """The record raises the number, or lowers it: for each number by itself."""
+    return [place] if adversary.moves else [place, place.reflected()]
+
+
+def _one_direction(adversary: "Adversary", places: Places) -> Divergences:
     span = adversary.span()
     assert span is not None
     if adversary.linear and (len(places) > 1 or places[0][1] > 1):
         return LinearInSeveral(places)
     constant = adversary.rules.translation_invariant
-    parts = [(OneNumber(place, span, constant=constant), count) for place, count in places]
+    parts: list[tuple[Divergences, int]] = []
+    for place, count in places:
+        sides = [OneNumber(side, span, constant=constant) for side in _sides(adversary, place)]
+        parts.append((sides[0] if len(sides) == 1 else Worst(sides), count))
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
     if not adversary.rules.composes:
@@ -97,7 +106,7 @@ def _rotated(places: Places) -> Places:
     """Gaussian numbers as one: rotated so that only the first moves, and the others average out."""
     squares, others = 0.0, []
     for place, count in places:
-        if isinstance(place.q.noise, GaussianNoise) and place.one_way:
+        if isinstance(place.q.noise, GaussianNoise) and place.plain:
             squares += count * place.shift**2
         else:
             others.append((place, count))

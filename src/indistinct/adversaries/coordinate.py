@@ -77,7 +77,7 @@ class Coordinate:
         return Coordinate(self.q, self.p)
 
     def reflected(self) -> "Coordinate":
-        """The neighbour on the other side."""
+        """The same with a record that lowers the number where this one raises it."""
         return Coordinate(self.p.scaled(-1.0), self.q.scaled(-1.0))
 
     @property
@@ -86,16 +86,27 @@ class Coordinate:
         return self.p.mean - self.q.mean
 
     @property
-    def one_way(self) -> bool:
-        """Whether (Q, P) is (P, Q) seen from the other side, so that one of the two is enough."""
+    def plain(self) -> bool:
+        """Whether it is additive noise, not sampled."""
         return len(self.p.centres) == len(self.q.centres) == 1
+
+    @property
+    def congruent(self) -> tuple[Noise, Centres, Centres]:
+        """The same for all that shifting the line and turning it round make of P and Q."""
+        found = []
+        for sign in (1.0, -1.0):
+            start = min(sign * place for _, place in (*self.p.centres, *self.q.centres))
+            laws = (law.centres for law in (self.p, self.q))
+            found.append([tuple(sorted((w, sign * place - start) for w, place in law)) for law in laws])
+        p, q = min(found)
+        return self.q.noise, p, q
 
 
 def coordinate(pair: Pair) -> Coordinate | None:
     """The released number behind a pair, where it is additive noise, sampled or not."""
     if isinstance(pair, MixturePair):
         base = coordinate(pair.base)
-        if base is None or not base.one_way:
+        if base is None or not base.plain:
             return None
         (_, place), rate = base.p.centres[0], pair.rate
         return Coordinate(Law(base.q.noise, ((1 - rate, 0.0), (rate, place))), base.q)

@@ -1,110 +1,310 @@
-"""From Rényi divergences to (epsilon, delta) and to error rates, optimally.
+"""What several Rényi divergences imply together: the worst pair of coins that satisfies all of them.
 
-*Three Variants of Differential Privacy* (Asoodeh, Liao, Calmon, Kosut and Sankar 2021), Theorem 3, gives the
-exact answer for one order as a minimum over coin pairs. Its dual is more useful: for P and Q with density
-ratio r, any function h(r) = l r^a + m r + n that is at least max(r - e^epsilon, 0) for every r >= 0 bounds
-delta by E_Q h(r) <= l e^{(a-1) gamma} + m + n. The best h touches zero at some v < e^epsilon, and the line
-r - e^epsilon at some u > e^epsilon. With t = v/u everything is explicit,
+A test turns any two distributions into two coins, and no divergence grows (data processing). So
+delta(epsilon) is the largest p - e^epsilon q over coins (p, q) that satisfy every claim d(p || q) <= value
+and d(q || p) <= value: a linear function on a convex region. A claim of order a is about an f-divergence,
 
-    u = e^epsilon a/(a-1) (1 - t^(a-1)) / (1 - t^a),
-    delta <= (e^{(a-1) gamma} - a v^(a-1) + (a-1) v^a) / (a (u^(a-1) - v^(a-1))),
+    E_Q f(dP/dQ) <= c,   f(r) = (r^a - 1 - a (r-1)) / (a (a-1)),   c = (e^{(a-1) value} - 1) / (a (a-1)),
 
-and **every t in (0, 1) gives a valid bound**, so a search that stops early only loses sharpness. The best t
-attains Theorem 3; t = 0 is Proposition 12 of Canonne, Kamath and Steinke 2020. Solved for epsilon it is as
-explicit: with v fixed, delta gives u. Nothing changes for an order below 1, where l is negative.
+and because f is convex **any two ratios v < u** give a line that no coins of the region pass,
+
+    p <= e^epsilon q + delta,   e^epsilon = (g(u) - g(v)) / (f'(u) - f'(v)),   g(r) = r f'(r) - f(r),
+                                delta = (c - f(v) - (1 - v) f'(v)) / (f'(u) - f'(v)):
+
+(epsilon, delta)-DP. The best v and u attain Theorem 3 of *Three Variants of Differential Privacy* (Asoodeh,
+Liao, Calmon, Kosut and Sankar 2021) for one order; v = 1 is Proposition 12 of Canonne, Kamath and Steinke
+2020. The corner of two such lines, of one claim or of two, is an upper bound for all claims together: it is
+the dual programme, whose weights are on two claims at most. The coins that the lines touch are the lower one.
+A search that stops early only loses sharpness.
+
+Orders between stated ones need no lines of their own: (order - 1) d is convex in the order, so coins that
+satisfy the claims satisfy their chords too. The region is the same with p and q swapped, and with both sides
+of the coins swapped, so that coins with p + q <= 1 are enough for epsilon >= 0; and there d(p || q) is the
+larger of the two divergences.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.numerics.arrays import EPS, TINY, Array
-from indistinct.numerics.search import golden
 
-_NEAR_ONE = 1e-7
-_LARGEST = 700.0
-_SECTIONS = 36
-"""Golden sections: some six digits of a place where the bound is flat, and twelve of the bound."""
+_STEPS, _HALVINGS = 80, 90
+_CLOSED = 1e-10
+"""The gap between both ends, relative to the upper one, at which a search stops."""
+_IDLE = 1e-8
+"""The gap at which it stops if it has not become smaller for a while: rounding."""
+_INSIDE = 1e-12
+"""How far inside the region, as a share of log(p / q), the coins of a lower bound are taken."""
+_HALF = math.log(0.5)
+_ROUNDING, _SETTLED = 16 * EPS, 1e-14
+_NEAR_ONE, _NEAR = 1e-7, 0.03
+_SMALL = 1e-2
+_FURTHEST = 1e9
+"""Beyond this, as a logarithm, nothing is looked for."""
+
+Rows = npt.NDArray[np.intp]
 
 
-def renyi_delta(orders: Array, values: Array, epsilon: Array) -> tuple[Array, Array]:
-    """The smallest delta that one of the divergences implies at each epsilon >= 0, and which one.
+class Line(NamedTuple):
+    """p <= sign e^epsilon q + delta for all coins of the region: where it touches, and the order of the claim
+    that it belongs to (NaN for p + q <= 1, and for the claim of infinite order)."""
 
-    `orders` and `values` have one row for every epsilon, or one for all.
+    epsilon: Array
+    log_delta: Array
+    sign: Array
+    log_q: Array
+    order: Array
+
+    def unless(self, moves: npt.NDArray[np.bool_], other: "Line") -> "Line":
+        return Line(*(np.where(moves, new, old) for old, new in zip(self, other, strict=True)))
+
+
+class Corner(NamedTuple):
+    """Where two lines meet, the steeper one first: the outermost coins that they leave."""
+
+    left: Line
+    right: Line
+
+    @classmethod
+    def of_all(cls, rows: int) -> "Corner":
+        """The corner of all coins: q >= 0 and p + q <= 1."""
+        steep, flat = (math.inf, -math.inf, 1.0, -math.inf), (0.0, 0.0, -1.0, _HALF)
+        return cls(*(Line(*(np.full(rows, part) for part in (*kind, math.nan))) for kind in (steep, flat)))
+
+    def _shape(self) -> tuple[Array, Array]:
+        """The right line's slope in units of the left one's, and how much higher it starts."""
+        left, right = self
+        rise = np.exp(right.log_delta) - np.exp(left.log_delta)
+        return right.sign * np.exp(right.epsilon - left.epsilon), rise
+
+    def log_q(self) -> Array:
+        slope, rise = self._shape()
+        place: Array = np.log(rise) - self.left.epsilon - np.log1p(-slope)
+        return place
+
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Whether both are lines of claims."""
+        return np.isfinite(self.left.log_q) & (self.right.sign > 0)
+
+    def log_ratio(self, log_q: Array) -> Array:
+        """About the largest log(p / q) that they leave at q, and no less."""
+        ratios = [np.log(line.sign * np.exp(line.epsilon) + np.exp(line.log_delta - log_q)) for line in self]
+        return np.fmin(*ratios) * (1 + _CLOSED)
+
+    def delta(self, epsilon: Array) -> Array:
+        """p - e^epsilon q, rounded up."""
+        slope, rise = self._shape()
+        delta = np.exp(self.left.log_delta) - rise * np.expm1(epsilon - self.left.epsilon) / (1 - slope)
+        delta += _ROUNDING * (1 + epsilon) * np.exp(np.minimum(self.log_q() + epsilon, 0.0))
+        delta = np.maximum(delta * (1 + _ROUNDING), np.where(self.right.log_delta > -math.inf, TINY, 0.0))
+        return np.where(np.isnan(delta), 1.0, np.minimum(delta, 1.0))
+
+    def epsilon(self, delta: Array) -> Array:
+        """log((p - delta) / q), rounded up."""
+        slope, rise = self._shape()
+        share = (np.exp(self.right.log_delta) - delta) / rise
+        above = np.log(np.maximum(slope + (1 - slope) * share, TINY))
+        above += _ROUNDING * (1 + np.abs(self.left.epsilon) + np.abs(above) + delta / rise)
+        epsilon = np.maximum(self.left.epsilon + above, 0.0)
+        return np.where(np.isnan(epsilon), math.inf, epsilon)
+
+
+class DeltaAt(NamedTuple):
+    """The largest p - e^epsilon q, for epsilon >= 0."""
+
+    epsilon: Array
+
+    def too_steep(self, line: Line) -> Array:
+        """By how much a line is steeper than the one that answers; falls as q grows along the region."""
+        return np.where(line.sign > 0, line.epsilon, -math.inf) - self.epsilon
+
+    def most(self, corner: Corner) -> Array:
+        """The answer, if the corner were in the region."""
+        return corner.delta(self.epsilon)
+
+    def attained(self, log_q: Array, ratio: Array) -> Array:
+        """What coins with this log q and log(p / q) attain."""
+        gain: Array = np.exp(log_q + self.epsilon) * np.expm1(np.maximum(ratio - self.epsilon, 0.0))
+        return gain
+
+    def simple(self, order: Array, exponent: Array) -> tuple[Array, Array]:
+        """log q where Canonne, Kamath and Steinke 2020, Proposition 12, has it (p is order times delta), and
+        how good that bound is."""
+        a, epsilon = order - 1, self.epsilon[:, None]
+        log_delta = exponent - a * (epsilon - np.log1p(-1 / order)) - np.log(order)
+        return np.minimum(log_delta, -1.0) + np.log(a) - epsilon, log_delta
+
+
+class EpsilonAt(NamedTuple):
+    """The largest log((p - delta) / q), or 0, for delta in (0, 1)."""
+
+    delta: Array
+
+    def too_steep(self, line: Line) -> Array:
+        steep: Array = np.log(self.delta) - line.log_delta
+        return steep
+
+    def most(self, corner: Corner) -> Array:
+        return corner.epsilon(self.delta)
+
+    def attained(self, log_q: Array, ratio: Array) -> Array:
+        share = np.exp(np.log(self.delta) - log_q - ratio)
+        return np.maximum(ratio + np.log1p(-np.minimum(share, 1.0)), 0.0)
+
+    def simple(self, order: Array, exponent: Array) -> tuple[Array, Array]:
+        a, log_delta = order - 1, np.log(self.delta)[:, None]
+        epsilon = (exponent - log_delta - np.log(order)) / a + np.log1p(-1 / order)
+        return log_delta + np.log(a) - np.maximum(epsilon, 0.0), epsilon
+
+
+Request = DeltaAt | EpsilonAt
+
+
+class Claims:
+    """Divergences at finite orders and at infinity, and the coins that satisfy all of them.
+
+    `orders` and `values` have one row for all requests, or one for each.
     """
-    order, value = _rows(orders, values, epsilon)
-    finite = np.minimum(epsilon, 1e300)[:, None]
-    bound = np.full(value.shape, 1.0)
-    chosen = _promising(_simple_delta(order, value, finite))
-    rows = np.arange(epsilon.size)[:, None]
-    alpha, gamma = order[rows, chosen], value[rows, chosen]
-    least = -golden(lambda y: -_log_delta_at(alpha, gamma, finite, y), *_places(alpha), _SECTIONS)
-    bound[rows, chosen] = np.minimum(np.exp(np.minimum(least, 0.0)), _large_claim(alpha, gamma, finite))
-    bound = np.where(value == 0, 0.0, np.maximum(bound, TINY))
-    best = bound.argmin(axis=1)
-    return bound[rows[:, 0], best], best
+
+    def __init__(self, orders: Array, values: Array, pure: float) -> None:
+        order, value = np.atleast_2d(orders), np.atleast_2d(values)
+        # a claim holds at smaller orders too: a little below 1, and where squares do not overflow
+        self._order = np.where(np.abs(order - 1) < _NEAR_ONE, 1 - _NEAR_ONE, np.minimum(order, _FURTHEST))
+        self._exponent, self._pure = (self._order - 1) * value, pure
+        with np.errstate(divide="ignore"):
+            small = np.log(np.expm1(np.minimum(self._exponent, 30.0)) / (self._order * (self._order - 1)))
+        self._log_claim = small + np.maximum(self._exponent - 30.0, 0.0)
+
+    def answer(self, request: Request, near: Corner | None = None) -> tuple[Array, Array, Corner]:
+        """A lower and an upper bound, and the corner that proves the upper one; it is looked for near one
+        that is given."""
+        with np.errstate(all="ignore"):
+            guess, rank = request.simple(self._order, self._exponent)
+            best = np.where(self._order > 1, rank, math.inf).argmin(axis=1)[:, None]
+            log_q = np.take_along_axis(guess, best, axis=1)[:, 0]
+            log_q, step = np.where(log_q < -1.0, log_q, -1.0), np.ones_like(log_q)
+            if near is not None:
+                known = np.isfinite(near.log_q())
+                log_q, step = np.where(known, near.log_q(), log_q), np.where(known, _NEAR, step)
+            return self._close_in(request, log_q, step)
+
+    def _close_in(self, request: Request, log_q: Array, step: Array) -> tuple[Array, Array, Corner]:
+        """Lines on both sides of the answer, until what they leave and what is attained agree. While they are
+        far apart the place is interpolated on logarithms; then, if it is a corner of the region, it is where
+        they meet."""
+        corner = Corner.of_all(log_q.size)
+        high, low = request.most(corner), np.zeros_like(log_q)
+        repeated, idle = np.zeros_like(log_q), np.zeros_like(log_q)
+        best_q, best_ratio, open_ = log_q, np.zeros_like(log_q), np.ones_like(log_q, dtype=bool)
+        for _ in range(_STEPS):
+            ratio, line = self.touching(log_q, corner)
+            steep = request.too_steep(line) > 0
+            corner = Corner(
+                corner.left.unless(open_ & steep, line), corner.right.unless(open_ & ~steep, line)
+            )
+            gain, found = request.attained(log_q, ratio), request.most(corner)
+            better = open_ & (gain > low)
+            low, best_q = np.where(better, gain, low), np.where(better, log_q, best_q)
+            best_ratio = np.where(better, ratio, best_ratio)
+            idle = np.where(found < high * (1 - _CLOSED), 0.0, idle + 1)
+            high = np.where(open_, np.minimum(high, found), high)
+            open_ &= ~((high - low <= _CLOSED * high) & (high < math.inf)) & ~(
+                (idle > 3) & (high - low < _IDLE * high)
+            )
+            if not open_.any():
+                break
+            left, right = corner
+            above, below = request.too_steep(left), request.too_steep(right)
+            middle, met = (left.log_q + right.log_q) / 2, corner.log_q()
+            between = left.log_q + above / (above - below) * (right.log_q - left.log_q)
+            at_corner = (high < 2 * low) & (left.order != right.order)
+            repeated = np.where(steep, np.maximum(repeated, 0) + 1, np.minimum(repeated, 0) - 1)
+            log_q = np.where(at_corner | ~np.isfinite(between), met, between)
+            first = right.log_q >= _HALF  # nothing was seen to the right yet
+            log_q = np.where(first, np.fmax(met, np.fmin(left.log_q + step, middle)), log_q)
+            log_q = np.where(np.isinf(left.log_q), right.log_q - step, log_q)
+            inside = (log_q > left.log_q) & (log_q < right.log_q)
+            inside &= at_corner | first | np.isinf(left.log_q) | (np.abs(repeated) <= 2)
+            log_q, step = np.where(inside, log_q, middle), 2 * step
+            open_ &= (log_q > left.log_q) & (log_q < right.log_q)
+        return self._inside(request, best_q, best_ratio), high, corner
+
+    def touching(self, log_q: Array, corner: Corner) -> tuple[Array, Line]:
+        """The largest log(p / q) of coins with this q below a corner, and the line that touches the region
+        there."""
+        log_rest = np.log1p(-np.exp(log_q))
+        most = np.minimum(log_rest - log_q, self._pure)
+        ratio, which = self._ratio(log_q, np.fmin(most, corner.log_ratio(log_q)))
+        chosen = which[:, None]
+        order, log_claim = (
+            np.take_along_axis(np.broadcast_to(part, (log_q.size, part.shape[1])), chosen, axis=1)[:, 0]
+            for part in (self._order, self._log_claim)
+        )
+        epsilon, log_delta = _line(order, log_claim, ratio, _log_rest(log_q, ratio) - log_rest)
+        pure, loose = ratio >= self._pure, ratio >= log_rest - log_q
+        loose |= ~pure & ~(np.isfinite(epsilon) & np.isfinite(log_delta))
+        kinds = [loose, pure]
+        return ratio, Line(
+            np.select(kinds, [0.0, self._pure], epsilon),
+            np.select(kinds, [0.0, -math.inf], log_delta),
+            np.where(loose, -1.0, 1.0),
+            log_q,
+            np.where(loose | pure, math.nan, order),
+        )
+
+    def _ratio(self, log_q: Array, most: Array) -> tuple[Array, Rows]:
+        """The largest log(p / q) that all claims allow, up to `most`, and the claim that decides: Newton's
+        method on logarithms, on which divergences are close to lines, and halving where that leads astray."""
+        order, log_claim = self._order, self._log_claim
+        log_q, log_rest = log_q[:, None], np.log1p(-np.exp(log_q))[:, None]
+        tail = np.where(order > 1, (self._exponent - log_q) / order * (1 + _ROUNDING), math.inf)
+        most = np.minimum(most, tail.min(axis=1))[:, None]
+        low, high, ratio = np.zeros_like(most), most, most
+        which, open_ = np.zeros(most.shape, dtype=np.intp), np.ones(most.shape, dtype=bool)
+        for _ in range(_HALVINGS):
+            other = _log_rest(log_q, ratio) - log_rest
+            size = _log_divergence(order, (log_q, ratio), (log_rest, other))
+            slope = np.exp(log_q + ratio + _log_steepness(order, ratio, other) - size)
+            reached = np.exp((log_claim - size) / (slope * ratio))
+            reached = np.where(np.isnan(reached), math.inf, reached)
+            decides = reached.argmin(axis=1)[:, None]
+            new = ratio * np.take_along_axis(reached, decides, axis=1)
+            which = np.where(open_, decides, which)
+            low, high = np.where(new >= ratio, ratio, low), np.where(new < ratio, ratio, high)
+            new = np.where((new > low) & (new < high), new, np.where(new >= high, high, (low + high) / 2))
+            open_ &= ~(np.abs(new - ratio) <= _SETTLED * ratio)
+            if not open_.any():
+                break
+            ratio = np.where(open_, new, ratio)
+        return ratio[:, 0], which[:, 0]
+
+    def _inside(self, request: Request, log_q: Array, ratio: Array) -> Array:
+        """What coins attain that satisfy all claims for sure; nothing, where these do not."""
+        ratio = ratio * (1 - _INSIDE)
+        log_rest = np.log1p(-np.exp(log_q))
+        other = _log_rest(log_q, ratio) - log_rest
+        one, two = (log_q[:, None], ratio[:, None]), (log_rest[:, None], other[:, None])
+        there = _log_divergence(self._order, one, two)
+        back = _log_divergence(self._order, *((log + change, -change) for log, change in (one, two)))
+        holds = (np.maximum(there, back) <= self._log_claim - _INSIDE / 8).all(axis=1) & (ratio <= self._pure)
+        return np.where(holds, request.attained(log_q, ratio), 0.0)
 
 
-def renyi_epsilon(orders: Array, values: Array, delta: Array) -> tuple[Array, Array]:
-    """The smallest epsilon >= 0 that one of the divergences implies at each delta, and which one."""
-    order, value = _rows(orders, values, delta)
-    inside = np.clip(delta, TINY, 1 - 1e-12)[:, None]
-    bound = np.full(value.shape, math.inf)
-    chosen = _promising(_simple_epsilon(order, value, inside))
-    rows = np.arange(delta.size)[:, None]
-    alpha, gamma = order[rows, chosen], value[rows, chosen]
-    least = -golden(lambda y: -_epsilon_at(alpha, gamma, inside, y), *_places(alpha), _SECTIONS)
-    # a claim this large lets P avoid some outcomes altogether: 1 - e^{epsilon - gamma} = delta
-    edge = gamma + np.log1p(-inside)
-    large = np.isfinite(gamma) & (alpha > 1) & (gamma - edge >= np.log(alpha / np.abs(alpha - 1)))
-    bound[rows, chosen] = np.where(large, edge * (1 + 4 * EPS), least)
-    bound = np.where(value == 0, 0.0, np.maximum(bound, 0.0))
-    best = bound.argmin(axis=1)
-    result = bound[rows[:, 0], best]
-    return np.where(delta == 0, np.where(result == 0, 0.0, math.inf), np.where(delta >= 1, 0.0, result)), best
+def renyi_tradeoff(orders: Array, values: Array, pure: float, fpr: Array) -> tuple[Array, Array]:
+    """The smallest false negative rate that the divergences allow at each false positive rate, and the order
+    that decides; `orders` and `values` have one row for every rate, or one for all.
 
-
-def quick_epsilon(order: float, value: float, delta: float) -> float | None:
-    """The epsilon of `renyi_epsilon` for one order above 1, without arrays; None where this does not settle.
-
-    At the optimum a coin pair attains the bound, so that delta = (1-v) (u - e^epsilon) / (u - v): this is
-    solved for v again and again. As everywhere, any v gives a valid epsilon.
+    Corollary 1 (eq. 48) of *Three Variants*: test errors (x, beta) are possible only if the coins 1 - x and
+    beta, and 1 - beta and x, stay within the claim: again the region, read upwards. Orders from 1/2 on
+    together give the best rule there is (Riess et al. 2026).
     """
-    a = order - 1
-    if not 1e-12 < a * value < 600.0:
-        return None
-    claim, gap = math.expm1(a * value), order * delta
-    for _ in range(8):
-        if gap > 0.5:
-            return None
-        log_v = math.log1p(-gap)
-        power = math.exp(a * log_v)
-        total = claim - math.expm1(a * log_v) - a * power * gap
-        total += 8 * EPS * claim + 4 * EPS * a * gap
-        # u^a = v^a + total / (order delta)
-        log_u = math.log(power + total / (order * delta)) / a
-        log_u += 8 * EPS * (1 + abs(log_u) + 1 / a)
-        log_t = log_v - log_u
-        if not log_t < -1e-6:
-            return None
-        stretch = order / a * math.expm1(a * log_t) / math.expm1(order * log_t)
-        before, gap = gap, -delta * math.expm1(log_t) / (1 - 1 / stretch)
-        if order * a * (gap - before) ** 2 <= 1e-12 * claim:
-            return max(log_u - math.log(stretch), 0.0)
-    return None
-
-
-def renyi_tradeoff(orders: Array, values: Array, fpr: Array) -> tuple[Array, Array]:
-    """The smallest false negative rate that the divergences allow at each false positive rate, and which
-    of them decides.
-
-    Corollary 1 (eq. 48) of *Three Variants*: test errors (x, beta) are possible only if d(1-x || beta) and
-    d(1-beta || x), the divergences of coins, stay within the claim. Orders from 1/2 on together give the best
-    rule there is (Riess et al. 2026).
-    """
-    order, value = _rows(orders, values, fpr)
-    gamma, x = value * (1 + 1e-14) + 1e-15, fpr[:, None]
-    low, high = np.zeros(order.shape), np.broadcast_to(1 - x, order.shape)
+    shape = (fpr.size, orders.shape[-1])
+    order = np.broadcast_to(np.where(np.abs(orders - 1) < _NEAR_ONE, 1 - _NEAR_ONE, orders), shape)
+    gamma, x = np.broadcast_to(values, shape) * (1 + 1e-14) + 1e-15, fpr[:, None]
+    low, high = np.zeros(shape), np.broadcast_to(1 - x, shape)
     for _ in range(60):
         # geometric while the interval spans magnitudes, so that tiny rates keep their digits
         middle = np.where(high > 4 * low, np.sqrt(np.maximum(low, 1e-300) * high), (low + high) / 2)
@@ -112,126 +312,58 @@ def renyi_tradeoff(orders: Array, values: Array, fpr: Array) -> tuple[Array, Arr
             _coin_divergence(order, 1 - middle, x) <= gamma
         )
         low, high = np.where(possible, low, middle), np.where(possible, middle, high)
-    best = low.argmax(axis=1)
-    return low[np.arange(fpr.size), best], best
+    best = low.argmax(axis=1)[:, None]
+    least, decides = (np.take_along_axis(part, best, axis=1)[:, 0] for part in (low, order))
+    factor = math.exp(min(pure, 700.0)) * (1 + 4 * EPS)  # Wasserman and Zhou 2010
+    steep = np.maximum(np.maximum(1 - factor * fpr, (1 - fpr) / factor), 0.0)
+    return np.maximum(least, steep), decides
 
 
-def pure_delta(bound: float, epsilon: Array) -> Array:
-    """Delta of pure DP at each epsilon: that of randomized response (Kairouz, Oh and Viswanath 2015)."""
-    if bound > _LARGEST:
-        return np.where(epsilon < bound, 1.0, 0.0)
-    inside = np.minimum(epsilon, bound)
-    delta: Array = -np.expm1(inside - bound) / (1 + math.exp(-bound)) * (1 + 4 * EPS)
-    return delta
+def _log_rest(log_q: Array, ratio: Array) -> Array:
+    """log(1 - p); p + q is at most 1."""
+    rest: Array = np.log(np.maximum(-np.expm1(log_q + ratio), np.exp(log_q)))
+    return rest
 
 
-def pure_epsilon(bound: float, delta: Array) -> Array:
-    """The inverse of `pure_delta`."""
-    if bound > _LARGEST:
-        return np.where(delta < 1, bound, 0.0)
-    share = np.minimum(delta * (1 + math.exp(-bound)), 1 - EPS)
-    return np.maximum(bound + np.log1p(-share) * (1 - 4 * EPS), 0.0)
-
-
-def pure_tradeoff(bound: float, fpr: Array) -> Array:
-    """The trade-off curve of pure DP (Wasserman and Zhou 2010)."""
-    factor = math.exp(min(bound, _LARGEST)) * (1 + 4 * EPS)
-    return np.maximum(np.maximum(1 - factor * fpr, (1 - fpr) / factor), 0.0)
-
-
-# -- one order ------------------------------------------------------------------------------------------
-
-
-def _rows(orders: Array, values: Array, at: Array) -> tuple[Array, Array]:
-    """Orders and values for every row; an order that is 1 or nearly so is read a little below, where a claim
-    at 1 holds too."""
-    order = np.where(np.abs(orders - 1) < _NEAR_ONE, 1 - _NEAR_ONE, orders)
-    usable = np.isfinite(order)
-    shape = (at.size, order.shape[-1])
-    order = np.broadcast_to(np.where(usable, order, 2.0), shape)
-    return order, np.broadcast_to(np.where(usable, values, math.inf), shape)
-
-
-def _promising(simple: Array) -> Array:
-    """All orders; if they are many, those that do best by a simple bound and a fair number of others, because
-    it misjudges large deltas."""
-    rows, count = simple.shape
-    if count <= 48 or simple.size <= 4096:
-        return np.broadcast_to(np.arange(count), simple.shape)
-    near = np.argsort(simple, axis=1)[:, :16]
-    spread = np.broadcast_to(np.linspace(0, count - 1, 32).astype(int), (rows, 32))
-    return np.concatenate((near, spread), axis=1)
-
-
-def _simple_delta(alpha: Array, gamma: Array, epsilon: Array) -> Array:
-    """log of the bound of Canonne, Kamath and Steinke 2020, Proposition 12; orders above 1."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_delta = (alpha - 1) * (gamma - epsilon + np.log1p(-1 / alpha)) - np.log(alpha)
-    return np.where(alpha > 1, log_delta, math.inf)
-
-
-def _simple_epsilon(alpha: Array, gamma: Array, delta: Array) -> Array:
-    """The same proposition, solved for epsilon."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        epsilon = gamma + np.log1p(-1 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1)
-    return np.where(alpha > 1, epsilon, math.inf)
-
-
-def _large_claim(alpha: Array, gamma: Array, epsilon: Array) -> Array:
-    """1 - e^{epsilon - gamma}: exact where the claim is so large that P may avoid some outcomes."""
-    applies = (alpha > 1) & (gamma - epsilon >= np.log(alpha / np.abs(alpha - 1)))
-    return np.where(applies, -np.expm1(np.minimum(epsilon - gamma, 0.0)) * (1 + 4 * EPS), 1.0)
-
-
-def _places(alpha: Array) -> tuple[Array, Array]:
-    """The range of y, which resolves v (or t) where it is close to 1 (or e^-epsilon) and close to zero."""
-    small = np.minimum(np.abs(alpha - 1), 1.0)
-    return np.full(alpha.shape, math.log(1e-12)), np.log(60 / small + 60)
-
-
-def _log_stretch(alpha: Array, log_t: Array) -> Array:
-    """log of u / e^epsilon."""
-    a = alpha - 1
-    result: Array = np.log(alpha / a * np.expm1(a * log_t) / np.expm1(alpha * log_t))
+def _log_generator(order: Array, x: Array) -> Array:
+    """log f(e^x)."""
+    a, y = order - 1, np.abs(x)
+    one, two = np.expm1(-a * y), np.expm1(-y)
+    # above 1 divided by r^order
+    size = np.where(x > 0, a * two * (1 + one) - one, one * np.exp(-y) - a * two) / (order * a)
+    if (near := (order + 1) * y < _SMALL).any():
+        total, factor, term = np.full_like(y, 0.5), np.ones_like(order), np.full_like(y, 0.5)
+        for k in range(3, 8):  # x^k / k! times 1 + order + ... + order^(k-2)
+            factor, term = factor * order + 1, term * x / k
+            total = total + factor * term
+        size = np.where(near, total * y * y * np.exp(-order * np.maximum(x, 0.0)), size)
+    result: Array = np.log(size) + order * np.maximum(x, 0.0)
     return result
 
 
-def _log_total(alpha: Array, gamma: Array, log_v: Array) -> Array:
-    """log of |e^{a gamma} - alpha v^a + a v^alpha|, a = alpha - 1, without cancellation at v = 1 and with an
-    allowance for rounding."""
-    a = alpha - 1
-    power = np.exp(a * log_v)
-    bend = -np.expm1(a * log_v) + a * power * np.expm1(log_v)  # 1 - alpha v^a + a v^alpha
-    large = a * gamma > 30.0
-    claim = np.where(large, 0.0, np.expm1(np.where(large, 0.0, a * gamma)))
-    total = np.sign(a) * (claim + bend)
-    total += 4 * EPS * (np.abs(claim) + np.abs(a * log_v) * (1 + power))
-    result: Array = np.log(np.maximum(total, 0.0))
-    return np.where(large, np.logaddexp(result, a * gamma), result)
+def _log_divergence(order: Array, *sides: tuple[Array, Array]) -> Array:
+    """log of q f(p / q) + (1 - q) f((1-p) / (1-q)), from the logarithms of both probabilities and ratios."""
+    parts = [log_q + _log_generator(order, ratio) for log_q, ratio in sides]
+    total: Array = np.logaddexp(*parts)
+    return total
 
 
-def _log_delta_at(alpha: Array, gamma: Array, epsilon: Array, y: Array) -> Array:
-    """log of the bound on delta at t = e^{-epsilon - e^y}."""
-    a, log_t = alpha - 1, -np.minimum(epsilon, 1e15) - np.exp(y)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        log_u = epsilon + _log_stretch(alpha, log_t)
-        log_delta = _log_total(alpha, gamma, log_t + log_u) - np.log(alpha * np.abs(np.expm1(a * log_t)))
-        log_delta += 8 * EPS * (1 + np.abs(a * log_u)) - a * log_u
-    return np.where(np.isfinite(gamma) & (log_delta < _LARGEST), log_delta, math.inf)
+def _log_steepness(order: Array, log_u: Array, log_v: Array) -> Array:
+    """log of f'(u) - f'(v)."""
+    a = order - 1
+    steepness: Array = a * log_u + np.log(-np.expm1(-a * (log_u - log_v)) / a)
+    return steepness
 
 
-def _epsilon_at(alpha: Array, gamma: Array, delta: Array, y: Array) -> Array:
-    """The epsilon that goes with delta at v = e^{-e^y}: with v fixed u is explicit, and so is epsilon."""
-    a, log_v = alpha - 1, -np.exp(y)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        # u^a = v^a + total / (alpha delta); below order 1 the total is negative
-        ratio = _log_total(alpha, gamma, log_v) - np.log(alpha * delta) - a * log_v
-        log_growth = np.where(a > 0, np.logaddexp(0.0, ratio), np.log1p(-np.exp(np.minimum(ratio, 0.0))))
-        log_u = log_v + log_growth / a
-        log_u += 8 * EPS * (1 + np.abs(log_u) + np.abs(log_growth / a))
-        epsilon = log_u - _log_stretch(alpha, log_v - log_u)
-    usable = np.isfinite(gamma) & np.isfinite(epsilon) & (log_u > log_v)
-    return np.where(usable, np.maximum(epsilon, 0.0), math.inf)
+def _line(order: Array, log_claim: Array, log_u: Array, log_v: Array) -> tuple[Array, Array]:
+    """The line of a claim for two ratios v < u: epsilon and log delta, both rounded up."""
+    a, gap = order - 1, log_u - log_v
+    epsilon = log_u + np.log(np.expm1(-order * gap) / np.expm1(-a * gap) * (a / order))
+    # c - f(v) - (1-v) f'(v) = c + v^order f(1/v)
+    log_delta = np.logaddexp(log_claim, order * log_v + _log_generator(order, -log_v))
+    log_delta += _ROUNDING * (64 + np.abs(a * log_u) + np.abs(order * log_v) + np.abs(log_delta))
+    epsilon += _ROUNDING * (1 + np.abs(log_u))
+    return epsilon, log_delta - _log_steepness(order, log_u, log_v)
 
 
 def _coin_divergence(alpha: Array, a: Array, b: Array) -> Array:

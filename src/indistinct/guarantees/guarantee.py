@@ -6,6 +6,7 @@ As soon as one of the parts is known by its Rényi divergences alone, the Rényi
 """
 
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -213,9 +214,18 @@ class RenyiSum(RenyiGuarantee):
 
     parts: tuple[tuple[Guarantee, int], ...]
 
+    def __post_init__(self) -> None:
+        if (most := max(count for _, count in self.parts)) > sys.maxsize:
+            raise ArgumentError("steps", most, f"at most {sys.maxsize}")
+
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.parts[0][0].adjacency
+
+    @property
+    def everywhere(self) -> bool:  # type: ignore[override]
+        """Whether a part is known at all orders; sums of chords are the chords of sums."""
+        return any(getattr(part, "everywhere", True) for part, _ in self.parts)
 
     def _renyi(self, order: float) -> float:
         return math.fsum(count * part._renyi(order) for part, count in self.parts)

@@ -24,4 +24,7 @@ class MeasuredAtOnce(Known):
     def against(self, adversary: Reader[Any], *, adaptive: bool = True) -> Any:
         if self.worst is not None and isinstance(adversary, Linear):
             return self.worst.against(adversary)
+        if self.worst is not None and not getattr(adversary, "every_neighbour", True):
+            # measurements that move further than any neighbour's bound only classes that see more of those
+            return self.postprocessed().against(adversary)
         return super().against(adversary, adaptive=False)

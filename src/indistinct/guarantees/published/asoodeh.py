@@ -73,7 +73,8 @@ def asoodeh_divergence(order: float, epsilon: float, delta: float) -> float:
     """Theorem 3 (equation 20) as printed: the largest divergence of this order with which (ε, δ)-DP still
     follows, ε + log M/(order-1), M minimised over p numerically.
 
-    The optimum that Theorem 4 approaches from below; `RenyiCurve.epsilon` and `delta` invert it.
+    The optimum that Theorem 4 approaches from below; `RenyiCurve.epsilon` and `delta` invert it,
+    and use that a claim holds for both orders of the data sets.
 
     >>> asoodeh_divergence(2, 1.0, 0.1)
     0.546567
@@ -95,8 +96,8 @@ def asoodeh_divergence(order: float, epsilon: float, delta: float) -> float:
 def asoodeh_epsilon(order: float, value: float, delta: float) -> float:
     """Lemma 1: the ε that (order, value)-RDP implies at δ in (0, 1), at most. Exact for order·δ >= 1.
 
-    `RenyiCurve([order], [value]).epsilon(delta)` is Theorem 3 itself, never larger. The first term alone
-    is what most libraries use (Balle et al. 2020, Theorem 21).
+    `RenyiCurve([order], [value]).epsilon(delta)` is never larger: Theorem 3 itself, with the claim for both
+    orders of the data sets. The first term alone is what most libraries use (Balle et al. 2020, Theorem 21).
 
     >>> asoodeh_epsilon(10, 0.1, 1e-5)
     1.01801
