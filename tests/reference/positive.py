@@ -1,0 +1,479 @@
+"""Composition by plain convolution: no transform, no contour, no code of the library under test.
+
+A step is a list of losses with probabilities under P (`Step`), by Gauss-Legendre quadrature over the noise.
+
+`Lattice.delta` puts it on multiples of h by K-point Lagrange weights, which keep K - 1 moments, raises it to its
+count by doubling, and reads delta at a multiple of h, the kink corrected by Euler-Maclaurin. The error falls like
+h^K where the composed law is smooth near epsilon; it is measured by computing twice (`tight`).
+
+`bracket` rounds the same law to two sides: up to a profile above it (the chords of the profile, "connect the
+dots"), down to one below it (chords lowered until they lie below). Both are true bounds, less sharp.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
+
+NODES, WEIGHTS = leggauss(12)
+
+
+def panels(breaks):
+    """Gauss-Legendre nodes and weights over every interval between breaks."""
+    breaks = np.unique(breaks)
+    half, middle = np.diff(breaks) / 2, (breaks[1:] + breaks[:-1]) / 2
+    keep = half > 0
+    x = (middle[keep, None] + half[keep, None] * NODES).ravel()
+    return x, (half[keep, None] * WEIGHTS).ravel()
+
+
+# -- the laws of one step, in one direction ---------------------------------------------------------------
+
+
+class SampledGaussian:
+    """dP/dQ = r(x) = 1 - q + q e^((x - m/2) m / s^2), Q = N(0, s^2); `add` is the pair (Q, P)."""
+
+    def __init__(self, scale, rate, sensitivity=1.0, add=False):
+        self.mu, self.q, self.add = sensitivity / scale, rate, add
+
+    def reverse(self):
+        return SampledGaussian(1.0, self.q, self.mu, not self.add)
+
+    def loss(self, x):
+        base = self.mu * x - self.mu**2 / 2
+        with np.errstate(over="ignore"):
+            small = np.log1p(self.q * np.expm1(np.minimum(base, 700.0)))
+        large = base + math.log(self.q) if self.q > 0 else base
+        r = np.where(base > 600, large, small) if self.q < 1 else base
+        return -r if self.add else r
+
+    def place(self, loss):
+        """Where the loss is this; beyond what is possible, an infinity."""
+        r = -np.asarray(loss) if self.add else np.asarray(loss)
+        if self.q == 1:
+            return (r + self.mu**2 / 2) / self.mu
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            lift = np.log1p(np.expm1(np.minimum(r, 700.0)) / self.q)
+            lift = np.where(r > 600, r - math.log(self.q), lift)
+        return np.where(np.expm1(np.minimum(r, 1)) <= -self.q, -np.inf, (lift + self.mu**2 / 2) / self.mu)
+
+    def quadrature(self, h, low, high, far):
+        """Losses in (low, high), their P and Q probabilities, nothing beyond `far` standard deviations; one
+        panel a cell where a cell is wider than the noise is smooth, and P and Q above `high`."""
+        ends = self.place(np.array([low, high]))
+        left, right = (ends[1], ends[0]) if self.add else (ends[0], ends[1])
+        left, right = max(left, -far), min(right, far + self.mu)
+        if left >= right:
+            empty = np.zeros(0)
+            inside = empty, empty, empty
+        else:
+            first, last = sorted(float(v) for v in self.loss(np.array([left, right])))
+            cells = (np.arange(math.floor(first / h) - 1, math.ceil(last / h) + 1) + 0.5) * h
+            cuts = self.place(cells)
+            even = np.linspace(left, right, int((right - left) / 0.25) + 2)
+            breaks = np.concatenate((even, cuts[np.isfinite(cuts)]))
+            x, w = panels(np.clip(breaks, left, right))
+            dens_q = w * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+            dens_1 = w * np.exp(-((x - self.mu) ** 2) / 2) / math.sqrt(2 * math.pi)
+            dens_p = (1 - self.q) * dens_q + self.q * dens_1
+            inside = (self.loss(x), dens_q, dens_p) if self.add else (self.loss(x), dens_p, dens_q)
+        if self.add:  # high losses at small x
+            b_q, b_1 = ndtr(left), ndtr(left - self.mu)
+        else:
+            b_q, b_1 = ndtr(-right), ndtr(self.mu - right)
+        mix = (1 - self.q) * b_q + self.q * b_1
+        over = (b_q, mix) if self.add else (mix, b_q)
+        return inside, over
+
+    def profile(self, loss):
+        """E_P(1 - e^(loss - L))+ at any loss, positive or negative."""
+        x = self.place(loss)
+        e = np.exp(np.asarray(loss, float))
+        if self.add:
+            mix = (1 - self.q) * ndtr(x) + self.q * ndtr(x - self.mu)
+            return np.maximum(ndtr(x) - e * mix, 0.0)
+        mix = (1 - self.q) * ndtr(-x) + self.q * ndtr(self.mu - x)
+        return np.maximum(mix - e * ndtr(-x), 0.0)
+
+
+class Spliced:
+    """Sampling without replacement under replace-one: the positive losses of the sampled pair, their mirror
+    image, and an atom at zero (Zhu, Dong and Wang 2022; Lebeda et al. 2024)."""
+
+    def __init__(self, scale, rate, sensitivity=1.0):
+        self.half = SampledGaussian(scale, rate, sensitivity)
+
+    def reverse(self):
+        return self
+
+    def quadrature(self, h, low, high, far):
+        (loss, p, q), over = self.half.quadrature(h, 0.0, max(high, -low), far)
+        zero = 1 - p.sum() - q.sum() - over[0] - over[1]
+        up, down = loss < high, -loss > low
+        over = over[0] + p[~up].sum(), over[1] + q[~up].sum()
+        inside = (
+            np.concatenate((loss[up], -loss[down], [0.0])),
+            np.concatenate((p[up], q[down], [zero])),
+            np.concatenate((q[up], p[down], [zero])),
+        )
+        return inside, over
+
+    def profile(self, loss):
+        loss = np.asarray(loss, float)
+        positive = self.half.profile(np.abs(loss))
+        return np.where(loss >= 0, positive, -np.expm1(loss) + np.exp(loss) * positive)
+
+
+class Atoms:
+    """Finitely many outcomes (also: a law that was tabulated before)."""
+
+    def __init__(self, p, q, loss=None):
+        self.p, self.q = np.asarray(p, float), np.asarray(q, float)
+        self.l = np.log(self.p / self.q) if loss is None else np.asarray(loss, float)
+
+    def reverse(self):
+        return Atoms(self.q, self.p, -self.l)
+
+    def quadrature(self, h, low, high, far):
+        inside, above = (self.l > low) & (self.l < high), self.l >= high
+        return (self.l[inside], self.p[inside], self.q[inside]), (self.p[above].sum(), self.q[above].sum())
+
+    def profile(self, loss):
+        gain = -np.expm1(np.minimum(np.asarray(loss, float)[..., None] - self.l, 0.0))
+        return (gain * self.p).sum(-1)
+
+    def sampled(self, rate):
+        mixed = (1 - rate) * self.q + rate * self.p
+        return Atoms(mixed, self.q, np.log1p(rate * np.expm1(self.l)))
+
+
+class LaplaceLaw:
+    """Laplace noise sampled with a rate (1: always): atoms at both ends and a density between."""
+
+    def __init__(self, scale, rate=1.0, sensitivity=1.0, add=False):
+        self.a, self.q, self.add = sensitivity / scale, rate, add
+
+    def reverse(self):
+        return LaplaceLaw(1.0, self.q, self.a, not self.add)
+
+    def quadrature(self, h, low, high, far):
+        a, q = self.a, self.q
+        mixed = lambda base: np.log1p(q * np.expm1(base))  # noqa: E731
+        ends = mixed(np.array([-a, a]))
+        cells = (np.arange(math.floor(ends[0] / h), math.ceil(ends[1] / h)) + 0.5) * h
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cuts = np.log1p(np.expm1(cells) / q)
+        cuts = cuts[np.isfinite(cuts)]
+        breaks = np.concatenate((np.linspace(-a, a, 2 + int(8 * a)), cuts))
+        base, w = panels(np.clip(breaks, -a, a))
+        # under Q the base loss has density e^(-(a + l)/2) / 4 between its atoms
+        base = np.concatenate(([-a, a], base))
+        mass_q = np.concatenate(([0.5, 0.5 * math.exp(-a)], 0.25 * w * np.exp(-(a + base[2:]) / 2)))
+        mass_1 = mass_q * np.exp(base)
+        mass_p = (1 - q) * mass_q + q * mass_1
+        loss, p, r = (-mixed(base), mass_q, mass_p) if self.add else (mixed(base), mass_p, mass_q)
+        inside, above = (loss > low) & (loss < high), loss >= high
+        return (loss[inside], p[inside], r[inside]), (p[above].sum(), r[above].sum())
+
+    def base_profile(self, e):
+        """Of the unsampled pair, which is symmetric."""
+        inner = -np.expm1((np.minimum(np.maximum(e, -self.a), self.a) - self.a) / 2)
+        return np.where(e >= self.a, 0.0, np.where(e <= -self.a, -np.expm1(e), inner))
+
+    def profile(self, loss):
+        loss, q = np.asarray(loss, float), self.q
+        return sampled_profile(self.base_profile, q, loss, self.add)
+
+
+def sampled_profile(base, rate, loss, add):
+    """The profile of the pair ((1-q) Q + q P, Q), or of its reverse, from that of (P, Q) or of (Q, P)."""
+    if rate == 1:
+        return base(loss)
+    if not add:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inner = np.log1p(np.expm1(loss) / rate)
+        positive = np.expm1(loss) > -rate
+        return np.where(positive, rate * base(np.where(positive, inner, 0.0)), -np.expm1(loss))
+    left = 1 - np.exp(loss) * (1 - rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inner = loss + math.log(rate) - np.log(left)
+    return np.where(left > 0, left * base(np.where(left > 0, inner, 0.0)), 0.0)
+
+
+# -- the tight estimate --------------------------------------------------------------------------------------
+
+
+def lagrange(at, points):
+    """Weights of the nearest `points` (odd) integers that keep the moments; first integer, and weights."""
+    centre = np.rint(at)
+    t, half = at - centre, points // 2
+    offsets = np.arange(-half, half + 1)
+    scale = np.array([np.prod([float(i - j) for j in offsets if j != i]) for i in offsets])
+    gaps = t[:, None] - offsets
+    before = np.cumprod(np.concatenate((np.ones((t.size, 1)), gaps[:, :-1]), 1), 1)
+    after = np.cumprod(np.concatenate((np.ones((t.size, 1)), gaps[:, :0:-1]), 1), 1)[:, ::-1]
+    return centre.astype(int) - half, before * after / scale
+
+
+@dataclass
+class Law:
+    """Masses under P at (start + i) h; beyond the window's top only the masses under P and Q."""
+
+    start: int
+    p: np.ndarray
+    over_p: float
+    over_q: float
+
+
+class Lattice:
+    def __init__(self, h, low, high, points, tilt, drop):
+        self.h, self.top, self.points, self.tilt, self.drop = h, round(high / h), points, tilt, drop
+        self.low = low
+
+    def put(self, step, far):
+        """One step on the lattice."""
+        (loss, p, _), over = step.quadrature(self.h, self.low, self.top * self.h, far)
+        first, weights = lagrange(loss / self.h, self.points)
+        start, end = int(first.min()), int(first.max()) + self.points
+        index = (first - start)[:, None] + np.arange(self.points)
+        mass = np.bincount(index.ravel(), (weights * p[:, None]).ravel(), minlength=end - start)
+        return Law(start, mass, *over)
+
+    def together(self, a, b):
+        p = np.convolve(a.p, b.p)
+        start = a.start + b.start
+        over_p = a.over_p + b.over_p - a.over_p * b.over_p
+        over_q = a.over_q + b.over_q - a.over_q * b.over_q
+        cut = max(self.top - start, 1)
+        if cut < p.size:
+            beyond = p[cut:]
+            over_p += beyond.sum()
+            over_q += (beyond * np.exp(-self.h * (start + cut + np.arange(beyond.size)))).sum()
+            p = p[:cut]
+        weight = np.cumsum(np.abs(p) * np.exp(self.tilt * self.h * (np.arange(p.size) - p.size)))
+        lost = int(np.searchsorted(weight, self.drop * weight[-1]))
+        return Law(start + lost, p[lost:], over_p, over_q)
+
+    def power(self, law, count):
+        result, square = None, law
+        while True:
+            if count & 1:
+                result = square if result is None else self.together(result, square)
+            count >>= 1
+            if not count:
+                return result
+            square = self.together(square, square)
+
+    def composed(self, terms, far):
+        laws = [self.power(self.put(step, far), count) for step, count in terms]
+        total = laws[0]
+        for law in laws[1:]:
+            total = self.together(total, law)
+        return total
+
+    def delta(self, law, index):
+        """delta at index * h, and Q(L > index h): minus the slope over e^epsilon."""
+        i = index - law.start
+        above = law.p[max(i, 0) :]
+        gap = self.h * (np.arange(above.size) + max(-i, 0))
+        tail = (above * -np.expm1(-gap)).sum() + law.over_p - math.exp(index * self.h) * law.over_q
+        around = np.zeros(17)
+        for k in range(-8, 9):
+            if 0 <= i + k < law.p.size:
+                around[k + 8] = law.p[i + k] * -math.expm1(-k * self.h)
+        tail += CORRECTION @ around
+        count = np.exp(-self.h * (index + np.arange(above.size)))
+        q_above = (above * count).sum() - (above[0] * count[0] / 2 if i >= 0 else 0.0) + law.over_q
+        return float(tail), float(q_above)
+
+
+def _correction():
+    """Euler-Maclaurin at the kink: sum of B_2k/(2k)! times odd derivatives, from 17 central values."""
+    k = np.arange(-8, 9)
+    from fractions import Fraction
+
+    rows = [[Fraction(int(x)) ** n for x in k] for n in range(17)]
+    weights = np.zeros(17)
+    for order, factor in ((1, Fraction(1, 12)), (3, Fraction(-1, 720)), (5, Fraction(1, 30240)),
+                          (7, Fraction(-1, 1209600)), (9, Fraction(1, 47900160))):
+        target = [Fraction(0)] * 17
+        target[order] = Fraction(math.factorial(order))
+        weights += np.array([float(factor * v) for v in _solve(rows, target)])
+    return weights
+
+
+def _solve(rows, target):
+    """Exact elimination."""
+    matrix = [row[:] + [value] for row, value in zip(rows, target, strict=True)]
+    size = len(matrix)
+    for i in range(size):
+        pivot = next(r for r in range(i, size) if matrix[r][i] != 0)
+        matrix[i], matrix[pivot] = matrix[pivot], matrix[i]
+        matrix[i] = [v / matrix[i][i] for v in matrix[i]]
+        for r in range(size):
+            if r != i and matrix[r][i] != 0:
+                factor = matrix[r][i]
+                matrix[r] = [a - factor * b for a, b in zip(matrix[r], matrix[i], strict=True)]
+    return [row[-1] for row in matrix]
+
+
+CORRECTION = _correction()
+
+
+# -- choosing the lattice, and measuring the error --------------------------------------------------------
+
+
+class Cumulant:
+    """log E_P e^(c L) of a whole composition, for windows and tilts only: never for an answer."""
+
+    def __init__(self, terms, far):
+        self.parts = []
+        for step, count in terms:
+            (loss, p, _), _ = step.quadrature(1e3, -math.inf, math.inf, far)
+            keep = p > 0
+            self.parts.append((loss[keep], np.log(p[keep]), count))
+
+    def __call__(self, c):
+        return sum(n * logsumexp(log_p + c * loss) for loss, log_p, n in self.parts)
+
+    def tilts(self):
+        return np.exp(np.linspace(math.log(0.02), math.log(3e5), 120))
+
+    def top(self):
+        return sum(n * loss.max() for loss, _, n in self.parts)
+
+    def epsilon_above(self, log_delta):
+        """A loss that is exceeded with at most this probability (Chernoff)."""
+        return min(self.top(), *((self(c) - log_delta) / c for c in self.tilts()))
+
+    def saddle(self, epsilon):
+        return min(self.tilts(), key=lambda c: self(c) - c * epsilon)
+
+    def log_below(self, level):
+        """log P(L < level), at most."""
+        return min(0.0, *(self(-c) + c * level for c in self.tilts()))
+
+    def floor(self, tilt, log_drop):
+        """A loss of one step below which the tilted law hardly goes."""
+        low = 0.0
+        for loss, log_p, _ in self.parts:
+            order = np.argsort(loss)
+            tilted = log_p[order] + tilt * loss[order]
+            total = np.logaddexp.accumulate(tilted)
+            keep = np.searchsorted(total, total[-1] + log_drop)
+            low = min(low, loss[order][min(keep, loss.size - 1)])
+        return low - 1e-12
+
+
+def far_for(terms, log_mass):
+    """Standard deviations beyond which all steps together are seen with less than this probability."""
+    total = math.log(sum(n for _, n in terms))
+    far = 1.0
+    while log_ndtr(-far) + total > log_mass:
+        far += 0.25
+    return far
+
+
+MOST_CELLS = 60_000
+
+
+@dataclass
+class Estimate:
+    delta: float
+    error: float
+    q_above: float
+    cells: int
+
+
+def run(terms, epsilon, h, points, log_delta, strict):
+    """One direction on one lattice."""
+    far = far_for(terms, log_delta - 30 - strict)
+    cumulant = Cumulant(terms, far)
+    tilt = cumulant.saddle(epsilon)
+    spare = min(log_delta - (cumulant(tilt) - tilt * epsilon), 0.0)  # how far Chernoff is off
+    steps = sum(n for _, n in terms)
+    log_drop = spare - 32 - strict - math.log(steps)
+    low = cumulant.floor(tilt, log_drop)
+    above = cumulant.epsilon_above(log_delta - 30 - strict)
+    high = min(above, epsilon + 0.8 * MOST_CELLS * h)
+    high = max(high, epsilon + 20 * h)
+    low = max(low, -MOST_CELLS * h)
+    lattice = Lattice(h, low, high, points, tilt, math.exp(max(log_drop, -700)))
+    law = lattice.composed(terms, far)
+    leak = 0.0
+    if high < above and law.over_p > 0:
+        leak = law.over_p * math.exp(cumulant.log_below(epsilon - high))
+    return lattice, law, leak
+
+
+def both(terms):
+    return [terms, [(step.reverse(), n) for step, n in terms]]
+
+
+def pilot(terms, delta, near=None):
+    """About the epsilon that goes with delta, by a coarse lattice: the larger of both directions."""
+    log_delta = math.log(delta)
+    found = []
+    for direction in both(terms):
+        far = far_for(direction, log_delta - 20)
+        reach = max(Cumulant(direction, far).epsilon_above(log_delta), 1e-12)
+        for _ in range(8):
+            h = reach / 1500
+            lattice, law, _ = run(direction, reach / 2, h, 11, log_delta, 0.0)
+            low, high = 0, 1500
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if lattice.delta(law, middle)[0] > delta else (low, middle)
+            if low >= 60 or lattice.delta(law, 0)[0] <= delta:
+                break
+            reach = max(low, 1) * h * 6
+        found.append(low * h)
+    return max(found)
+
+
+def smoothness(terms, epsilon):
+    """A length over which the composed law changes, from its tilted variance; a first guess only."""
+    far = far_for(terms, -40)
+    cumulant = Cumulant(terms, far)
+    c = cumulant.saddle(epsilon)
+    variance = 0.0
+    for loss, log_p, n in cumulant.parts:
+        weight = np.exp(log_p + c * loss - logsumexp(log_p + c * loss))
+        mean = (weight * loss).sum()
+        variance += n * (weight * (loss - mean) ** 2).sum()
+    return math.sqrt(variance)
+
+
+def directed(terms, epsilon, log_delta, aim=1e-10, floor=0.0):
+    """delta in one direction; computed on finer lattices until two with other points agree. Below `floor`
+    no digits are wanted."""
+    if Cumulant(terms, far_for(terms, log_delta - 40)).top() <= epsilon:
+        return Estimate(0.0, 0.0, 0.0, 0)
+    count = max(40, math.ceil(12 * epsilon / max(smoothness(terms, epsilon), epsilon / 100)))
+    best, error, spread = None, math.inf, 0.0
+    for attempt in range(16):
+        points, strict = (11, 13, 15)[attempt % 3], (attempt * 2.5) % 7
+        h = epsilon / count
+        if best is not None and spread / h > MOST_CELLS:
+            break
+        lattice, law, leak = run(terms, epsilon, h, points, log_delta, strict)
+        value, q_above = lattice.delta(law, count)
+        spread = law.p.size * h
+        if best is not None:
+            error = abs(value - best) * 2 + leak
+            if error <= aim * abs(value) or max(abs(value), abs(best)) < floor:
+                break
+        best = value
+        count = math.ceil(count * 1.45)
+    return Estimate(value, error + 2e-12 * abs(value), q_above, law.p.size)
+
+
+def tight(terms, epsilon, delta_about, aim=1e-10):
+    """delta at epsilon, the worse direction."""
+    log_delta = math.log(delta_about)
+    forward, backward = both(terms)
+    first = directed(forward, epsilon, log_delta, aim)
+    second = directed(backward, epsilon, log_delta, aim, floor=0.9 * first.delta)
+    return first if first.delta >= second.delta else second
