@@ -82,7 +82,17 @@ def test_what_is_not_sharp_says_so(regime: str) -> None:
 
 def test_reference_covers_the_regimes_promised() -> None:
     assert len(ROWS) >= 300
-    promised = {"training", "tiny", "deep", "several", "without_replacement", "discrete", "groups", "nested", "laplace"}
+    promised = {
+        "training",
+        "tiny",
+        "deep",
+        "several",
+        "without_replacement",
+        "discrete",
+        "groups",
+        "nested",
+        "laplace",
+    }
     assert all(REGIMES[regime] >= 30 for regime in promised)
     assert min(row["at"] for row in ROWS if row["reading"] == "epsilon") <= 1e-99
     assert all(row["high"] <= row["low"] * (1 + SHARP / 5) for row in ROWS)

@@ -34,7 +34,7 @@ from exact import (
     with_gaussian,
 )
 from mpmath import mp, mpf
-from positive import Atoms, LaplaceLaw, SampledGaussian, Spliced, both, pilot, tight
+from positive import Atoms, LaplaceLaw, SampledGaussian, Spliced, both, directed, pilot, tight
 
 FILE = pathlib.Path(__file__).with_name("hard.json")
 ROUGH = 2e-8
@@ -58,36 +58,37 @@ class Rows:
         """`slope`: minus the derivative of delta, or less."""
         if not (delta > 0 and epsilon > 0 and error <= ROUGH * delta):
             self.left_out += 1
-            print("   left out:", mechanism[:90], epsilon, delta, error / delta if delta > 0 else None, flush=True)
+            print(
+                "   left out:",
+                mechanism[:90],
+                epsilon,
+                delta,
+                error / delta if delta > 0 else None,
+                flush=True,
+            )
             return
         error = max(SAFETY * error, EXACT * delta)
         step = error / slope + 4e-16 * epsilon
-        for reading, at, value, width in (
-            ("delta", epsilon, delta, error),
-            ("epsilon", delta, epsilon, step),
-        ):
-            self.rows.append(
-                {
-                    "regime": self.regime,
-                    "mechanism": mechanism,
-                    "reading": reading,
-                    "at": at,
-                    "low": value - width,
-                    "high": value + width,
-                    "method": method,
-                }
-            )
+        self.row(mechanism, "delta", epsilon, delta, error, method)
+        self.row(mechanism, "epsilon", delta, epsilon, step, method)
         print(f"   {epsilon:.6g} {delta:.6g} ±{error / delta:.0e} {mechanism[:90]}", flush=True)
 
-    def composed(self, mechanism, terms, delta, epsilon=None):
+    def row(self, mechanism, reading, at, value, width, method):
+        words = {"regime": self.regime, "mechanism": mechanism, "reading": reading, "method": method}
+        numbers = {"at": at, "low": value - width, "high": value + width}
+        self.rows.append(words | {name: float(number) for name, number in numbers.items()})
+
+    def composed(self, mechanism, terms, delta):
         """By convolution, near a delta."""
-        epsilon = few(pilot(terms, delta)) if epsilon is None else epsilon
+        epsilon = few(pilot(terms, delta))
         if epsilon <= 0:
             return
         found = tight(terms, epsilon, delta)
-        self.add(mechanism, epsilon, found.delta, found.error, math.exp(epsilon) * found.q_above, "convolution")
+        self.add(
+            mechanism, epsilon, found.delta, found.error, math.exp(epsilon) * found.q_above, "convolution"
+        )
 
-    def profile(self, mechanism, profile, delta, method, error=EXACT, epsilon=None):
+    def profile(self, mechanism, profile, delta, method, error=EXACT, epsilon=None, digits=5):
         """From a profile that can be computed anywhere, near a delta."""
         if epsilon is None:
             low, high = 0.0, 1.0
@@ -95,12 +96,12 @@ class Rows:
                 return
             while profile(high) > delta:
                 low, high = high, 2 * high
-            for _ in range(16):
+            for _ in range(16 if digits < 9 else 50):
                 middle = (low + high) / 2
                 low, high = (middle, high) if profile(middle) > delta else (low, middle)
-            epsilon = few(low, 5)
+            epsilon = few(low, digits)
         value = float(profile(epsilon))
-        ahead = epsilon * (1 + 1e-4)
+        ahead = epsilon * (1 + 10.0 ** (1 - digits))
         slope = (value - float(profile(ahead))) / (ahead - epsilon)
         self.add(mechanism, epsilon, value, error * value, slope, method)
 
@@ -115,8 +116,7 @@ class Rows:
                 break
             epsilon += move
         width = (SAFETY * found.error + abs(found.delta - delta)) / slope + 1e-15 * epsilon
-        row = {"mechanism": mechanism, "reading": "epsilon", "at": delta, "method": "convolution"}
-        self.rows.append({"regime": self.regime, **row, "low": epsilon - width, "high": epsilon + width})
+        self.row(mechanism, "epsilon", delta, epsilon, width, "convolution")
         print(f"   {epsilon!r} ±{width:.0e} at {delta} {mechanism[:90]}", flush=True)
 
 
@@ -185,7 +185,9 @@ def several(rows):
                 parts.append((f"laplace({scale!r}).subsample({rate!r})", (LaplaceLaw(scale, rate), 1)))
             else:
                 truth = few(rng.uniform(0.51, 0.7), 3)
-                parts.append((f"randomized_response({truth!r})", (Atoms([truth, 1 - truth], [1 - truth, truth]), 1)))
+                parts.append(
+                    (f"randomized_response({truth!r})", (Atoms([truth, 1 - truth], [1 - truth, truth]), 1))
+                )
         parts.append(gaussian(log_uniform(rng, 4, 12, 3)))
         text, terms = together(parts)
         rows.composed(text, terms, 10 ** -rng.uniform(3, 15))
@@ -198,8 +200,14 @@ def without_replacement(rows):
         scale, sensitivity = log_uniform(rng, 0.7, 4, 3), [1.0, 2.0][k % 2]
         steps, delta = round(log_uniform(rng, 1, 5000)), 10 ** -rng.uniform(3, 20)
         text = f"{steps} * gaussian({scale!r}, sensitivity={sensitivity!r}).subsample({size}, of={of})"
-        rows.composed(text, [(Spliced(scale, size / of, sensitivity), steps)], min(delta, 1e-3 * steps * size / of))
-    for truth, size, of, steps, delta in ((0.75, 30, 100, 20, 1e-4), (0.9, 5, 1000, 200, 1e-6), (0.6, 1, 4, 50, 1e-9)):
+        rows.composed(
+            text, [(Spliced(scale, size / of, sensitivity), steps)], min(delta, 1e-3 * steps * size / of)
+        )
+    for truth, size, of, steps, delta in (
+        (0.75, 30, 100, 20, 1e-4),
+        (0.9, 5, 1000, 200, 1e-6),
+        (0.6, 1, 4, 50, 1e-9),
+    ):
         lie, rate = 1 - truth, size / of
         up = (1 - rate) * lie + rate * truth
         step = Atoms([up, lie, 1 - up - lie], [lie, up, 1 - up - lie])
@@ -238,7 +246,9 @@ def discrete(rows):
             text = " + ".join([*words, f"gaussian({scale!r})"] if scale else words)
             mu = 1 / scale if scale else 0.0
             delta = 10 ** -rng.uniform(1, 12)
-            rows.profile(text, lambda e, law=law, mu=mu: with_gaussian(law, mu, e), delta, "enumeration", 1e-12)
+            rows.profile(
+                text, lambda e, law=law, mu=mu: with_gaussian(law, mu, e), delta, "enumeration", 1e-12
+            )
     for truth, steps, rate, scale, delta in (
         (0.7, 20, 0.2, 50.0, 1e-4), (0.9, 100, 0.05, 100.0, 1e-6), (0.6, 40, 0.5, 500.0, 1e-3), (0.8, 10, 0.01, 30.0, 1e-8),
     ):  # fmt: skip
@@ -246,7 +256,11 @@ def discrete(rows):
         laws = times(step, steps), times(step.reverse(), steps)
         text = f"{steps} * randomized_response({truth!r}).subsample({rate!r}) + gaussian({scale!r})"
         rows.profile(
-            text, lambda e, laws=laws, s=scale: max(with_gaussian(x, 1 / s, e) for x in laws), delta, "enumeration", 1e-12
+            text,
+            lambda e, laws=laws, s=scale: max(with_gaussian(x, 1 / s, e) for x in laws),
+            delta,
+            "enumeration",
+            1e-12,
         )
     for truth, steps, scale, rate, count, delta in (
         (0.6, 30, 2.0, 0.01, 1000, 1e-5), (0.55, 100, 1.0, 0.005, 200, 1e-4), (0.7, 8, 3.0, 0.02, 3000, 1e-7),
@@ -284,7 +298,11 @@ def groups(rows):
 def nested(rows):
     rng = np.random.default_rng(8)
     for k in range(22):
-        rate, inner, scale = log_uniform(rng, 0.003, 0.5, 3), log_uniform(rng, 1e-3, 0.2, 3), log_uniform(rng, 0.7, 3, 3)
+        rate, inner, scale = (
+            log_uniform(rng, 0.003, 0.5, 3),
+            log_uniform(rng, 1e-3, 0.2, 3),
+            log_uniform(rng, 0.7, 3, 3),
+        )
         steps, delta = round(log_uniform(rng, 2, 300)), 10 ** -rng.uniform(4, 15)
         if k == 0:
             rate, inner, scale, steps, delta = 0.14, 0.00626, 1.375, 17, 1e-5
@@ -297,7 +315,9 @@ def nested(rows):
         if epsilon <= 0:
             continue
         within = math.log1p(math.expm1(epsilon) / rate)
-        found = tight(terms[:1], within, delta / rate)  # "remove" of the base is its worse direction, checked next
+        found = tight(
+            terms[:1], within, delta / rate
+        )  # "remove" of the base is its worse direction, checked next
         add = added(terms, rate, epsilon, delta)
         value, error = rate * found.delta, rate * found.error
         if add > value * 0.999:
@@ -310,8 +330,6 @@ def nested(rows):
 
 def added(terms, rate, epsilon, delta):
     """The profile of (Q, (1-q) Q + q P) at epsilon, from that of (Q, P)."""
-    from positive import directed
-
     left = 1 - math.exp(epsilon) * (1 - rate)
     if left <= 0:
         return 0.0
@@ -326,12 +344,20 @@ def laplace(rows):
     ):  # fmt: skip
         text = f"{steps} * laplace({scale!r})"
         rows.profile(text, lambda e, a=1 / mpf(scale), n=steps: laplace_profile(a, n, e), delta, "mpmath")
-    for scale, steps, rate, delta in ((5.0, 10, 0.1, 1e-18), (5.0, 10, 0.1, 1e-7), (3.0, 4, 0.01, 1e-5), (8.0, 12, 0.3, 1e-10)):
+    for scale, steps, rate, delta in (
+        (5.0, 10, 0.1, 1e-18),
+        (5.0, 10, 0.1, 1e-7),
+        (3.0, 4, 0.01, 1e-5),
+        (8.0, 12, 0.3, 1e-10),
+    ):
 
         def profile(e, a=1 / mpf(scale), n=steps, q=mpf(rate)):
             return q * laplace_profile(a, n, mp.log1p(mp.expm1(mpf(e)) / q))
 
-        rows.profile(f"({steps} * laplace({scale!r})).subsample({rate!r})", profile, delta, "mpmath")
+        # near the largest loss delta falls steeply
+        rows.profile(
+            f"({steps} * laplace({scale!r})).subsample({rate!r})", profile, delta, "mpmath", digits=10
+        )
     for scale, rate, steps, delta in (
         (0.5, 0.1, 1, 1e-2), (1.0, 0.01, 1, 1e-3), (0.5, 0.1, 2, 1e-3), (2.0, 0.3, 2, 1e-2), (1.0, 0.05, 3, 1e-3), (0.3, 0.02, 3, 1e-4),
     ):  # fmt: skip
@@ -363,7 +389,9 @@ def issue(rows):
     law = times(response(0.55), 100)
     for mu, more in ((0.0, ""), (1e-3, " + gaussian(1000.0)")):
         text = "100 * randomized_response(0.55)" + more
-        rows.profile(text, lambda e, mu=mu: with_gaussian(law, mu, e), None, "enumeration", 1e-12, epsilon=1.0)
+        rows.profile(
+            text, lambda e, mu=mu: with_gaussian(law, mu, e), None, "enumeration", 1e-12, epsilon=1.0
+        )
     law2 = times(lattice_gaussian(1.0, 1), 10)
     for mu, more in ((0.0, ""), (1 / 200, " + gaussian(200.0)")):
         text = "10 * discrete_gaussian(1.0)" + more
@@ -382,7 +410,10 @@ def main():
         start = time.time()
         rows = Rows(regime.__name__)
         regime(rows)
-        print(f"{regime.__name__}: {len(rows.rows)} rows, {rows.left_out} left out, {time.time() - start:.0f} s", flush=True)
+        print(
+            f"{regime.__name__}: {len(rows.rows)} rows, {rows.left_out} left out, {time.time() - start:.0f} s",
+            flush=True,
+        )
         kept = [row for row in kept if row["regime"] != regime.__name__] + rows.rows
         FILE.write_text("[\n" + ",\n".join(json.dumps(row) for row in kept) + "\n]\n", encoding="utf-8")
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
+from scipy.special import log_ndtr, logsumexp, ndtr
 
 NODES, WEIGHTS = leggauss(12)
 
@@ -83,6 +83,8 @@ class SampledGaussian:
             b_q, b_1 = ndtr(left), ndtr(left - self.mu)
         else:
             b_q, b_1 = ndtr(-right), ndtr(self.mu - right)
+        if left == -far if self.add else right == far + self.mu:
+            b_q = b_1 = 0.0  # never seen, and not above `high`
         mix = (1 - self.q) * b_q + self.q * b_1
         over = (b_q, mix) if self.add else (mix, b_q)
         return inside, over
@@ -296,8 +298,13 @@ def _correction():
 
     rows = [[Fraction(int(x)) ** n for x in k] for n in range(17)]
     weights = np.zeros(17)
-    for order, factor in ((1, Fraction(1, 12)), (3, Fraction(-1, 720)), (5, Fraction(1, 30240)),
-                          (7, Fraction(-1, 1209600)), (9, Fraction(1, 47900160))):
+    for order, factor in (
+        (1, Fraction(1, 12)),
+        (3, Fraction(-1, 720)),
+        (5, Fraction(1, 30240)),
+        (7, Fraction(-1, 1209600)),
+        (9, Fraction(1, 47900160)),
+    ):
         target = [Fraction(0)] * 17
         target[order] = Fraction(math.factorial(order))
         weights += np.array([float(factor * v) for v in _solve(rows, target)])
@@ -471,9 +478,107 @@ def directed(terms, epsilon, log_delta, aim=1e-10, floor=0.0):
 
 
 def tight(terms, epsilon, delta_about, aim=1e-10):
-    """delta at epsilon, the worse direction."""
+    """delta at epsilon, the worse direction; it must lie between what two-sided rounding gives."""
     log_delta = math.log(delta_about)
     forward, backward = both(terms)
     first = directed(forward, epsilon, log_delta, aim)
     second = directed(backward, epsilon, log_delta, aim, floor=0.9 * first.delta)
-    return first if first.delta >= second.delta else second
+    forward_is_worse = first.delta >= second.delta
+    worse = first if forward_is_worse else second
+    low, high = bracket(forward if forward_is_worse else backward, 1000, epsilon, log_delta)
+    if not low * (1 - 1e-9) <= worse.delta <= high * (1 + 1e-9):
+        raise ArithmeticError(f"{worse} is not in [{low}, {high}] at epsilon {epsilon}")
+    return worse
+
+
+# -- rounding to two sides -------------------------------------------------------------------------------
+
+
+def rounded_up(loss, p, h):
+    """Every loss split between its two neighbours on the lattice so that P and Q are kept: a pair that dominates
+    (Doroshenko et al. 2022)."""
+    below = np.floor(loss / h).astype(int)
+    share = np.clip(np.expm1(below * h - loss) / math.expm1(-h), 0.0, 1.0)
+    start = int(below.min())
+    mass = np.bincount(below - start, p * (1 - share), minlength=below.max() - start + 2)
+    return start, mass + np.bincount(below + 1 - start, p * share, minlength=mass.size)
+
+
+def rounded_down(loss, p, q, h):
+    """Outcomes merged, in order and in parts, until P/Q is a power of e^h: what is computed from the outcome is
+    dominated by it. What is left at the top loses some of P."""
+    order = np.argsort(loss)
+    found: dict[int, float] = {}
+    target = math.floor(loss[order[0]] / h) + 1
+    grown, sum_p, sum_q = math.exp(target * h), 0.0, 0.0
+    for a, b, at in zip(p[order].tolist(), q[order].tolist(), loss[order].tolist(), strict=True):
+        while True:
+            missing = grown * sum_q - sum_p  # what outcomes above the target must bring
+            brings = a - grown * b
+            if brings < missing or missing <= 0 and brings <= 0:
+                sum_p, sum_q = sum_p + a, sum_q + b
+                break
+            part = missing / brings if brings > 0 else 0.0
+            found[target] = found.get(target, 0.0) + sum_p + part * a
+            a, b, sum_p, sum_q = a * (1 - part), b * (1 - part), 0.0, 0.0
+            target = max(math.floor(at / h) + 1, target + 1)
+            grown = math.exp(target * h)
+    if sum_p > 0 and sum_q > 0:
+        last = math.floor(math.log(sum_p / sum_q) / h)
+        found[last] = found.get(last, 0.0) + sum_q * math.exp(last * h)
+    start = min(found)
+    mass = np.zeros(max(found) - start + 1)
+    for index, value in found.items():
+        mass[index - start] = value
+    return start, mass
+
+
+def bracket(terms, count, epsilon, log_delta):
+    """Bounds of delta in one direction, on multiples of epsilon / count."""
+    h = epsilon / count
+    far = far_for(terms, log_delta - 20)
+    cumulant = Cumulant(terms, far)
+    top = min(cumulant.epsilon_above(log_delta - 20) + 2 * h, epsilon + 6000 * h)
+    bottom = -2000 * h
+    answers = []
+    for up in (False, True):
+        start, mass, lost = (
+            0,
+            np.ones(1),
+            0.0,
+        )  # `lost`: mass of an infinite loss, counted by the upper end only
+
+        def clipped(start, mass, lost, up):
+            cut = max(round(top / h) - start, 1)
+            lost += mass[cut:].sum()
+            mass = mass[:cut]
+            low = round(bottom / h) - start
+            if low > 0:
+                rest = mass[:low].sum()
+                mass, start = mass[low:].copy(), start + low
+                if up and mass.size:
+                    mass[0] += rest
+            return (start, mass, lost) if mass.size else (start, np.zeros(1), lost)
+
+        def times(a, b, up):
+            lost = a[2] + b[2] - a[2] * b[2]
+            return clipped(a[0] + b[0], np.convolve(a[1], b[1]), lost, up)
+
+        total = (start, mass, lost)
+        for step, n in terms:
+            (loss, p, q), over = step.quadrature(h, -math.inf, top, far)
+            keep = (p > 0) & (q > 0)
+            loss, p, q = loss[keep], p[keep], q[keep]
+            law = rounded_up(loss, p, h) if up else rounded_down(loss, p, q, h)
+            square = clipped(*law, over[0], up)
+            while n:
+                if n & 1:
+                    total = times(total, square, up)
+                n >>= 1
+                if n:
+                    square = times(square, square, up)
+        start, mass, lost = total
+        gap = h * (np.arange(mass.size) + start - count)
+        value = (mass * -np.expm1(-np.maximum(gap, 0.0))).sum()
+        answers.append(value + lost if up else value)
+    return tuple(answers)
