@@ -43,7 +43,8 @@ def answers(regime: str) -> list[tuple[dict[str, Any], Answer]]:
 def wrong(regime: str, holds: Any) -> list[str]:
     """The rows of which this does not hold, as a reader wants to see them."""
     return [
-        f"{row['mechanism']}: {row['reading']} at {row['at']!r} is in [{row['low']!r}, {row['high']!r}]; found {answer}"
+        f"{row['mechanism']}: {row['reading']} at {row['at']!r} is in"
+        f" [{row['low']!r}, {row['high']!r}]; found {answer}"
         for row, answer in answers(regime)
         if not holds(row, answer)
     ]

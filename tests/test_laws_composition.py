@@ -1,5 +1,5 @@
-"""Law 9: what is composed tells no less, readings do not depend on what was read before, and every reading is an
-enclosure. The cheapest laws that catch a wrong engine: nothing has to be known but that they hold."""
+"""Law 9: what is composed tells no less, readings do not depend on what was read before, and every reading is
+an enclosure. The cheapest laws that catch a wrong engine: nothing has to be known but that they hold."""
 
 import math
 import random
@@ -12,7 +12,7 @@ from compositions import anything, deltas, epsilons, fresh, lattices, tiny_delta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indistinct import Adjacency, ApproxDP, Gaussian, Guarantee, Interval, RandomizedResponse, parse_guarantee
+from indistinct import Gaussian, Guarantee, Interval, RandomizedResponse
 
 OWN_DIGITS = 1e-12
 SEARCHED = 1e-7
@@ -29,7 +29,7 @@ def assert_enclosure(interval: Interval, reading: float) -> None:
 
 
 def assert_no_less(whole: Guarantee, part: Guarantee, delta: float, epsilon: float) -> None:
-    """The part was read with an error, which its interval states; the whole is an upper bound all the same."""
+    """The part was read with an error, which its interval states; the whole is an upper bound in any case."""
     assert whole.epsilon(delta) >= part.epsilon_interval(delta).low * (1 - OWN_DIGITS)
     for at in (epsilon, 0.0):
         assert whole.delta(at) >= part.delta_interval(at).low * (1 - OWN_DIGITS)

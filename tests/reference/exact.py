@@ -92,8 +92,8 @@ def with_gaussian(atoms, mu, epsilon):
 
 
 def laplace_profile(a, count, epsilon):
-    """`count` Laplace losses with top a: by how many are at either end; the k others are uniform but for a tilt,
-    and their sum has the density of Irwin and Hall."""
+    """`count` Laplace losses with top a: by how many are at either end; the k others are uniform but for a
+    tilt, and their sum has the density of Irwin and Hall."""
     a, epsilon = mpf(a), mpf(epsilon)
     total = mpf(0)
     for up in range(count + 1):
@@ -113,7 +113,8 @@ def laplace_profile(a, count, epsilon):
 
 
 def sinh_sum(k, span):
-    """Integral over (0, span) of sinh((span - u)/2) u^(k-1)/(k-1)!: the sum over odd m of span^(k+m)/2^m/(k+m)!."""
+    """The integral over (0, span) of sinh((span - u)/2) u^(k-1)/(k-1)!, which is the sum over odd m of
+    span^(k+m) / 2^m / (k+m)!."""
     term = span ** (k + 1) / 2 / mp.factorial(k + 1)
     total, m = mpf(0), 1
     while term > total * mpf(10) ** (-mp.dps):
@@ -170,8 +171,8 @@ def sampled_laplace_profile(a, rate, count, epsilon, add):
 
 class SampledGaussianTests:
     """y = T(x): the most that a test accepts under one distribution if it accepts x under the other, for the
-    sampled Gaussian pair with both directions taken together: the pair (mixture, Q) while the likelihood ratio is
-    above 1, its mirror image about the antidiagonal after, and a straight piece of slope 1 between."""
+    sampled Gaussian pair with both directions taken together: the pair (mixture, Q) while the likelihood
+    ratio is above 1, its mirror image about the antidiagonal after, and a piece of slope 1 between."""
 
     def __init__(self, mu, rate):
         self.mu, self.q = mpf(mu), mpf(rate)
@@ -240,7 +241,7 @@ def group_profile(tests, size, epsilon):
 
 
 def polygon_group(p, q, size):
-    """T for finitely many outcomes of a symmetric pair: corners of T o ... o T, and its profile as a function."""
+    """The profile of T o ... o T for finitely many outcomes of a symmetric pair, from the corners."""
     order = sorted(range(len(p)), key=lambda i: -(mpf(p[i]) / mpf(q[i])))
     xs, ys = [mpf(0)], [mpf(0)]
     for i in order:

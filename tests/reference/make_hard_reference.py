@@ -4,12 +4,14 @@
     python tests/reference/make_hard_reference.py              # writes hard.json, in some minutes
     python tests/reference/make_hard_reference.py groups tiny  # only these regimes, the others kept
 
-  positive.py   plain convolution on a lattice with Lagrange weights, computed on several lattices until two agree
+  positive.py   plain convolution with Lagrange weights, on finer lattices until two agree; the value must
+                lie between the bounds that two-sided rounding gives
   exact.py      enumeration, closed forms (mpmath), integrals split at their kinks
 
-A case is computed at an epsilon with few digits. It gives two rows: delta there, and the epsilon that goes with
-that delta; the bracket of the second is that of the first divided by the slope. What does not come out to ROUGH
-is not stored. Every mechanism is written in the library's language of expressions, and both directions count.
+A case is computed at an epsilon with few digits. It gives two rows: delta there, and the epsilon that goes
+with that delta; the bracket of the second is that of the first divided by the slope. What does not come out
+to ROUGH is not stored. Every mechanism is written in the library's language of expressions, and both
+directions count.
 """
 
 import json
@@ -23,9 +25,9 @@ from exact import (
     SampledGaussianTests,
     gaussian_profile,
     group_profile,
+    laplace_profile,
     lattice_gaussian,
     lattice_laplace,
-    laplace_profile,
     plus,
     polygon_group,
     response,
@@ -250,8 +252,11 @@ def discrete(rows):
                 text, lambda e, law=law, mu=mu: with_gaussian(law, mu, e), delta, "enumeration", 1e-12
             )
     for truth, steps, rate, scale, delta in (
-        (0.7, 20, 0.2, 50.0, 1e-4), (0.9, 100, 0.05, 100.0, 1e-6), (0.6, 40, 0.5, 500.0, 1e-3), (0.8, 10, 0.01, 30.0, 1e-8),
-    ):  # fmt: skip
+        (0.7, 20, 0.2, 50.0, 1e-4),
+        (0.9, 100, 0.05, 100.0, 1e-6),
+        (0.6, 40, 0.5, 500.0, 1e-3),
+        (0.8, 10, 0.01, 30.0, 1e-8),
+    ):
         step = Atoms([truth, 1 - truth], [1 - truth, truth]).sampled(rate)
         laws = times(step, steps), times(step.reverse(), steps)
         text = f"{steps} * randomized_response({truth!r}).subsample({rate!r}) + gaussian({scale!r})"
@@ -263,8 +268,10 @@ def discrete(rows):
             1e-12,
         )
     for truth, steps, scale, rate, count, delta in (
-        (0.6, 30, 2.0, 0.01, 1000, 1e-5), (0.55, 100, 1.0, 0.005, 200, 1e-4), (0.7, 8, 3.0, 0.02, 3000, 1e-7),
-    ):  # fmt: skip
+        (0.6, 30, 2.0, 0.01, 1000, 1e-5),
+        (0.55, 100, 1.0, 0.005, 200, 1e-4),
+        (0.7, 8, 3.0, 0.02, 3000, 1e-7),
+    ):
         text, term = gaussian(scale, rate, count)
         step = Atoms([truth, 1 - truth], [1 - truth, truth])
         rows.composed(f"{steps} * randomized_response({truth!r}) + {text}", [(step, steps), term], delta)
@@ -273,9 +280,17 @@ def discrete(rows):
 def groups(rows):
     mp.dps = 30
     for scale, rate, size, delta in (
-        (1.0, 0.01, 3, 1e-12), (1.0, 0.01, 2, 1e-5), (2.0, 0.05, 4, 1e-6), (0.8, 0.001, 2, 1e-8), (1.5, 0.1, 5, 1e-10),
-        (0.6, 0.02, 3, 1e-4), (1.0, 1e-4, 2, 1e-15), (3.0, 0.3, 3, 1e-20), (1.2, 0.5, 2, 1e-9), (0.7, 1e-5, 3, 1e-9),
-    ):  # fmt: skip
+        (1.0, 0.01, 3, 1e-12),
+        (1.0, 0.01, 2, 1e-5),
+        (2.0, 0.05, 4, 1e-6),
+        (0.8, 0.001, 2, 1e-8),
+        (1.5, 0.1, 5, 1e-10),
+        (0.6, 0.02, 3, 1e-4),
+        (1.0, 1e-4, 2, 1e-15),
+        (3.0, 0.3, 3, 1e-20),
+        (1.2, 0.5, 2, 1e-9),
+        (0.7, 1e-5, 3, 1e-9),
+    ):
         tests = SampledGaussianTests(1 / mpf(scale), rate)
         text = f"gaussian({scale!r}).subsample({rate!r}).group({size})"
         rows.profile(text, lambda e, t=tests, s=size: group_profile(t, s, e), delta, "mpmath")
@@ -285,7 +300,9 @@ def groups(rows):
         rows.profile(text, lambda e, mu=mu: float(gaussian_profile(mu, e)), delta, "closed form")
     for scale, steps, size, delta in ((20.0, 6, 3, 1e-6), (5.0, 2, 2, 1e-3), (60.0, 12, 5, 1e-8)):
         text = f"({steps} * laplace({scale!r})).group({size})"
-        rows.profile(text, lambda e, a=size / mpf(scale), n=steps: laplace_profile(a, n, e), delta, "mpmath")
+        rows.profile(
+            text, lambda e, k=size, s=scale, n=steps: laplace_profile(k / mpf(s), n, e), delta, "mpmath"
+        )
     for truth, size, delta in ((0.75, 2, 0.3), (0.6, 3, 0.2), (0.9, 2, 0.05)):
         profile = polygon_group([mpf(truth), 1 - mpf(truth)], [1 - mpf(truth), mpf(truth)], size)
         rows.profile(f"randomized_response({truth!r}).group({size})", profile, delta, "mpmath")
@@ -340,10 +357,16 @@ def added(terms, rate, epsilon, delta):
 def laplace(rows):
     mp.dps = 60
     for scale, steps, delta in (
-        (1.0, 1, 1e-2), (1.0, 2, 1e-2), (5.0, 10, 1e-6), (20.0, 16, 1e-5), (10.0, 20, 1e-9), (2.0, 5, 1e-4), (50.0, 24, 1e-12),
-    ):  # fmt: skip
+        (1.0, 1, 1e-2),
+        (1.0, 2, 1e-2),
+        (5.0, 10, 1e-6),
+        (20.0, 16, 1e-5),
+        (10.0, 20, 1e-9),
+        (2.0, 5, 1e-4),
+        (50.0, 24, 1e-12),
+    ):
         text = f"{steps} * laplace({scale!r})"
-        rows.profile(text, lambda e, a=1 / mpf(scale), n=steps: laplace_profile(a, n, e), delta, "mpmath")
+        rows.profile(text, lambda e, s=scale, n=steps: laplace_profile(1 / mpf(s), n, e), delta, "mpmath")
     for scale, steps, rate, delta in (
         (5.0, 10, 0.1, 1e-18),
         (5.0, 10, 0.1, 1e-7),
@@ -351,24 +374,34 @@ def laplace(rows):
         (8.0, 12, 0.3, 1e-10),
     ):
 
-        def profile(e, a=1 / mpf(scale), n=steps, q=mpf(rate)):
-            return q * laplace_profile(a, n, mp.log1p(mp.expm1(mpf(e)) / q))
+        def profile(e, s=scale, n=steps, q=rate):
+            return q * laplace_profile(1 / mpf(s), n, mp.log1p(mp.expm1(mpf(e)) / mpf(q)))
 
         # near the largest loss delta falls steeply
         rows.profile(
             f"({steps} * laplace({scale!r})).subsample({rate!r})", profile, delta, "mpmath", digits=10
         )
     for scale, rate, steps, delta in (
-        (0.5, 0.1, 1, 1e-2), (1.0, 0.01, 1, 1e-3), (0.5, 0.1, 2, 1e-3), (2.0, 0.3, 2, 1e-2), (1.0, 0.05, 3, 1e-3), (0.3, 0.02, 3, 1e-4),
-    ):  # fmt: skip
+        (0.5, 0.1, 1, 1e-2),
+        (1.0, 0.01, 1, 1e-3),
+        (0.5, 0.1, 2, 1e-3),
+        (2.0, 0.3, 2, 1e-2),
+        (1.0, 0.05, 3, 1e-3),
+        (0.3, 0.02, 3, 1e-4),
+    ):
 
         def sampled(e, a=1 / scale, q=rate, n=steps):
             return max(sampled_laplace_profile(a, q, n, e, add) for add in (False, True))
 
         rows.profile(f"{steps} * laplace({scale!r}).subsample({rate!r})", sampled, delta, "quadrature", 2e-12)
     for scale, rate, steps, delta in (
-        (2.0, 0.05, 1000, 1e-5), (1.0, 0.01, 5000, 1e-6), (20.0, None, 250, 1e-6), (3.0, 0.1, 300, 1e-8), (100.0, None, 10_000, 1e-5), (0.7, 0.02, 2000, 1e-4),
-    ):  # fmt: skip
+        (2.0, 0.05, 1000, 1e-5),
+        (1.0, 0.01, 5000, 1e-6),
+        (20.0, None, 250, 1e-6),
+        (3.0, 0.1, 300, 1e-8),
+        (100.0, None, 10_000, 1e-5),
+        (0.7, 0.02, 2000, 1e-4),
+    ):
         law = LaplaceLaw(scale, 1.0 if rate is None else rate)
         text = f"{steps} * laplace({scale!r})" + ("" if rate is None else f".subsample({rate!r})")
         rows.composed(text, [(law, steps)], delta)

@@ -2,9 +2,9 @@
 
 A step is a list of losses with probabilities under P (`Step`), by Gauss-Legendre quadrature over the noise.
 
-`Lattice.delta` puts it on multiples of h by K-point Lagrange weights, which keep K - 1 moments, raises it to its
-count by doubling, and reads delta at a multiple of h, the kink corrected by Euler-Maclaurin. The error falls like
-h^K where the composed law is smooth near epsilon; it is measured by computing twice (`tight`).
+`Lattice` puts it on multiples of h by K-point Lagrange weights, which keep K - 1 moments, raises it to its
+count by doubling, and reads delta at a multiple of h, the kink corrected by Euler-Maclaurin. The error falls
+like h^K where the composed law is smooth near epsilon; it is measured by computing again (`tight`).
 
 `bracket` rounds the same law to two sides: up to a profile above it (the chords of the profile, "connect the
 dots"), down to one below it (chords lowered until they lie below). Both are true bounds, less sharp.
@@ -313,7 +313,7 @@ def _correction():
 
 def _solve(rows, target):
     """Exact elimination."""
-    matrix = [row[:] + [value] for row, value in zip(rows, target, strict=True)]
+    matrix = [[*row, value] for row, value in zip(rows, target, strict=True)]
     size = len(matrix)
     for i in range(size):
         pivot = next(r for r in range(i, size) if matrix[r][i] != 0)
@@ -495,8 +495,8 @@ def tight(terms, epsilon, delta_about, aim=1e-10):
 
 
 def rounded_up(loss, p, h):
-    """Every loss split between its two neighbours on the lattice so that P and Q are kept: a pair that dominates
-    (Doroshenko et al. 2022)."""
+    """Every loss split between its two neighbours on the lattice so that P and Q are kept: a pair that
+    dominates (Doroshenko et al. 2022)."""
     below = np.floor(loss / h).astype(int)
     share = np.clip(np.expm1(below * h - loss) / math.expm1(-h), 0.0, 1.0)
     start = int(below.min())
@@ -505,8 +505,8 @@ def rounded_up(loss, p, h):
 
 
 def rounded_down(loss, p, q, h):
-    """Outcomes merged, in order and in parts, until P/Q is a power of e^h: what is computed from the outcome is
-    dominated by it. What is left at the top loses some of P."""
+    """Outcomes merged, in order and in parts, until P/Q is a power of e^h: what is computed from the outcome
+    is dominated by it. What is left at the top loses some of P."""
     order = np.argsort(loss)
     found: dict[int, float] = {}
     target = math.floor(loss[order[0]] / h) + 1
@@ -515,7 +515,7 @@ def rounded_down(loss, p, q, h):
         while True:
             missing = grown * sum_q - sum_p  # what outcomes above the target must bring
             brings = a - grown * b
-            if brings < missing or missing <= 0 and brings <= 0:
+            if brings < missing or (missing <= 0 and brings <= 0):
                 sum_p, sum_q = sum_p + a, sum_q + b
                 break
             part = missing / brings if brings > 0 else 0.0
