@@ -4,8 +4,8 @@ groups. No transform, no contour, no code of the library under test."""
 import math
 
 import numpy as np
+from losses import NODES, WEIGHTS, Atoms, sampled_profile
 from mpmath import mp, mpf
-from positive import NODES, WEIGHTS, Atoms, sampled_profile
 from scipy.special import erfcx, ndtr
 
 # -- Gaussian noise -----------------------------------------------------------------------------------------

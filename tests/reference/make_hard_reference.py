@@ -4,6 +4,7 @@
     python tests/reference/make_hard_reference.py              # writes hard.json, in some minutes
     python tests/reference/make_hard_reference.py groups tiny  # only these regimes, the others kept
 
+  losses.py     the losses of one step
   positive.py   plain convolution with Lagrange weights, on finer lattices until two agree; the value must
                 lie between the bounds that two-sided rounding gives
   exact.py      enumeration, closed forms (mpmath), integrals split at their kinks
@@ -35,8 +36,9 @@ from exact import (
     times,
     with_gaussian,
 )
+from losses import Atoms, LaplaceLaw, SampledGaussian, Spliced
 from mpmath import mp, mpf
-from positive import Atoms, LaplaceLaw, SampledGaussian, Spliced, both, directed, pilot, tight
+from positive import both, directed, pilot, tight
 
 FILE = pathlib.Path(__file__).with_name("hard.json")
 ROUGH = 2e-8
@@ -444,7 +446,7 @@ def main():
         rows = Rows(regime.__name__)
         regime(rows)
         print(
-            f"{regime.__name__}: {len(rows.rows)} rows, {rows.left_out} left out, {time.time() - start:.0f} s",
+            f"{regime.__name__}: {len(rows.rows)} rows, {rows.left_out} left out, {time.time() - start:.0f}s",
             flush=True,
         )
         kept = [row for row in kept if row["regime"] != regime.__name__] + rows.rows
