@@ -20,7 +20,7 @@ PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2 --dist l
 test: lint ## check the code, then run the tests and doctests; the same everywhere
 	$(PYTEST)
 
-quick: .venv/.installed ## the inner loop: guarantees, mechanisms and the command line, without what is slow
+quick: .venv/.installed ## the inner loop: the laws and references of guarantees, without what is slow
 	$(PYTEST) -q -m "not slow" $(QUICK)
 
 QUICK = $(addprefix tests/test_,hard_reference.py reference.py laws.py laws_composition.py conversion.py \

@@ -7,7 +7,7 @@ from hypothesis import settings
 os.environ.setdefault("MPLBACKEND", "Agg")  # also reaches the examples run as subprocesses
 
 # The same examples everywhere and every time; only `make fuzz` (--hypothesis-profile=fuzz) tries new ones.
-settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+settings.register_profile("tests", deadline=None, derandomize=True, database=None, max_examples=50)
 settings.register_profile(
     "fuzz",
     deadline=None,
