@@ -241,6 +241,7 @@ def test_a_search_that_is_lost_gives_no_smaller_bound() -> None:
         assert programme._certify(11.0, lost).high >= truth
 
 
+@pytest.mark.slow
 def test_pieces_beyond_what_floats_hold() -> None:
     guarantee = Laplace(1.0).guarantee()
     found = guarantee.against(PiecewiseLinear([0, 0.5, 1])).renyi_interval([300, 1e5])
