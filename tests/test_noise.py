@@ -91,9 +91,9 @@ def test_law_on_a_million_draws(sampler: Any, scale: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "scale"), [LAWS[2], LAWS[4], LAWS[7], LAWS[9]], ids=named)
-def test_law_on_ten_million_draws_of_the_system(sampler: Any, scale: Any) -> None:
-    assert chi_square(sampler(scale, 10**7, SystemSource()), mass_of(sampler, scale)) > 1e-9
+@pytest.mark.parametrize(("sampler", "scale"), [LAWS[4], LAWS[9]], ids=named)
+def test_law_on_draws_of_the_system(sampler: Any, scale: Any) -> None:
+    assert chi_square(sampler(scale, 4 * 10**6, SystemSource()), mass_of(sampler, scale)) > 1e-9
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e6, 2.0**36 + 1, 1e15, 1e25])
@@ -106,8 +106,8 @@ def test_kolmogorov_of_large_scales(sampler: Any, scale: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [discrete_laplace, discrete_gaussian])
-def test_kolmogorov_of_ten_million_draws_of_the_system(sampler: Any) -> None:
-    assert kolmogorov_test(sampler(2.0**36, 10**7), sampler, 2.0**36) > 1e-9
+def test_kolmogorov_of_draws_of_the_system(sampler: Any) -> None:
+    assert kolmogorov_test(sampler(2.0**36, 4 * 10**6), sampler, 2.0**36) > 1e-9
 
 
 def kolmogorov_test(draws: np.ndarray, sampler: Any, scale: float) -> float:

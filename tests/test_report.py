@@ -149,6 +149,7 @@ def test_beliefs_and_guesses_as_data() -> None:
     assert "that the record has a certain value" in fixed and "nobody was" not in fixed
 
 
+@pytest.mark.slow
 def test_statements_have_reports() -> None:
     stated = parse_statement("pure(0.5) + 10 * gaussian(20).subsample(5, of=100) + zcdp(0.01).group(2)")
     report = explain(stated)

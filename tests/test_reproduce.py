@@ -14,6 +14,7 @@ from indistinct.reproduce.catalogue import heading
 from indistinct.reproduce.figure import Claim
 
 ROOT = Path(__file__).parent.parent
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reproduce")]  # all figures are drawn once
 
 # What the papers say and what does not come out; everything else must agree.
 DISPUTED = {
