@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indistinct.guarantees.pair import Pair, Tails, Wave
+from indistinct.guarantees.noise_pairs import bounded_envelope
+from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rule import LossRule, panels
 
@@ -28,6 +29,14 @@ class BoundedRangePair(Pair):
     def _log_density(self) -> float:
         # log 1/(4 sinh(width/2))
         return -self.width / 2 - math.log(2.0) - math.log(-math.expm1(-self.width))
+
+    def log_density(self, loss: float) -> float:
+        """Under Q."""
+        return self._log_density - loss / 2
+
+    def log_envelope(self, resolution: Resolution) -> float:
+        order = resolution.orders[0]
+        return bounded_envelope(self, 1.0, order, resolution.frequency, self.log_moment(order))
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)

@@ -223,6 +223,11 @@ class Engine:
         resolution = Resolution((1 + first, 1 + last), frequency, log_cut)
         return CumulantSum([(pair.cumulant(resolution), n) for pair, n in self.terms])
 
+    def _log_envelope(self, log_cut: float, order: float, frequency: float) -> float:
+        """log of a bound on |e^{K(order + is) - K(order)}| for every s >= frequency."""
+        resolution = Resolution((1 + order, 1 + order), frequency, log_cut)
+        return sum(n * pair.log_envelope(resolution) for pair, n in self.terms)
+
     def _outgrow(self, size: int, before: float) -> None:
         """Where a lattice of this size changed the answer, later readings do without coarser ones."""
         if math.isfinite(before):
@@ -257,6 +262,7 @@ class Engine:
             log_cut = self._log_cut(log_delta)
             line = draw_line(
                 lambda frequency: self._cumulant(log_cut, aim.order, aim.order, frequency),
+                lambda frequency: self._log_envelope(log_cut, aim.order, frequency),
                 aim,
                 self._left_out(log_delta),
             )

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.envelope import mixture_envelope
 from indistinct.numerics.rule import LossRule, mixed_loss
 
 _SHARPEST = 200.0
@@ -54,6 +55,24 @@ class MixturePair(Pair):
     def rule(self, resolution: Resolution) -> LossRule:
         low, high = self.base_range(resolution)
         return self.base.joined(self.pieces(low, high, resolution), low, high).mixed(self.rate)
+
+    def log_envelope(self, resolution: Resolution) -> float:
+        order, frequency = resolution.orders[0], resolution.frequency
+        if isinstance(self.base, GaussianPair):
+            log_bound, log_mass = self.log_part(self.base_range(resolution), order, frequency)
+            return min(log_bound - log_mass, 0.0)
+        if isinstance(self.base, BoundedNoise):
+            return bounded_envelope(self.base, self.rate, order, frequency, self.log_moment(order))
+        return 0.0
+
+    def log_part(
+        self, base_losses: tuple[float, float], order: float, frequency: float
+    ) -> tuple[float, float]:
+        """Of sampled Gaussian noise: log of a bound on the transform of (dP/dQ)^order dQ between two base
+        losses at all frequencies from one on, and of its mass."""
+        assert isinstance(self.base, GaussianPair)
+        low, high = (loss / self.base.shift + self.base.shift / 2 for loss in base_losses)
+        return mixture_envelope(self.base.shift, self.rate, order, frequency, low, high)
 
     def pieces(self, low: float, high: float, resolution: Resolution) -> list[LossRule]:
         """Base rules on consecutive intervals, each as fine as L varies there: the slope of L in L0

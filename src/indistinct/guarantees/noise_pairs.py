@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -9,8 +10,9 @@ from scipy.special import log_ndtr
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant
+from indistinct.numerics.envelope import edge_envelope
 from indistinct.numerics.normal import gaussian_delta
-from indistinct.numerics.rule import LossRule, panels
+from indistinct.numerics.rule import LossRule, mixed_loss, panels
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -64,6 +66,9 @@ class GaussianPair(Pair):
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return GaussianCumulant(self.shift)
+
+    def log_envelope(self, resolution: Resolution) -> float:
+        return -((self.shift * resolution.frequency) ** 2) / 2
 
     def log_moment(self, order: float) -> float:
         return order * (order - 1) * self.shift**2 / 2
@@ -133,6 +138,14 @@ class LaplacePair(Pair):
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return LaplaceCumulant(self.loss)
 
+    def log_envelope(self, resolution: Resolution) -> float:
+        order = resolution.orders[0]
+        return bounded_envelope(self, 1.0, order, resolution.frequency, self.log_moment(order))
+
+    def log_density(self, loss: float) -> float:
+        """Under Q, between the atoms."""
+        return -math.log(4.0) - (loss + self.loss) / 2
+
     def log_moment(self, order: float) -> float:
         if 0 < order < 1:  # the closed form has a removable pole at 1/2
             return super().log_moment(order)
@@ -143,3 +156,30 @@ class LaplacePair(Pair):
         # E_P[L] = s + e^{-s} - 1 (the limit of Mironov 2017, Proposition 6)
         s = self.loss
         return s + math.expm1(-s) if s > 1e-2 else s * s * (0.5 - s / 6 + s * s / 24 - s**3 / 120)
+
+
+@runtime_checkable
+class BoundedNoise(Protocol):
+    """A pair whose losses have a density e^{-l/2} under Q, times a constant, between two ends."""
+
+    @property
+    def atoms(self) -> tuple[float, ...]: ...
+    @property
+    def loss_range(self) -> tuple[float, float]: ...
+    def log_density(self, loss: float) -> float: ...
+
+
+def bounded_envelope(
+    base: "BoundedNoise", rate: float, order: float, frequency: float, log_mass: float
+) -> float:
+    """`log_envelope` of a sampled pair whose base losses have a density that is a constant times e^{-l/2}
+    under Q between two ends, and atoms at most there: that of the sampled loss is such a constant times
+    e^{-3l/2} r^{w+1}, r = 1 - rate + rate e^l, so its logarithm is convex or monotone."""
+    ends = np.array(base.loss_range)
+    mixed = ends if rate == 1 else mixed_loss(ends, rate)
+    low, high = (base.log_density(end) for end in ends.tolist())
+    heights = np.array([low, high]) + (order + 1) * mixed - ends - math.log(rate)
+    atoms = -math.inf
+    if base.atoms:  # a half of Q at the lower end and of P at the upper
+        atoms = float(np.logaddexp.reduce(order * mixed - np.maximum(ends, 0.0) - math.log(2.0)))
+    return edge_envelope(heights, atoms, frequency, log_mass)

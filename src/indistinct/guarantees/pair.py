@@ -40,6 +40,11 @@ class Resolution:
     log_cut: float | None = None
     """P-mass of the largest losses that may be left out (of the smallest, for a reversed pair)."""
 
+    def turned(self) -> "Resolution":
+        """The same for (Q, P)."""
+        low, high = self.orders
+        return Resolution((1 - high, 1 - low), self.frequency, self.log_cut)
+
 
 class Wave(NamedTuple):
     """How fast an integrand e^{g(L)} varies: bounds on |Re g'|, |Im g'| and -Re g''."""
@@ -116,6 +121,11 @@ class Pair(ABC):
         """K(z) = log E_P[e^{zL}; L finite] = log E_Q[(dP/dQ)^{1+z}], for the engines."""
         return RuleCumulant(self.rule(resolution))
 
+    def log_envelope(self, resolution: Resolution) -> float:
+        """log of a bound on |E_Q[(dP/dQ)^(w + is)]| / E_Q[(dP/dQ)^w] for *every* s >= frequency, w being the
+        one order, over the losses that `rule` integrates; 0 where nothing better is known (atoms)."""
+        return 0.0
+
     def rule(self, resolution: Resolution) -> LossRule:
         """A rule for E_Q[(dP/dQ)^w]; here for pairs whose losses are bounded."""
         low, high = self.outer_losses(1.0, LOG_NEGLIGIBLE)
@@ -185,9 +195,10 @@ class ReversedPair(Pair):
         return tuple(-atom for atom in self.pair.atoms)
 
     def rule(self, resolution: Resolution) -> LossRule:
-        low, high = resolution.orders
-        turned = Resolution((1 - high, 1 - low), resolution.frequency, resolution.log_cut)
-        return self.pair.rule(turned).reversed()
+        return self.pair.rule(resolution.turned()).reversed()
+
+    def log_envelope(self, resolution: Resolution) -> float:
+        return self.pair.log_envelope(resolution.turned())
 
     @property
     def infinite_mass(self) -> float:  # type: ignore[override]

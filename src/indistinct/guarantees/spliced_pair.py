@@ -1,12 +1,14 @@
 """Fixed-size sampling without replacement, as one dominating pair."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from indistinct.guarantees.mixture_pair import MixturePair
+from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.rule import LossRule
 
 
@@ -60,6 +62,18 @@ class SplicedPair(Pair):
             missing,
             missing,
         )
+
+    def log_envelope(self, resolution: Resolution) -> float:
+        if not isinstance(self.mixture.base, GaussianPair):
+            return 0.0
+        # the positive losses, their mirror image, and the atom at zero, which never fades
+        order = resolution.orders[0]
+        reach = 0.0, self.mixture.base_range(resolution)[1]
+        parts = [self.mixture.log_part(reach, each, resolution.frequency) for each in (order, 1 - order)]
+        p_above, q_above, _, _ = (float(np.exp(tail[0])) for tail in self.mixture.tails(np.zeros(1)))
+        log_atom = math.log(max(1 - p_above - q_above, TINY))
+        bound, mass = (np.logaddexp.reduce([*part, log_atom]) for part in zip(*parts, strict=True))
+        return min(float(bound - mass), 0.0)
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         return self.rule(Resolution((-wave.power, 1 + wave.power), wave.frequency))

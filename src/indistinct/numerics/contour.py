@@ -240,10 +240,17 @@ class Line:
         return fixed, _RELATIVE_ERROR * float((size * np.abs(self.nodes)).sum())
 
 
-def draw_line(cumulant_up_to: Callable[[float], Cumulant], aim: Aim, infinite: float) -> Line | None:
-    """Evaluate the integrand until it is negligible; None if that takes too many nodes.
+def draw_line(
+    cumulant_up_to: Callable[[float], Cumulant],
+    log_envelope: Callable[[float], float],
+    aim: Aim,
+    infinite: float,
+) -> Line | None:
+    """Evaluate the integrand until what is left out is negligible; None if that takes too many nodes.
 
-    `cumulant_up_to(t)` gives a cumulant that is accurate for frequencies up to t.
+    `cumulant_up_to(t)` gives a cumulant that is accurate for frequencies up to t; `log_envelope(t)` bounds
+    log |e^{K(c + is) - K(c)}| for *all* s >= t: what the last nodes look like proves nothing, since near a
+    lattice a transform dips and revives.
     """
     c, step = aim.order, 2 * np.pi / aim.period
     peak = 1 / np.sqrt(2 * np.pi * aim.curvature)
@@ -260,8 +267,9 @@ def draw_line(cumulant_up_to: Callable[[float], Cumulant], aim: Aim, infinite: f
             return None
         z = vertical_line(c, step, start, stop)
         pieces.append(cumulant.line(c, step, start, stop) - np.log(z * (z + 1)))
-        tail = np.exp(pieces[-1].real[-max(4, (stop - start) // 4) :] - pieces[0][0].real)
-        truncation = float(tail.max()) * stop * step / np.pi
+        # the sum over k >= stop of (step/pi) / (k step)^2, relative to the integrand at 0
+        log_rest = log_envelope(stop * step) + math.log(c * (c + 1) / (math.pi * step * (stop - 1)))
+        truncation = math.exp(min(log_rest, 700.0))
         if truncation <= ACCURACY * peak:
             break
         start, stop = stop, 2 * stop

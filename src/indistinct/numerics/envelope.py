@@ -1,0 +1,114 @@
+"""What a truncated contour leaves out: how large a transform can be at *every* frequency beyond one.
+
+The transform of a sampled Gaussian loss is E r(x)^(w + is), r = 1 - q + q e^{mu x - mu^2/2}, x normal: an
+integral of an analytic function, so it may be taken along any path x + i eta(x) between the same ends on
+which |mu eta| < pi. There |r^{is}| = e^{-s arg r} with arg r > 0, and the modulus of the integrand falls with
+s everywhere on the path: its integral for s = t bounds the transform for *all* s >= t. Near small frequencies
+the path eta = t mu r'/(r (1 + mu^2)) gives back nearly the variance of the loss, at large ones the
+exponential decay of an analytic density.
+"""
+
+import math
+
+import numpy as np
+
+from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.rule import panels
+
+_SHARP, _RAMP = -6.0, 0.5
+"""A law that begins above the first does so all of a sudden; there the path is no higher than the second."""
+_LOG_ROOT = 0.5 * math.log(2 * math.pi)
+_ROUNDING = 64 * EPS
+"""Of the two integrals, relative to their size."""
+
+
+def mixture_envelope(
+    shift: float,
+    rate: float,
+    order: float,
+    frequency: float,
+    low: float,
+    high: float,
+) -> tuple[float, float]:
+    """Logarithms of a bound on |E[r^{order + is}; low < x < high]| for every s >= frequency, and of its value
+    at s = 0."""
+    # panels as for the integral itself: the path's own poles are further away than those of 1/r
+    sharpness = max(-order, 0.0) * shift**2
+    speed = 0.6 * min(max(abs(low), abs(high)), 12.0) * math.sqrt(1 + sharpness)
+    widest = _RAMP if low > _SHARP else math.inf
+    x, log_weight = panels(low, high, min(2.5 / shift, 18 / max(speed, 1.0), widest))
+    slope = _slope(x, shift, rate)
+    steepness = frequency * shift**2 / (1 + shift**2)
+    turn, bend = _path(x, slope, steepness, shift, low)
+    log_size, argument = _polar(x, turn, shift, rate)
+    log_real = log_weight - x * x / 2 - _LOG_ROOT
+    on_path = log_real + (turn / shift) ** 2 / 2 + 0.5 * np.log1p(bend * bend)
+    on_path += order * log_size - frequency * argument
+    at_zero = log_real + order * _polar(x, np.zeros_like(x), shift, rate)[0]
+    ends = [_end(end, order, frequency, steepness, shift, rate, low) for end in (low, high)]
+    top = max(float(at_zero.max()), float(on_path.max()))
+    value = float(np.exp(at_zero - top).sum())
+    bound = float(np.exp(on_path - top).sum()) + sum(math.exp(min(end - top, 700.0)) for end in ends)
+    return math.log(bound + _ROUNDING * value) + top, math.log(value) + top
+
+
+def _path(x: Array, slope: Array, steepness: float, shift: float, low: float) -> tuple[Array, Array]:
+    """shift * eta, less than a quarter of a circle, and d eta / dx; the path keeps low where the law begins
+    all of a sudden."""
+    turn = np.arctan(steepness * slope)
+    bend = steepness * slope * (1 - slope) / (1 + (steepness * slope) ** 2)
+    if low > _SHARP:
+        height, room = turn / shift, x - low + _RAMP
+        total = np.maximum(height + room, 1e-300)
+        turn, bend = turn * room / total, (bend * room**2 + height**2) / total**2
+    return turn, bend
+
+
+def _end(
+    place: float,
+    order: float,
+    frequency: float,
+    steepness: float,
+    shift: float,
+    rate: float,
+    low: float,
+) -> float:
+    """Log of a bound on the straight piece of the path from the real axis up, at one end."""
+    x = np.array([place])
+    slope = _slope(x, shift, rate)
+    turn, _ = _path(x, slope, steepness, shift, low)
+    log_size, argument = (float(part[0]) for part in _polar(x, turn, shift, rate))
+    height = float(turn[0]) / shift
+    # on the way up the argument is concave or convex, so at least its smaller slope times the height
+    rise = min(float(slope[0]) * shift, argument / height) if height > 0 else 0.0
+    length = min(height, 1 / max(frequency * rise, 1e-300))
+    at_foot = float(_polar(x, np.zeros(1), shift, rate)[0][0])
+    largest = max(order * log_size, order * at_foot)
+    return -place * place / 2 - _LOG_ROOT + height * height / 2 + largest + math.log(max(length, 1e-300))
+
+
+def _slope(x: Array, shift: float, rate: float) -> Array:
+    """d log r / d(shift x)."""
+    logit = shift * x - shift * shift / 2 + math.log(rate) - math.log1p(-rate)
+    result: Array = 1 / (1 + np.exp(np.clip(-logit, -700.0, 700.0)))
+    return result
+
+
+def _polar(x: Array, turn: Array, shift: float, rate: float) -> tuple[Array, Array]:
+    """log |r| and arg r at x + i turn/shift, scaled where r is large."""
+    exponent = shift * x - shift * shift / 2 + math.log(rate)
+    scale = np.maximum(exponent, 0.0)
+    moved, rest = np.exp(exponent - scale), (1 - rate) * np.exp(-scale)
+    re, im = rest + moved * np.cos(turn), moved * np.sin(turn)
+    # log1p keeps the digits of a loss near zero
+    near = 0.5 * np.log1p((re - 1) * (re + 1) + im * im)
+    return scale + np.where(scale > 0, 0.5 * np.log(re * re + im * im), near), np.arctan2(im, re)
+
+
+def edge_envelope(log_heights: Array, log_atoms: float, frequency: float, log_mass: float) -> float:
+    """Log of a bound on |transform| for every s >= frequency, relative to its value at 0, of a law with
+    atoms and a density that is monotone or has one minimum between its ends: one integration by parts gives
+    (total variation) / s, and that is at most twice the heights at both ends."""
+    variation = 2 * float(np.exp(np.minimum(log_heights - log_mass, 600.0)).sum())
+    bound = math.exp(log_atoms - log_mass) + variation / max(frequency, 1e-300)
+    return min(math.log(bound) + _ROUNDING, 0.0)
