@@ -68,8 +68,9 @@ def test_n_times_is_the_sum(case: Case) -> None:
 @pytest.mark.parametrize("case", SINGLE, ids=str)
 def test_n_times_a_mechanism_is_the_sum(case: Case) -> None:
     m = case.subject
-    # equal values are the same computation
-    assert (3 * m).guarantee(case.adjacency) == (m + m + m).guarantee(case.adjacency)
+    times, total = (3 * m).guarantee(case.adjacency), (m + m + m).guarantee(case.adjacency)
+    if times != total:  # equal values are the same computation; shifts of Gaussians are added up in rounding
+        assert times.epsilon(1e-5) == pytest.approx(total.epsilon(1e-5), rel=1e-9)
     assert (2 * (5 * m)).guarantee(case.adjacency) == (10 * m).guarantee(case.adjacency)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.engine import AT_TOP, GOOD, SETTLED, SMALLEST, Engine, Tail, Term, bisect, solve
+from indistinct.guarantees.engine import AT_TOP, GOOD, SMALLEST, Engine, Tail, Term, bisect, solve
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.two_steps import TwoSteps
@@ -227,20 +227,21 @@ class Product:
             result[open_[known]] = np.maximum(epsilon[known], 0.0)
 
     def epsilon_error(self, delta: float) -> float:
-        """How far above the truth `epsilon` may be at this delta, by the engine's own account."""
+        """How far above the truth `epsilon` may be at this delta, at most: by a contour's own account, else
+        down to what the worst single step needs, which a composition needs too."""
         epsilon = self.epsilon(np.array([delta]))
-        if self._two_steps is not None and epsilon[0] < math.inf:
-            return 1e-9 * float(epsilon[0])
         if epsilon[0] == self.finite_top and self._engine.reaches_top(delta):
             return AT_TOP * float(epsilon[0])
-        if not self._tails or not 0 < epsilon[0] < math.inf:  # a closed form, or enumerated
+        if self.single is not None or not 0 < epsilon[0] < math.inf:
             return 1e-12 * float(min(epsilon[0], 1e300))
-        errors = []
-        for tail in self._tails:
-            relative = float(tail.accuracy(epsilon)[0]) * max(1.0, tail.aim.order * float(epsilon[0]))
-            slope = abs(float(tail.read(epsilon)[1][0]))
-            rounding = 0.0 if isinstance(tail, Line) or tail.exact else SETTLED * float(epsilon[0])
-            errors.append((relative + 2 * GUARD) / max(slope, TINY) + rounding)
+        one_step = float(bisect(self._one_step, np.array([delta]), self.finite_top)[0]) * (1 - 1e-9)
+        errors = [max(float(epsilon[0]) - one_step, 0.0)]
+        whole = self._engine.enumerated
+        for tail in self._tails if whole is None else [whole]:
+            if isinstance(tail, Line) or tail.exact:
+                relative = float(tail.accuracy(epsilon)[0]) * max(1.0, tail.aim.order * float(epsilon[0]))
+                slope = abs(float(tail.read(epsilon)[1][0]))
+                errors.append((relative + 2 * GUARD) / max(slope, TINY))
         return min(errors)
 
     def _remember(self, tail: Tail) -> None:
