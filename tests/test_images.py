@@ -215,7 +215,7 @@ def test_saved_generators_and_releases_read_back_equal(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="release only"):
         load_images(tmp_path / "release.safetensors")
     (tmp_path / "other").write_bytes(b"no")
-    with pytest.raises(ArgumentError, match="save_images|not a whole"):
+    with pytest.raises(ArgumentError, match="not a whole"):
         load_images(tmp_path / "other")
 
 

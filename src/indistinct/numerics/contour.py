@@ -1,4 +1,4 @@
-"""The exact engine: delta(epsilon) as a contour integral through the saddle (MATH.md section 1).
+"""The exact engine: delta(epsilon) as a contour integral through the saddle.
 
     delta(epsilon) = (1/2 pi i) int_{c-i inf}^{c+i inf} e^{K(z) - z epsilon} / (z (z+1)) dz
 
