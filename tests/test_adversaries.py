@@ -262,15 +262,18 @@ def test_pieces_beyond_what_floats_hold() -> None:
 
 
 def test_pieces_by_brute_force() -> None:
-    # a fine table of the line, solved in the dual, knows nothing of panels and zeros
-    x, shift, knots, order = np.linspace(-9, 10, 19_001), 1.0, (-1.0, 0.5, 2.0), 20.0
+    # a fine table of the line, solved in the dual, knows nothing of panels and zeros; knots stay in place,
+    # so each of the four directions is another problem, and the worst counts
+    x, shift, knots, order = np.linspace(-10, 10, 20_001), 1.0, (-1.0, 0.5, 2.0), 20.0
     features = np.array([np.ones_like(x), x, *(np.maximum(x - k, 0.0) for k in knots)])
-    p, q = (np.exp(-((x - s) ** 2) / 2) for s in (shift, 0.0))
-    table = Table(p / p.sum(), features), Table(q / q.sum(), features)
     exact = Gaussian(1.0, shift).guarantee().against(PiecewiseLinear(knots)).renyi_interval(order)
-    rough = TableProgramme(*table).renyi(order)
-    assert rough.low <= exact.high + 1e-5 and exact.low <= rough.high + 1e-5
-    assert rough.gap < 1e-2
+    rough = []
+    for centres in ((shift, 0.0), (0.0, shift), (-shift, 0.0), (0.0, -shift)):
+        p, q = (np.exp(-((x - centre) ** 2) / 2) for centre in centres)
+        rough.append(TableProgramme(Table(p / p.sum(), features), Table(q / q.sum(), features)).renyi(order))
+    worst = max(rough, key=lambda found: found.low)
+    assert worst.low <= exact.high + 1e-5 and exact.low <= max(found.high for found in rough) + 1e-5
+    assert worst.gap < 1e-2
 
 
 @pytest.mark.parametrize("dimension", [2, 5, 20, 50])

@@ -148,7 +148,8 @@ class PieceSearch:
             value.sign[1:] * np.exp(log_value[1:] - log_large),
         )
         h = one[:, None] * other + two[:, None] * share
-        log_weight = line.log_density(left + length * share) + np.log(length * GRADED.weights)
+        with np.errstate(divide="ignore"):  # a piece without length has no weight
+            log_weight = line.log_density(left + length * share) + np.log(length * GRADED.weights)
         with np.errstate(divide="ignore"):
             log_h = np.log(np.abs(h))
         if log_size is None:
