@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from untouched import Untouched
 
 from indistinct import Adjacency
 from indistinct.data import (
@@ -26,7 +27,7 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError, DataError
 from indistinct.functions.public_randomness import PublicUniforms
-from indistinct.noise import NotPrivateSource, Source
+from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.tables import (
     Determined,
     Mixture,
@@ -227,15 +228,6 @@ def test_generators_read_back_equal(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"not a table")
     with pytest.raises(ArgumentError, match="other: it is not a whole"):
         load_table(tmp_path / "other")
-
-
-class Untouched(Source):
-    """Bits that nobody may draw."""
-
-    private = True
-
-    def words(self, count: int) -> np.ndarray:
-        raise AssertionError("noise was drawn")
 
 
 @pytest.mark.parametrize(

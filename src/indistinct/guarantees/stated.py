@@ -156,7 +156,7 @@ class ZeroConcentratedDP(RenyiGuarantee):
 
 @dataclass(frozen=True)
 class RenyiCurve(RenyiGuarantee):
-    """Rényi divergences stated at some orders.
+    """Rényi divergences stated at some orders, for neighbours in either order.
 
     Between stated orders the chord of (order - 1) * value is a valid bound, because that function is
     convex for every pair; below the smallest order the value there holds; above the largest nothing is
