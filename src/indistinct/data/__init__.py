@@ -1,7 +1,8 @@
 """Data: the one place where records are read, by one bounded sum on every engine."""
 
-from indistinct.data.engines.duck import read_parquet, read_sql
+from indistinct.data.engines.duck import read_sql
 from indistinct.data.engines.lines import Dialect, read_csv
+from indistinct.data.engines.parquet import read_parquet
 from indistinct.data.engines.remembered import Remembered
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table

@@ -99,8 +99,7 @@ class FiniteSpace(Space, FeatureMap):
         records: int | None,
         source: Source | None,
     ) -> PrivateFunction:
-        most = 2**30 if records is None else records
-        noisy = FeatureSum(axes, self, unit=unit, records=most).gaussian(scale)
+        noisy = FeatureSum(axes, self, unit=unit, records=records).gaussian(scale)
         release = noisy.release(data, source=source)
         added, replaced = (noisy.query.sensitivity(Norm.L2, adjacency) for adjacency in Adjacency)
         drawn = Drawn(scale, noisy.unit, added, replaced, release.private)

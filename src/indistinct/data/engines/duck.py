@@ -1,4 +1,4 @@
-"""Parquet files and SQL tables through DuckDB, larger than memory.
+"""Tables of DuckDB, larger than memory.
 
 Records stream through the kernel in batches; grouping by user is DuckDB's sort, which spills to disk;
 counts of cells are a GROUP BY where DuckDB holds values as they are declared. Texts are compared by their
@@ -11,9 +11,10 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from indistinct.boundary import guarded, guarded_each
-from indistinct.data.engines.files import Paths, Watched, found
-from indistinct.data.engines.sandbox import Sandbox, check_exists, escaped, one_select
-from indistinct.data.engines.sql import bin_of, bin_places, clipped_bin_of, double_quoted, text, whole_or_null
+from indistinct.data.engines.files import Watched
+from indistinct.data.engines.sandbox import Sandbox, check_exists
+from indistinct.data.engines.select import one_select, tried
+from indistinct.data.engines.sql import bin_of, bin_places, clipped_bin_of, double_quoted, whole_or_null
 from indistinct.data.engines.table import BatchedTable, GroupCounts
 from indistinct.data.records.arrow import arrow_batch, from_arrow
 from indistinct.data.records.domain import Bins, Domain, Outside
@@ -126,15 +127,6 @@ def _key_column(array: Any, wanted: Type) -> Column:
         return from_arrow(array.cast(pa.large_string()) if pa.types.is_binary(array.type) else array, wanted)
 
 
-def read_parquet(paths: Paths, *, memory: str = "1GB", threads: int | None = None) -> DuckTable:
-    """A table of one or more Parquet files (a pattern with `*` will do)."""
-    files = found(paths)
-    sandbox = Sandbox(memory, threads, files=files)
-    names = ", ".join(text(escaped(name)) for name in files)
-    source = f"read_parquet([{names}], hive_partitioning = false)"
-    return DuckTable(sandbox.connection, source, files, sandbox)
-
-
 def read_sql(
     query: str,
     *,
@@ -150,13 +142,29 @@ def read_sql(
     """
     if (database is None) == (connection is None):
         raise ArgumentError("database", database, "given, unless connection is")
-    source = f"({one_select(query)}\n)"
+    query = one_select(query)
     if connection is not None:
-        return DuckTable(connection, source)
+        return DuckTable(connection, _source(connection, query))
     path = os.path.abspath(os.fspath(database or ""))
     check_exists(path)
     sandbox = Sandbox(memory, threads, path)
-    return DuckTable(sandbox.connection, source, (path,), sandbox)
+    return DuckTable(sandbox.connection, _source(sandbox.connection, query), (path,), sandbox)
+
+
+def _source(connection: Any, query: str) -> str:
+    """The query with its own names, and NULL where an expression fails: as far as DuckDB can do that, by the
+    form of the query alone."""
+    with guarded(_TABLE):
+        names = connection.sql(f"SELECT * FROM ({query}\n) LIMIT 0").columns
+    columns = ", ".join(map(double_quoted, names))
+    for whole in (True, False):
+        try:
+            source = f"({tried(query, whole=whole)}) AS asked({columns})"
+            connection.sql(f"SELECT * FROM {source} LIMIT 0")
+            return source
+        except Exception:
+            continue
+    return f"({query}\n)"
 
 
 def _kind(name: str) -> Kind:

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from indistinct.boundary import guarded, guarded_each
 from indistinct.data.engines.files import Paths, Watched, found
-from indistinct.data.engines.sandbox import Sandbox
+from indistinct.data.engines.sorted import by_user
 from indistinct.data.engines.table import BatchedTable
-from indistinct.data.records.arrow import arrow_batch, from_arrow
+from indistinct.data.records.arrow import from_arrow, valid_texts
 from indistinct.data.records.bounded_sum import Fold
-from indistinct.data.records.types import ROWS, Batch, Kind, Mask, Type
+from indistinct.data.records.types import Batch, Kind, Mask, Type
 from indistinct.errors import ArgumentError, needs
 
 _BLOCK = 1 << 22
@@ -37,7 +37,7 @@ _NEWLINE, _RETURN = 10, 13
 _ENCODINGS = ("utf-8", "iso8859-1", "cp1252")
 
 Cells = tuple[int, list[Any]]
-"""How many records, and an Arrow array of texts for each column that was asked for."""
+"""How many records, and a column for each that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class CsvTable(BatchedTable):
 
     def batches(self, types: Mapping[str, Type], user: str | None) -> Iterator[Batch]:
         if user is not None:
-            yield from self._by_user(types, user)
+            read = self._cells((*types, user), (*types.values(), None))
+            yield from by_user((columns for _, columns in read), types, self._memory, self._threads)
             return
         for rows, columns in guarded_each("the table", self._cells(tuple(types), tuple(types.values()))):
             yield Batch(rows, dict(zip(types, columns, strict=True)))
@@ -117,26 +118,10 @@ class CsvTable(BatchedTable):
             fold.totals += own.finish()
         return fold
 
-    def _by_user(self, types: Mapping[str, Type], user: str) -> Iterator[Batch]:
-        import pyarrow as pa
-
-        fields = [pa.field(f"c{place}", pa.large_string()) for place in range(len(types) + 1)]
-        schema = pa.schema(fields)
-        cells = (pa.record_batch(columns, schema) for _, columns in self._cells((*types, user)))
-        sandbox = Sandbox(self._memory, self._threads)
-        with guarded("the table"):
-            sandbox.connection.register("lines", pa.RecordBatchReader.from_batches(schema, cells))
-            query = f"SELECT * FROM lines ORDER BY encode(c{len(types)})"
-            reader = sandbox.connection.sql(query).to_arrow_reader(ROWS)
-        for batch in guarded_each("the table", reader):
-            with guarded("the table"):
-                read = arrow_batch(batch, types, users=True)
-            yield read
-
     def _cells(
-        self, wanted: tuple[str, ...], types: tuple[Type, ...] | None = None, then: Any = None
+        self, wanted: tuple[str, ...], types: tuple[Type | None, ...], then: Any = None
     ) -> Iterator[Any]:
-        """The cells of each block, as text or as declared; or what is made of them, in several threads."""
+        """The cells of each block, as declared or as texts; or what is made of them, in several threads."""
         for file, names in zip(self._watched.files, self._names, strict=True):
             places = tuple(names.index(name) for name in wanted)
             parsed = partial(_parsed, self._dialect, len(names), places, types)
@@ -215,9 +200,9 @@ def _last_line(block: bytes, dialect: Dialect) -> int:
 
 
 def _parsed(
-    dialect: Dialect, fields: int, places: tuple[int, ...], types: tuple[Type, ...] | None, block: bytes
+    dialect: Dialect, fields: int, places: tuple[int, ...], types: tuple[Type | None, ...], block: bytes
 ) -> Cells:
-    """The cells at some places of each record, as text or read as declared."""
+    """The cells at some places of each record, as declared or as texts."""
     block = dialect.decoded(block)
     letters = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero((letters == ord(dialect.delimiter)) | (letters == _NEWLINE))
@@ -229,7 +214,7 @@ def _parsed(
         ends, is_line = ends[keep], is_line[keep]
     lines = np.flatnonzero(is_line)
     if not len(lines):
-        return 0, [from_arrow(_texts(b"", lines, lines, ""), kind) for kind in types or ()]
+        return 0, [_read(_texts(b"", lines, lines, ""), kind) for kind in types]
     first = np.concatenate([[0], lines[:-1] + 1])
     start = np.concatenate([[0], ends[lines[:-1]] + 1])
     stop = ends[lines]
@@ -241,14 +226,16 @@ def _parsed(
     if not records.all():
         first, start, stop, whole = first[records], start[records], stop[records], whole[records]
     columns = []
-    for place in places:
+    for place, kind in zip(places, types, strict=True):
         field = np.where(whole, first + place, 0)
         begin = start if place == 0 else np.where(whole, ends[field - 1] + 1, start)
         finish = np.where(whole, stop if place == fields - 1 else ends[field], begin)
-        columns.append(_texts(block, begin, finish, dialect.quote if quoted else ""))
-    if types is not None:
-        columns = [from_arrow(cells, kind) for cells, kind in zip(columns, types, strict=True)]
+        columns.append(_read(_texts(block, begin, finish, dialect.quote if quoted else ""), kind))
     return len(start), columns
+
+
+def _read(cells: Any, kind: Type | None) -> Any:
+    return cells if kind is None else from_arrow(cells, kind)
 
 
 def _outside_quotes(
@@ -276,21 +263,11 @@ def _texts(block: bytes, begin: npt.NDArray[np.intp], finish: npt.NDArray[np.int
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
     pieces = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
     cells = pieces.take(pa.array(np.arange(0, len(offsets) - 1, 2)))  # what lies between them is left out
-    try:
-        cells = cells.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        cells = pa.array([_valid(cell) for cell in cells.to_pylist()], pa.large_string())
+    cells = valid_texts(cells)
     if quote:
         cells = _unquoted(cells, quote)
     empty = pc.equal(pc.binary_length(cells), 0)
     return pc.if_else(empty, None, cells) if pc.any(empty).as_py() else cells
-
-
-def _valid(cell: bytes) -> str | None:
-    try:
-        return cell.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _unquoted(cells: Any, quote: str) -> Any:

@@ -1,5 +1,6 @@
 """Records in memory: NumPy arrays, pandas, Polars, and whatever speaks the Arrow C interface."""
 
+from array import array
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
@@ -68,7 +69,9 @@ def _column(name: str, column: Any, wanted: Type) -> Column:
         return from_numpy(name, column).read(wanted)
     if _of(column, "pandas"):
         return _from_pandas(name, column, wanted)
-    return from_arrow(_one_chunk(column), wanted)
+    chunks = [column] if not hasattr(column, "chunks") else column.chunks
+    # Each by itself: Arrow cannot join all dictionaries.
+    return Column.join([from_arrow(chunk, wanted) for chunk in chunks or [column.combine_chunks()]])
 
 
 def _from_pandas(name: str, series: Any, wanted: Type) -> Column:
@@ -123,7 +126,8 @@ def in_memory(data: Any) -> MemoryTable:
 
 
 def _polars_column(series: Any) -> Any:
-    import pyarrow as pa
+    with needs("arrow"):
+        import pyarrow as pa
 
     try:
         return pa.chunked_array(series)
@@ -132,30 +136,24 @@ def _polars_column(series: Any) -> Any:
 
 
 def _array(name: str, values: Any) -> Any:
-    if isinstance(values, np.ndarray):
-        array: Any = values
-    elif isinstance(values, list | tuple):  # NumPy would make one type of all values
-        array = np.empty(len(values), dtype=object)
-        for place, value in enumerate(values):
-            array[place] = value
-    elif _of(values, "pandas") or _of(values, "pyarrow"):
+    if _of(values, "pyarrow"):
         return values
-    else:
-        with guarded(f"column {name!r}"):
-            array = np.asarray(values)
-    if array.ndim != 1:
-        raise DataError(f"column {name!r} must have one dimension, it has {array.ndim}")
-    return array
+    with guarded(f"column {name!r}"):
+        if _of(values, "pandas"):
+            import pandas as pd
 
-
-def _one_chunk(column: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(column, pa.Array):
-        return column
-    column = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.large_string())
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+            return values if isinstance(values, pd.Series) else pd.Series(values)
+        if _of(values, "polars"):
+            return _polars_column(values)
+        if isinstance(values, np.ndarray):
+            held = values
+        elif hasattr(values, "__array__") or isinstance(values, memoryview | array):
+            held = np.asarray(values)  # which has a type of its own
+        else:  # NumPy would make one type of all values
+            listed = list(values)
+            held = np.empty(len(listed), dtype=object)
+            for place, value in enumerate(listed):
+                held[place] = value
+    if held.ndim != 1:
+        raise DataError(f"column {name!r} must have one dimension, it has {held.ndim}")
+    return held

@@ -1,27 +1,21 @@
-"""DuckDB in a sandbox: one SELECT, no files but those that were named, no extensions, a private folder.
+"""DuckDB in a sandbox: no files but those that were named, no extensions, a private folder.
 
 It spills to the folder, which has a random name and is its owner's alone. It goes with the connection; one
 that a killed process left behind is swept when the next one is made.
 """
 
-import json
 import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from indistinct.boundary import guarded
 from indistinct.data.engines.sql import text
-from indistinct.errors import ArgumentError, DataError, needs
+from indistinct.errors import DataError, needs
 
 _PREFIX, _NEW, _OWNER = "indistinct-spill-", ".indistinct-new-", "owner"
 _DATABASE = "database_file"
-_SELECTS = {"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"}
-_DATA_IN_NAMES = {"PIVOT", "SHOW_REF"}
-"""Tables whose columns, or whose rows, depend on the values of another."""
 
 
 class Sandbox:
@@ -59,39 +53,6 @@ class Sandbox:
 def escaped(path: str) -> str:
     """A path as a pattern that matches it alone: DuckDB takes every name for a pattern."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
-
-
-@lru_cache
-def one_select(query: str) -> str:
-    """The query, if it is one SELECT that only reads, and whose columns do not depend on values."""
-    with needs("duckdb"):
-        import duckdb
-
-    allowed = "one SELECT, without PIVOT, SHOW, DESCRIBE or SUMMARIZE, that changes nothing"
-    try:
-        statements = duckdb.extract_statements(query)
-        with duckdb.connect(config={"enable_external_access": "false"}) as parser:
-            told = parser.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
-        tree = json.loads(told[0]) if told else {"error": True}
-    except (duckdb.Error, TypeError, ValueError, RecursionError):
-        raise ArgumentError("query", query, f"{allowed}; it cannot be read") from None
-    kinds = {node.get("type") for node in _nodes(tree)}
-    queries = {str(kind) for kind in kinds if str(kind).endswith("_NODE")}
-    single = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
-    if not single or tree.get("error") or not queries <= _SELECTS or kinds & _DATA_IN_NAMES:
-        raise ArgumentError("query", query, allowed)
-    return str(statements[0].query).strip().rstrip(";")
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    waiting = [tree]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            yield item
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
 
 
 def _private_folder() -> tuple[str, Any]:

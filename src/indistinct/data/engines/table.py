@@ -66,12 +66,11 @@ class Table(ABC):
         with self.unchanged():
             fold = self._counted(bounded) or self.fold(Fold(bounded))
             totals = fold.finish()
-        most = bounded.encoding.records
+        most = bounded.encoding.most
         if most is not None and fold.records > most:
-            raise DataError(f"the table has more than {most} records, the most that were declared")
-        if max(abs(int(totals.max())), abs(int(totals.min()))) >= 2**63:
-            raise DataError("the sum does not fit 64 bits: too many records for these bounds")
-        return Totals(totals.astype(np.int64), bounded.step)
+            raise DataError(f"the table has more than {most} records, the most that its sum allows for")
+        fits = -(2**63) <= int(totals.min()) and int(totals.max()) < 2**63
+        return Totals(totals.astype(np.int64) if fits else totals, bounded.step)
 
     def check(self, bounded: BoundedSum) -> None:
         """Refuses unknown columns and impossible types without reading a record."""

@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from indistinct.data.records.domain import Categories, Missing, Numbers, Outside
 from indistinct.data.records.encoding import (
     BELOW,
     MISSING,
+    RESOLUTION,
     Encoding,
     Integers,
     check_distinct,
@@ -35,12 +37,14 @@ from indistinct.errors import ArgumentError, check_count
 Points = npt.NDArray[np.float64]
 Axes = tuple[tuple[str, Numbers | Categories], ...]
 
-_BITS = 62
-_FINEST = 46
+_BITS = 46
+"""Between the bound on a point's features and the step."""
+_FREE = 1e-4
+"""Of the bound: what rounding may cost where nobody has declared how many records there are."""
 _AT_ONCE = 1 << 22
 """Features that are held at once: 32 MiB."""
 _ROWS_IN_64_BITS = 1 << 15
-"""So many rows, of numbers of `_FINEST` bits and a little more, add up inside 64 bits."""
+"""So many rows, of numbers of `_BITS` bits and a little more, add up inside 64 bits."""
 
 
 class FeatureMap(ABC):
@@ -58,7 +62,7 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def __call__(self, points: Points) -> npt.NDArray[Any]:
-        """The features of each point, one row each."""
+        """The features of each point, one row each; a row that is not finite adds nothing."""
 
     def wobble(self, radius: float) -> float:
         """How far two computations of φ at one point, of at most this length, may differ. It is 0 where the
@@ -71,14 +75,14 @@ class FeatureMap(ABC):
 class Mapped(Encoding):
     """The features of the point that a record's columns make; with `block`, in the block of its category.
 
-    `records` is a public bound on how many there are. Removing one of them may change how the others are
-    rounded where features wobble; that is part of the reach, and so a larger table is refused.
+    Removing a record may change how the others are rounded where features wobble. That is part of the reach,
+    and so a table of more than `records` is refused; unless declared, these are as many as cost little.
     """
 
     axes: Axes
     map: FeatureMap
     block: tuple[str, Categories] | None = None
-    records: int = 2**30
+    records: int | None = None
     counts = False
 
     def __post_init__(self) -> None:
@@ -93,14 +97,13 @@ class Mapped(Encoding):
         if self.block is not None and not isinstance(self.block[1], Categories):
             raise ArgumentError("block", self.block, "a column and its Categories(...)")
         check_distinct(self._declared)
-        records = check_count("records", self.records, least=1)
-        if records > 2**30:
-            raise ArgumentError("records", records, "at most 2**30")
+        if self.records is not None:
+            check_count("records", self.records, least=1)
         if not 0 < self.map.bound < math.inf:
             raise ArgumentError("map", f"features of bound {self.map.bound}", "features of a finite bound")
         if not self._charge <= 0.01 * self.map.bound:
             allowed = f"fewer: rounding would cost {self._charge / self.map.bound:.1%} more noise"
-            raise ArgumentError("records", records, allowed)
+            raise ArgumentError("records", self.records, allowed)
 
     @property
     def _declared(self) -> Axes:
@@ -116,9 +119,7 @@ class Mapped(Encoding):
 
     @property
     def step(self) -> float:  # type: ignore[override]
-        # As fine as 64 bits allow for this many records.
-        spare = min(_FINEST, _BITS - (self.records - 1).bit_length())
-        return step_for(self.map.bound) * 2.0 ** (32 - spare)
+        return step_for(self.map.bound) * 2.0 ** (RESOLUTION - _BITS)
 
     @property
     def limit(self) -> int:
@@ -131,11 +132,22 @@ class Mapped(Encoding):
         """No point is further than this from the origin."""
         return math.sqrt(sum(_furthest(domain) ** 2 for _, domain in self.axes))
 
+    @cached_property
+    def _off(self) -> float:
+        """How much the rounding of one other record may move the sum."""
+        wobble = self.map.wobble(self.radius)
+        return wobble + math.sqrt(self.map.size) * self.step if wobble else 0.0
+
+    @cached_property
+    def most(self) -> int | None:  # type: ignore[override]
+        if not self._off:
+            return None
+        return self.records or max(1, int(_FREE * self.map.bound / self._off))
+
     @property
     def _charge(self) -> float:
         """How much the rounding of all other records may move the sum, when one of them goes."""
-        wobble = self.map.wobble(self.radius)
-        return self.records * (wobble + math.sqrt(self.map.size) * self.step) if wobble else 0.0
+        return (self.most or 0) * self._off
 
     @property
     def reach(self) -> Reach:
@@ -150,7 +162,7 @@ class Mapped(Encoding):
 
     @property
     def wobbles(self) -> bool:
-        return self.map.wobble(self.radius) > 0
+        return self._off > 0
 
     @property
     def types(self) -> Mapping[str, Type]:
@@ -201,10 +213,12 @@ class Mapped(Encoding):
         features = np.asarray(self.map(points), dtype=np.float64)
         with np.errstate(over="ignore"):
             rows = features / self.step
-        # Asked of the rows: features near the largest number there is are finite, and these are not.
-        if rows.shape != (len(points), self.map.size) or not np.isfinite(rows).all():
+        if rows.shape != (len(points), self.map.size):
             shape = f"({len(points)}, {self.map.size})"
-            raise ArgumentError("map", f"features of shape {features.shape}", f"finite features, {shape}")
+            raise ArgumentError("map", f"features of shape {features.shape}", f"features of shape {shape}")
+        # Asked of the rows: features near the largest number there is are finite, and these are not.
+        if not (finite := np.isfinite(rows).all(axis=1)).all():
+            rows[~finite] = 0.0
         np.rint(rows, out=rows)
         # Raised above the true lengths by more than all rounding together.
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * (1 + (self.map.size + 8) * 2.0**-50)
@@ -250,7 +264,7 @@ class FeatureSum(Query):
     map: FeatureMap
     block: tuple[str, Categories] | None
     unit: Unit
-    records: int
+    records: int | None
 
     def __init__(
         self,
@@ -259,7 +273,7 @@ class FeatureSum(Query):
         *,
         block: tuple[str, Categories] | None = None,
         unit: Unit = RECORDS,
-        records: int = 2**30,
+        records: int | None = None,
     ) -> None:
         object.__setattr__(self, "axes", tuple(dict(axes).items()))
         object.__setattr__(self, "map", map)

@@ -12,13 +12,13 @@ from indistinct.data.queries.mapped import Axes, FeatureMap, Mapped
 from indistinct.data.queries.query import Query, Values
 from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Numbers
-from indistinct.data.records.encoding import Encoding, Integers, step_for
+from indistinct.data.records.encoding import RESOLUTION, Encoding, Integers, step_for
 from indistinct.data.records.reach import Ball, Norm, Reach
 from indistinct.data.records.types import Batch, Mask, Type
 from indistinct.data.records.unit import RECORDS, Unit
 
-_BITS = 62
-_FINEST = 20
+_BITS = 20
+"""Between the bound on features and what they are rounded to."""
 _ROWS = 2**12
 """Products of two numbers of 20 bits, so many of them: their sums are integers that floats hold exactly."""
 
@@ -33,7 +33,7 @@ class Products(Encoding):
 
     axes: Axes
     map: FeatureMap
-    records: int = 2**30
+    records: int | None = None
     counts = False
 
     def __post_init__(self) -> None:
@@ -50,8 +50,7 @@ class Products(Encoding):
     @property
     def grain(self) -> float:
         """What features are rounded to."""
-        spare = min(_FINEST, (_BITS - (self.records - 1).bit_length()) // 2)
-        return step_for(self.map.bound) * 2.0 ** (32 - spare)
+        return step_for(self.map.bound) * 2.0 ** (RESOLUTION - _BITS)
 
     @property
     def step(self) -> float:  # type: ignore[override]
@@ -63,9 +62,13 @@ class Products(Encoding):
         longest = math.ceil(fine.limit * fine.step / self.grain) + math.isqrt(m) + 1
         # Removing a record may round the others differently: |vvᵀ - wwᵀ| ≤ |v - w| (|v| + |w|).
         wobble = fine.map.wobble(fine.radius)
-        other = 2 * longest * self.records * (wobble / self.grain + math.sqrt(m)) if wobble else 0.0
+        other = 2 * longest * (self.most or 0) * (wobble / self.grain + math.sqrt(m))
         # Σ_{i≤j} v_i v_j w_i w_j = (<v, w>² + Σ v_i² w_i²)/2 is never negative.
         return Ball(Norm.L2, longest**2 + math.ceil(other), self.size, acute=not wobble)
+
+    @property
+    def most(self) -> int | None:  # type: ignore[override]
+        return self._features.most
 
     @property
     def drops(self) -> bool:
@@ -113,7 +116,7 @@ class ProductSum(Query):
     axes: Axes
     map: FeatureMap
     unit: Unit
-    records: int
+    records: int | None
 
     def __init__(
         self,
@@ -121,7 +124,7 @@ class ProductSum(Query):
         map: FeatureMap,
         *,
         unit: Unit = RECORDS,
-        records: int = 2**30,
+        records: int | None = None,
     ) -> None:
         object.__setattr__(self, "axes", tuple(dict(axes).items()))
         object.__setattr__(self, "map", map)

@@ -46,8 +46,37 @@ def from_arrow(array: Any, wanted: Type) -> Column:
             return Column(np.zeros(len(array), np.int64), np.ones(len(array), dtype=bool), words.words)
         return Column(words.values[places], missing | words.missing[places], words.words)
     if kind_of_arrow(kind) is Kind.TEXT:
-        return _from_texts(array.cast(pa.large_string()), missing, wanted)
+        texts = valid_texts(array)
+        return _from_texts(texts, _nulls(texts), wanted)
     return _raw(array, missing).read(wanted)
+
+
+def valid_texts(array: Any) -> Any:
+    """Texts, of which Arrow only believes that they are; bytes that are no text are null."""
+    import pyarrow as pa
+
+    held = array.cast(pa.large_binary())
+    try:
+        return held.cast(pa.large_string())  # which looks at them
+    except pa.ArrowInvalid:
+        return pa.array([_valid(cell) for cell in held.to_pylist()], pa.large_string())
+
+
+def _valid(cell: bytes | None) -> str | None:
+    try:
+        return None if cell is None else cell.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def user_texts(array: Any) -> Any:
+    """Users as Arrow texts, of which whole numbers are the digits."""
+    import pyarrow as pa
+
+    if kind_of_arrow(array.type) is Kind.TEXT and not pa.types.is_dictionary(array.type):
+        return valid_texts(array)
+    users = from_arrow(array, Kind.USER)
+    return pa.array([str(user) for user in users.plain()], pa.large_string(), mask=users.missing)
 
 
 def arrow_batch(batch: Any, types: Mapping[str, Type], *, users: bool) -> Batch:

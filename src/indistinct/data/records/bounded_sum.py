@@ -31,12 +31,13 @@ _USER_COUNT_STEP = 2.0**-20
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """An exact sum, before noise: `units` are integers, `values` their multiples of `step`.
+    """An exact sum, before noise: `units` are integers (Python's own, where 64 bits do not hold them) and
+    `values` their multiples of `step`.
 
     It is private. Its representation does not show it; hand it to a mechanism.
     """
 
-    units: Integers = field(repr=False)
+    units: npt.NDArray[Any] = field(repr=False)
     step: float
 
     @property

@@ -32,8 +32,8 @@ class Encoding(ABC):
     step: float
     counts: bool
     """Whether a record is one cell, given by its place, rather than a vector of numbers."""
-    records: int | None = None
-    """A public bound on how many records there are, where the reach depends on one."""
+    most: int | None = None
+    """How many records there may be, where the reach depends on their number; public."""
 
     @property
     @abstractmethod

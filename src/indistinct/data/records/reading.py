@@ -5,7 +5,7 @@ another is read, and none is refused. `docs/data.md` has the table; a test appli
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -60,11 +60,11 @@ class Raw:
             return _looked_up(self.values, self.missing, from_objects(self.words, wanted))
         if wanted is Kind.USER:
             wanted = Kind.INTEGER if letter in "iuf" else Kind.TEXT
-        if letter in "UT":
+        if letter == "U":
             words, places = np.unique(self.values, return_inverse=True)
             return _looked_up(places.reshape(-1), self.missing, from_objects(words.tolist(), wanted))
-        if letter == "O":
-            return from_objects(self.values, wanted, self.missing)
+        if letter in "OT":  # which may hold nulls, and what cannot be compared
+            return from_objects(self.values.tolist(), wanted, self.missing)
         if letter == "M" and isinstance(wanted, Times):
             micros, gone = _microseconds(self.values)
             return _times(micros, self.missing | gone, self.moments, wanted)
@@ -124,12 +124,12 @@ def kind_of_numpy(kind: np.dtype[Any]) -> Kind:
 def from_objects(values: Iterable[Any], wanted: Type, missing: Mask | None = None) -> Column:
     """Values of any types, one by one."""
     if isinstance(wanted, Times):
-        walls = [_wall(value, wanted) for value in values]
+        walls = [_or_missing(_wall, value, wanted) for value in values]
         gone = np.array([wall is None for wall in walls], dtype=bool)
         micros = np.array([wall or 0 for wall in walls], dtype=np.int64)
         return _times(micros, gone if missing is None else gone | missing, False, wanted)
     read = {Kind.NUMBER: _number, Kind.INTEGER: _integer, Kind.TRUTH: _truth}.get(wanted, _text)
-    found = [read(value) for value in values]
+    found = [_or_missing(read, value) for value in values]
     gone = np.array([value is None for value in found], dtype=bool)
     if missing is not None:
         gone = gone | missing
@@ -142,16 +142,21 @@ def from_objects(values: Iterable[Any], wanted: Type, missing: Mask | None = Non
     return Column(np.array([0 if value is None else value for value in found], dtype=kind), gone)
 
 
+def _or_missing(read: Callable[..., Any], value: Any, *more: Any) -> Any:
+    """One value; objects of other libraries may raise anything, and what cannot be read is missing."""
+    try:
+        return read(value, *more)
+    except Exception:
+        return None
+
+
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
         value = value.strip(BLANKS)
         number = float(value) if re.fullmatch(NUMBER, value) else np.nan
         return number if np.isfinite(number) else None
     if isinstance(value, bool | np.bool_ | int | np.integer | float | np.floating | Decimal):
-        try:
-            number = float(value)
-        except (OverflowError, ValueError):  # an integer that is too large; a signalling NaN
-            return None
+        number = float(value)
         if isinstance(value, int | Decimal) and np.isinf(number):
             return None
         return None if np.isnan(number) else number
@@ -161,8 +166,9 @@ def _number(value: Any) -> float | None:
 def _integer(value: Any) -> int | None:
     if isinstance(value, str):
         value = value.strip(BLANKS)
-        digits = value.lstrip("+-").lstrip("0")
-        whole = int(value) if re.fullmatch(_INTEGER, value) and len(digits) < 20 else None
+        digits = value.lstrip("+-").lstrip("0")  # Python refuses to read thousands of zeros
+        short = re.fullmatch(_INTEGER, value) and len(digits) < 20
+        whole = int(digits or "0") * (-1 if value[0] == "-" else 1) if short else None
     elif isinstance(value, bool | np.bool_ | int | np.integer):
         whole = int(value)
     elif isinstance(value, float | np.floating):
@@ -184,10 +190,7 @@ def _truth(value: Any) -> int | None:
 
 def _text(value: Any) -> str | None:
     if isinstance(value, str):
-        try:
-            value.encode()  # half of a surrogate pair is no text
-        except UnicodeEncodeError:
-            return None
+        value.encode()  # half of a surrogate pair is no text
         return str(value)
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
@@ -221,11 +224,8 @@ def _parsed(text: str) -> datetime | None:
     if not (found := _TIME.fullmatch(text)):
         return None
     day, clock, fraction, offset = found.groups()
-    try:
-        made = datetime.fromisoformat(f"{day}T{clock or '00:00'}")
-        zone = datetime.strptime(offset.replace(":", ""), "%z").tzinfo if offset else None
-    except ValueError:  # no such day or hour
-        return None
+    made = datetime.fromisoformat(f"{day}T{clock or '00:00'}")  # if there is such a day and hour
+    zone = datetime.strptime(offset.replace(":", ""), "%z").tzinfo if offset else None
     return made.replace(microsecond=int((fraction or "0").ljust(6, "0")[:6]), tzinfo=zone)
 
 

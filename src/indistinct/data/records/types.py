@@ -4,7 +4,7 @@ A type is declared by whoever asks (in a domain, in a unit), and every engine re
 from the values: one record more would change what all others are.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import Enum
@@ -110,6 +110,22 @@ class Column:
 
     def take(self, places: npt.NDArray[np.intp] | slice) -> "Column":
         return Column(self.values[places], self.missing[places], self.words)
+
+    @staticmethod
+    def join(parts: Sequence["Column"]) -> "Column":
+        """One after the other; all of them as one declared type."""
+        if len(parts) == 1:
+            return parts[0]
+        missing = np.concatenate([part.missing for part in parts])
+        places: dict[Any, int] = {}
+        values = []
+        for part in parts:
+            if part.words is not None:
+                codes = [places.setdefault(word, len(places)) for word in part.words]
+                values.append(np.array(codes, dtype=np.int64)[part.values])
+        if not values:
+            return Column(np.concatenate([part.values for part in parts]), missing)
+        return Column(np.concatenate(values), missing, np.array(list(places), dtype=object))
 
 
 @dataclass(frozen=True)
