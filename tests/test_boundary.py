@@ -1,6 +1,7 @@
 """The error boundary: no word of a record comes out, whatever a library says while it has records in hand."""
 
 import errno
+import logging
 import threading
 import traceback
 import warnings
@@ -27,6 +28,7 @@ def raising(error: BaseException) -> Callable[[], None]:
             raise ValueError(SECRET)
         except ValueError:
             warnings.warn(SECRET, stacklevel=1)
+            logging.getLogger("a.library").critical(SECRET)
             raise error  # noqa: B904 -- with a context, as libraries do
 
     return fail
@@ -62,14 +64,16 @@ def everything(error: BaseException) -> str:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
-def test_only_our_words_come_out(error: BaseException, words: str) -> None:
+def test_only_our_words_come_out(error: BaseException, words: str, caplog: pytest.LogCaptureFixture) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with pytest.raises(DataError, match=words) as refused, guarded("the table"):
             raising(error)()
         with pytest.raises(DataError, match=words) as decorated:
             guarded("the table")(raising(error))()
-    assert not told
+    assert not told and not caplog.records
+    logging.getLogger("ours").critical("public")
+    assert [record.message for record in caplog.records] == ["public"]
     for one in (refused.value, decorated.value):
         assert one.__cause__ is None and one.__context__ is None and SECRET not in everything(one)
 

@@ -5,8 +5,10 @@ from array import array
 from collections import UserList, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import duckdb
 import numpy as np
@@ -61,6 +63,15 @@ def in_lines(words: list[str], folder: Path) -> Any:
     return read_csv(folder / "x.csv", threads=1)
 
 
+def in_database(kind: str) -> Any:
+    query = f"SELECT CAST(x AS {kind}) AS x FROM (VALUES ('7'), ('{2**64}')) AS v(x)"
+    return read_sql(query, connection=duckdb.connect())
+
+
+class Letter(str, Enum):  # noqa: UP042 -- as people write it, and then str() gives its name
+    A = "a"
+
+
 def coded(*chunks: Any) -> Any:
     return pa.chunked_array([pa.DictionaryArray.from_arrays(places, words) for places, words in chunks])
 
@@ -108,6 +119,27 @@ CASES: dict[str, tuple[Query, Made, list[int]]] = {
     "UserList of many types": (ONES, lambda _: {"x": UserList([1.0, "x", (2,)])}, [1, 0, 0]),
     "array": (ONES, lambda _: {"x": array("d", [1.0, np.nan])}, [1, 0, 0]),
     "pandas array": (ONES, lambda _: {"x": pd.array([1, None], dtype="Int64")}, [1, 0, 0]),
+    "an Enum of texts": (WORDS, lambda _: {"x": [Letter.A]}, [1, 0, 0]),
+    "a UUID": (
+        Histogram({"x": Categories(["12345678-1234-5678-1234-567812345678"])}),
+        lambda _: {"x": [UUID("12345678123456781234567812345678")]},
+        [1],
+    ),
+    **{
+        f"{kind} as {query.axes} of {query.unit}": (query, lambda _, kind=kind: in_database(kind), expected)
+        for kind in ("HUGEINT", "BIGNUM", "UHUGEINT")
+        for query, expected in (
+            (Histogram({"x": Categories(["7", str(2**64)])}), [1, 0]),
+            (ONES, [0, 0, 1]),
+            (Histogram({"x": Bins(0, 2.0**65, 2)}), [1, 1]),
+            (Histogram({"x": Categories([7])}, UserRecords("x", 1)), [1]),
+        )
+    },
+    "an enum with a bracket": (
+        Histogram({"x": Categories(["a[b"])}),
+        lambda _: read_sql("SELECT 'a[b'::ENUM('a[b') AS x", connection=duckdb.connect()),
+        [1],
+    ),
     "pandas categories": (WORDS, lambda _: {"x": pd.Categorical(["a", None])}, [1, 0, 0]),
 }
 
@@ -127,6 +159,10 @@ class Moody:
 
 def test_values_that_raise_are_missing() -> None:
     assert ONES.statistic({"x": [Moody(), 2]}).units.tolist() == [0, 1, 0]
+    with np.errstate(all="raise"):  # as somebody may have set it
+        for small in (5e-324, -1.7e308):
+            assert Sum("x", Numbers(0, 1e20)).statistic({"x": [1e20, small]}).values[0] == 1e20
+            assert Histogram({"x": Bins(-1, 1, 2)}).statistic({"x": [small]}).units.sum() == 1
     assert DAYS.statistic({"x": [Moody(), dt.date(1970, 1, 2)]}).units.tolist() == [1, 0]
 
 

@@ -2,11 +2,13 @@
 
 Messages and warnings of DuckDB, Arrow, pandas, Polars, Spark, scikit-learn, NumPy or torch may show a record,
 and no list of those that do is ever complete. So none comes out: in its place stands one of the sentences
-below, and warnings are dropped. Our own errors, which show no record, pass.
+below; warnings and what is logged are dropped. Our own errors, which show no record, pass.
 """
 
 import errno
+import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -28,6 +30,11 @@ _LEAVE = (KeyboardInterrupt, SystemExit, GeneratorExit)
 Item = TypeVar("Item")
 
 
+def shows() -> bool:
+    """Whether somebody has asked to see what libraries say."""
+    return os.environ.get(SWITCH) == "1"
+
+
 @final
 class guarded(ContextDecorator):
     """Around code that hands private data to a library, as `with` or as a decorator. `what` are public words for the
@@ -46,7 +53,7 @@ class guarded(ContextDecorator):
         return guarded(self._what)
 
     def __enter__(self) -> Self:
-        self._shows = os.environ.get(SWITCH) == "1"
+        self._shows = shows()
         if not self._shows:
             _SILENCE.enter()
             self._floats = np.errstate(
@@ -110,8 +117,8 @@ def _sentence(error: BaseException) -> str:
 
 
 class _Silence:
-    """No warnings while anybody is inside. Filters belong to the process, and `catch_warnings` in two threads
-    puts them back in the wrong order: the first that comes and the last that goes do it for all."""
+    """No warnings and no logging while anybody is inside. Both belong to the process, and two threads put
+    them back in the wrong order: the first that comes and the last that goes do it for all."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,6 +130,8 @@ class _Silence:
                 self._kept = warnings.catch_warnings(record=True)  # also what resets the filters and warns
                 self._kept.__enter__()
                 warnings.simplefilter("ignore")
+                self._logged = logging.root.manager.disable
+                logging.disable(sys.maxsize)
             self._inside += 1
 
     def leave(self) -> None:
@@ -130,6 +139,7 @@ class _Silence:
             self._inside -= 1
             if self._inside == 0:
                 self._kept.__exit__(None, None, None)
+                logging.disable(self._logged)
 
 
 _SILENCE = _Silence()

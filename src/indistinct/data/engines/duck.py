@@ -16,7 +16,7 @@ from indistinct.data.engines.sandbox import Sandbox, check_exists
 from indistinct.data.engines.select import one_select, tried
 from indistinct.data.engines.sql import bin_of, bin_places, clipped_bin_of, double_quoted, whole_or_null
 from indistinct.data.engines.table import BatchedTable, GroupCounts
-from indistinct.data.records.arrow import arrow_batch, from_arrow
+from indistinct.data.records.arrow import arrow_batch, from_arrow, valid_texts
 from indistinct.data.records.domain import Bins, Domain, Outside
 from indistinct.data.records.encoding import Cells, places_in
 from indistinct.data.records.types import ROWS, Batch, Column, Kind, Type
@@ -26,7 +26,8 @@ _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT"
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM"}
 _DOUBLES = {"FLOAT", "DOUBLE"}
 _TEXTS = {"VARCHAR", "ENUM", "UUID", "JSON"}
-_AS_TEXT = (_TEXTS | _HUGE) - {"VARCHAR", "UBIGINT"}
+_TOO_LARGE = _HUGE - {"UBIGINT"}
+_AS_TEXT = _TEXTS - {"VARCHAR"}
 """Types that Arrow has no like of."""
 _PLAIN: dict[Type, set[str]] = {
     Kind.INTEGER: _INTEGERS,
@@ -46,8 +47,8 @@ class DuckTable(BatchedTable):
         self._source = source
         with guarded(files[0] if len(files) == 1 else _TABLE):
             relation = connection.sql(f"SELECT * FROM {source} LIMIT 0")
-            pairs = zip(relation.columns, map(str, relation.types), strict=True)
-        self._types = {name: kind.split("(")[0] if "[" not in kind else kind for name, kind in pairs}
+            pairs = zip(relation.columns, relation.types, strict=True)
+            self._types = {name: "JSON" if str(kind) == "JSON" else kind.id.upper() for name, kind in pairs}
 
     def kinds(self) -> Mapping[str, Kind]:
         return {name: _kind(kind) for name, kind in self._types.items()}
@@ -56,7 +57,7 @@ class DuckTable(BatchedTable):
         return self._watched.unchanged()
 
     def batches(self, types: Mapping[str, Type], user: str | None) -> Iterator[Batch]:
-        chosen, order = [self._held(name) for name in types], ""
+        chosen, order = [self._held(name, kind) for name, kind in types.items()], ""
         if user is not None:
             held = self._user(user)
             chosen.append(held)
@@ -87,16 +88,19 @@ class DuckTable(BatchedTable):
         bytes_of = f"encode({double_quoted(name)})" if domain.type is Kind.TEXT else double_quoted(name)
         return bytes_of if plain else None
 
-    def _held(self, name: str) -> str:
+    def _held(self, name: str, wanted: Type) -> str:
         """A column, of a type that Arrow has too."""
-        quoted = double_quoted(name)
-        return f"CAST({quoted} AS VARCHAR)" if self._types[name] in _AS_TEXT else quoted
+        held, quoted = self._types[name], double_quoted(name)
+        if held in _TOO_LARGE:
+            digits = f"CAST({quoted} AS VARCHAR)"
+            return digits if wanted is Kind.NUMBER else f"try_cast({digits} AS BIGINT)"
+        return f"CAST({quoted} AS VARCHAR)" if held in _AS_TEXT else quoted
 
     def _user(self, name: str) -> str:
         """A column of users, of one of two types: integers and text."""
         held, quoted = self._types[name], double_quoted(name)
-        if held in _INTEGERS or held in _TEXTS:
-            return self._held(name)
+        if held in _INTEGERS | _TEXTS | _TOO_LARGE:
+            return self._held(name, Kind.USER)
         if held == "BOOLEAN":
             return f"CAST({quoted} AS VARCHAR)"
         return whole_or_null(quoted)
@@ -113,18 +117,18 @@ def group_places(cells: Cells, columns: list[Any]) -> GroupCounts:
     *keys, counts = columns
     places = []
     for key, (_, domain) in zip(keys, cells.axes, strict=True):
-        column = _key_column(key, Kind.INTEGER if isinstance(domain, Bins) else domain.type)
+        column = key_column(key, Kind.INTEGER if isinstance(domain, Bins) else domain.type)
         places.append(
             bin_places(column.values, domain) if isinstance(domain, Bins) else places_in(column, domain)
         )
-    return places, _key_column(counts, Kind.INTEGER).values
+    return places, key_column(counts, Kind.INTEGER).values
 
 
-def _key_column(array: Any, wanted: Type) -> Column:
+def key_column(array: Any, wanted: Type) -> Column:
     import pyarrow as pa
 
     with guarded(_TABLE):
-        return from_arrow(array.cast(pa.large_string()) if pa.types.is_binary(array.type) else array, wanted)
+        return from_arrow(valid_texts(array) if pa.types.is_binary(array.type) else array, wanted)
 
 
 def read_sql(
@@ -176,4 +180,4 @@ def _kind(name: str) -> Kind:
         return Kind.TEXT
     if name == "DATE" or name.startswith("TIMESTAMP"):
         return Kind.TIME
-    return {"BOOLEAN": Kind.TRUTH, '"NULL"': Kind.ANY}.get(name, Kind.OTHER)
+    return {"BOOLEAN": Kind.TRUTH, "NULL": Kind.ANY}.get(name, Kind.OTHER)

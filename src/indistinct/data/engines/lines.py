@@ -175,13 +175,15 @@ def _blocks(file: str, dialect: Dialect, fields: int) -> Iterator[bytes]:
                     continue
                 rest = too_long
             rest += block
+            if rest.find(b"\n") > _LONGEST:  # only what was carried over from before can be so long
+                rest = too_long + rest[rest.find(b"\n") + 1 :]
             if cut := _last_line(rest, dialect):
                 yield rest[:cut]
                 rest = rest[cut:]
             elif len(rest) > _LONGEST:
                 rest, skipping = b"", True
         if rest or skipping:
-            yield (too_long if skipping else rest + b"\n") if not _open(rest, dialect) else too_long
+            yield too_long if skipping or _open(rest, dialect) else rest + b"\n"
 
 
 def _open(rest: bytes, dialect: Dialect) -> bool:

@@ -10,6 +10,10 @@ from indistinct.errors import ArgumentError, needs
 _SELECTS = {"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"}
 _DATA_IN_NAMES = {"PIVOT", "SHOW_REF"}
 """Tables whose columns, or whose rows, depend on the values of another."""
+_FUNCTIONS = {"unnest", "range", "generate_series", "repeat", "arrow_scan", "pandas_scan", "seq_scan"}
+_FUNCTIONS |= {f"{kind}_scan" for kind in ("parquet", "delta", "iceberg", "sqlite", "postgres", "mysql")}
+_FUNCTIONS |= {f"read_{kind}" for kind in ("csv", "csv_auto", "parquet", "json", "json_auto", "ndjson")}
+"""Tables that SQL may make. Others take SQL of their own, or show what a table is like."""
 _CANNOT_FAIL = {"COLUMN_REF", "STAR", "CONSTANT"}
 
 
@@ -30,6 +34,11 @@ def one_select(query: str) -> str:
     single = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
     if not single or tree.get("error") or not queries <= _SELECTS or kinds & _DATA_IN_NAMES:
         raise ArgumentError("query", query, allowed)
+    made = {
+        node["function"].get("function_name") for node in _nodes(tree) if node.get("type") == "TABLE_FUNCTION"
+    }
+    if unknown := made - _FUNCTIONS:
+        raise ArgumentError("query", query, f"{allowed}, and no table of {sorted(map(str, unknown))[0]}(…)")
     return str(statements[0].query).strip().rstrip(";")
 
 

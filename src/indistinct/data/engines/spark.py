@@ -4,15 +4,16 @@ The workers need this package and pyarrow installed.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from indistinct.boundary import guarded
-from indistinct.data.engines.duck import group_places
+from indistinct.boundary import guarded, shows
+from indistinct.data.engines.duck import group_places, key_column
 from indistinct.data.engines.sql import back_quoted, bin_of, whole_or_null
 from indistinct.data.engines.table import GroupCounts, Table
-from indistinct.data.records.arrow import arrow_batch, from_arrow
+from indistinct.data.records.arrow import arrow_batch
 from indistinct.data.records.bounded_sum import BoundedSum, Fold
 from indistinct.data.records.domain import Bins, Domain
 from indistinct.data.records.encoding import Cells
@@ -51,7 +52,7 @@ class SparkTable(Table):
         user = bounded.unit.column
         if user is not None:
             chosen += [f"{self._user(user)} AS u"]
-        with guarded(_TABLE):
+        with guarded(_TABLE), _quiet(self._frame):
             frame = self._frame.selectExpr(*chosen) if chosen else self._frame.selectExpr("1 AS c0")
             if user is not None:
                 # As bytes: a collation may take two users for one, and give them back mixed.
@@ -74,7 +75,7 @@ class SparkTable(Table):
 
     def _grouped(self, cells: Cells, keys: list[str]) -> Iterator[GroupCounts]:
         names = [f"k{place}" for place in range(len(keys))]
-        with guarded(_TABLE):
+        with guarded(_TABLE), _quiet(self._frame):
             chosen = [f"{key} AS {name}" for key, name in zip(keys, names, strict=True)]
             grouped = self._frame.selectExpr(*chosen).groupBy(*names).count().toArrow().combine_chunks()
         if grouped.num_rows:
@@ -98,21 +99,29 @@ class SparkTable(Table):
         return f"CAST({quoted} AS STRING)" if kind is Kind.TRUTH else quoted
 
     def _distinct(self, column: str, kind: Kind) -> set[Any]:
-        with guarded(_TABLE):
+        with guarded(_TABLE), _quiet(self._frame):
             quoted = back_quoted(column)
             key = f"CAST({quoted} AS BINARY)" if self.kinds()[column] is Kind.TEXT else quoted
             found = self._frame.selectExpr(f"{key} AS v").distinct().toArrow().combine_chunks().column(0)
             if not len(found):
                 return set()
-            array = found.chunk(0)
-            values = from_arrow(array.cast("large_string") if kind_is_binary(array) else array, kind)
+            values = key_column(found.chunk(0), kind)
             return set(values.plain()[~values.missing].tolist())
 
 
-def kind_is_binary(array: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(array.type))
+@contextmanager
+def _quiet(frame: Any) -> Iterator[None]:
+    """Around jobs: what Java logs may show records. Workers on other machines log where they are."""
+    context = getattr(getattr(frame, "sparkSession", None), "_jsc", None) and frame.sparkSession.sparkContext
+    if not context or shows():
+        yield
+        return
+    level = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel().toString()
+    context.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        context.setLogLevel(level)
 
 
 def _partial(bounded: BoundedSum, batches: Iterator[Any]) -> Iterator[Any]:

@@ -29,8 +29,8 @@ def number(value: float) -> str:
 
 
 def whole_or_null(column: str) -> str:
-    """A number as an integer of 64 bits, if it is one."""
-    return f"CASE WHEN {column} = floor({column}) THEN try_cast({column} AS BIGINT) END"
+    """A number as an integer of 64 bits, if it is one. Not by floor, which overflows in Spark."""
+    return f"CASE WHEN {column} % 1 = 0 THEN try_cast({column} AS BIGINT) END"
 
 
 def bin_of(column: str, bins: Bins) -> str:

@@ -211,8 +211,7 @@ class Mapped(Encoding):
     def _whole(self, points: Points) -> Points:
         """The same as floats, which hold them exactly."""
         features = np.asarray(self.map(points), dtype=np.float64)
-        with np.errstate(over="ignore"):
-            rows = features / self.step
+        rows = features / self.step
         if rows.shape != (len(points), self.map.size):
             shape = f"({len(points)}, {self.map.size})"
             raise ArgumentError("map", f"features of shape {features.shape}", f"features of shape {shape}")

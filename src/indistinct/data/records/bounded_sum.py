@@ -121,6 +121,7 @@ class Fold:
         self._held: list[tuple[npt.NDArray[np.generic], Integers]] = []
         self._last: Any = None
 
+    @np.errstate(all="ignore")  # what floating point says, as it was set, would be about a record
     def add(self, batch: Batch) -> None:
         self.records += batch.rows
         if not batch.rows:
@@ -152,6 +153,7 @@ class Fold:
         self.records += records
         np.add.at(self.totals, cells, counts)
 
+    @np.errstate(all="ignore")
     def finish(self) -> npt.NDArray[np.generic]:
         """The totals, once all batches are in."""
         if self._held:

@@ -255,8 +255,7 @@ BELOW, ABOVE, MISSING = -1, -2, -3
 def places_in(column: Column, domain: Domain) -> Integers:
     if isinstance(domain, Bins):
         numbers = np.where(column.missing, domain.low, column.numbers())
-        with np.errstate(over="ignore"):  # far outside is outside
-            guess = np.floor((numbers - domain.low) / domain.width)
+        guess = np.floor((numbers - domain.low) / domain.width)
         places = np.clip(guess, BELOW, domain.size - 1).astype(np.int64)
         places = np.where(numbers > domain.high, ABOVE, np.where(numbers < domain.low, BELOW, places))
     elif column.words is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -191,6 +192,8 @@ def _truth(value: Any) -> int | None:
 def _text(value: Any) -> str | None:
     if isinstance(value, str):
         value.encode()  # half of a surrogate pair is no text
+        return str.__str__(value)  # not the name of an Enum
+    if isinstance(value, UUID):
         return str(value)
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"

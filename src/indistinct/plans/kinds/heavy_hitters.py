@@ -78,7 +78,9 @@ class HeavyHittersPart(Part):
         return [self.column, "count", "standard_error"]
 
     def types(self, table: Table) -> list[Kind]:
-        return [table.kinds()[self.column], Kind.INTEGER, Kind.NUMBER]
+        # Values are texts, which are digits where the column holds numbers.
+        held = table.kinds()[self.column]
+        return [held if held in (Kind.INTEGER, Kind.NUMBER) else Kind.TEXT, Kind.INTEGER, Kind.NUMBER]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         error = self.error(scale)
