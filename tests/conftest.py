@@ -25,8 +25,13 @@ def spark() -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "3",
         "spark.driver.memory": "1g",
         "spark.log.level": "OFF",
+        "spark.ui.showConsoleProgress": "false",
+        # Tables of a few rows: less time to compile what they take.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.adaptive.enabled": "false",
     }
-    builder = sql.SparkSession.builder.master("local[2]").appName("indistinct tests")
+    builder = sql.SparkSession.builder.master("local[1]").appName("indistinct tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -145,6 +145,7 @@ def test_batches_do_not_matter(small_engines: dict[str, Table], monkeypatch: pyt
         assert table(columns()).total(bounded(*case)).units.tolist() == whole[case].units.tolist()
 
 
+@pytest.mark.xdist_group("spark")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 def test_spark_agrees_bit_for_bit(spark: Any, small_engines: dict[str, Table]) -> None:

@@ -219,6 +219,7 @@ def cells_of(wanted: Any, values: list[Any]) -> Any:
     return OrMissing(Intervals(edges, of=of)) if len(edges) > 1 else None
 
 
+@pytest.mark.xdist_group("spark")
 @pytest.mark.slow
 def test_what_each_type_becomes_on_spark(spark: Any) -> None:
     longest = max(len(array) for array, _ in CASES.values())
