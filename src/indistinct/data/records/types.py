@@ -60,7 +60,7 @@ class Times:
             raise ArgumentError("unit", self.unit, f"one of {', '.join(_MICROSECONDS)}")
         try:
             _ = self.clock
-        except (OSError, ValueError, TypeError, AttributeError):
+        except (OSError, ValueError, TypeError, AttributeError, LookupError):
             raise ArgumentError("zone", self.zone, "a zone such as 'UTC' or 'Europe/Zurich'") from None
 
     @cached_property
