@@ -1,6 +1,7 @@
 """Plans, data and saved objects, mutated at random: one line of our own words or an answer, no traceback, and
 no record's value in anything that is printed or written. The profile of hypothesis says how many."""
 
+import csv
 import io
 import os
 import tempfile
@@ -12,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from indistinct.cli import main
 from indistinct.data import Numbers
@@ -110,15 +113,31 @@ def mutated(draw: st.DrawFn, content: bytes) -> bytes:
     return bytes(made)
 
 
-cheaply = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-few = settings(cheaply, max_examples=max(settings.default.max_examples // 4, 5))  # a run takes a while
+cheaply = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=max(settings.default.max_examples // 3, 5),  # there are twelve tests of objects
+)
+few = settings(cheaply, max_examples=max(settings.default.max_examples // 8, 5))  # a run takes a while
 
 
-@pytest.mark.parametrize("target", ["plan.toml", "visits.csv"])
+@cache
+def files(target: str) -> dict[str, bytes]:
+    """A plan and its data, by name."""
+    if target != "visits.parquet":
+        return {"plan.toml": PLAN.encode(), "visits.csv": DATA.encode()}
+    rows, file = list(csv.DictReader(io.StringIO(DATA))), io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(rows), file, row_group_size=20)
+    return {
+        "plan.toml": PLAN.replace('csv = "visits.csv"', f'parquet = "{target}"').encode(),
+        target: file.getvalue(),
+    }
+
+
+@pytest.mark.parametrize("target", ["plan.toml", "visits.csv", "visits.parquet"])
 @few
 @given(data=st.data())
 def test_no_word_of_a_record_from_a_mutated_run(target: str, data: st.DataObject) -> None:
-    content = {"plan.toml": PLAN.encode(), "visits.csv": DATA.encode()}
+    content = dict(files(target))
     content[target] = data.draw(mutated(content[target]))
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name)
@@ -136,10 +155,11 @@ def test_no_word_of_a_record_from_a_mutated_run(target: str, data: st.DataObject
         assert secret not in printed.replace(str(content["plan.toml"]), "")
 
 
-def test_the_plan_itself_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("target", ["visits.csv", "visits.parquet"])
+def test_the_plan_itself_runs(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("plan.toml").write_text(PLAN)
-    Path("visits.csv").write_text(DATA)
+    for name, content in files(target).items():
+        Path(name).write_bytes(content)
     assert "released 3/3" in run(["run", "plan.toml", "--out", "out"])
 
 
