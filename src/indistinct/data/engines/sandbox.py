@@ -12,10 +12,12 @@ from typing import Any
 
 from indistinct.boundary import guarded
 from indistinct.data.engines.sql import text
-from indistinct.errors import DataError, needs
+from indistinct.errors import ArgumentError, DataError, needs
 
 _PREFIX, _NEW, _OWNER = "indistinct-spill-", ".indistinct-new-", "owner"
 _DATABASE = "database_file"
+_OURS = 300_000_000
+"""Bytes that are needed beside DuckDB's."""
 
 
 class Sandbox:
@@ -30,7 +32,6 @@ class Sandbox:
         folder, lock = _private_folder()
         self._finalizer = weakref.finalize(self, _remove, folder, lock, os.getpid())
         config = {
-            "memory_limit": memory,
             "preserve_insertion_order": "false",  # order means nothing to a sum and costs memory
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -40,6 +41,8 @@ class Sandbox:
             config["threads"] = str(threads)
         with guarded("DuckDB" if database is None else repr(database)):
             self.connection = duckdb.connect(config=config)
+            self.connection.execute("SET enable_progress_bar = false")
+            self.connection.execute(f"SET memory_limit = '{_share_of(memory, self.connection)}B'")
             if database is not None:
                 # Attached, not opened: several tables may be of one file, each in a sandbox of its own.
                 self.connection.execute(f"ATTACH {text(database)} AS {_DATABASE} (READ_ONLY)")
@@ -48,6 +51,15 @@ class Sandbox:
             self.connection.execute(f"SET allowed_paths = [{allowed}]")
             self.connection.execute("SET enable_external_access = false")
             self.connection.execute("SET lock_configuration = true")
+
+
+def _share_of(memory: str, connection: Any) -> int:
+    """What DuckDB may have of it: the rest is for Python and for batches that are being added up."""
+    try:
+        (amount,) = connection.execute("SELECT parse_formatted_bytes(?)", [memory]).fetchone()
+    except Exception:
+        raise ArgumentError("memory", memory, "a size such as '1GB'") from None
+    return int(max(amount - _OURS, amount // 2))
 
 
 def escaped(path: str) -> str:

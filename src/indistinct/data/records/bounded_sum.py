@@ -19,7 +19,16 @@ from indistinct.data.records.domain import Missing
 from indistinct.data.records.encoding import Encoding, Integers, clip_norms
 from indistinct.data.records.reach import Ball, Norm, Reach, sensitivity
 from indistinct.data.records.types import Batch, slices
-from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals, chosen, run_starts
+from indistinct.data.records.unit import (
+    RECORDS,
+    Records,
+    Unit,
+    UserRecords,
+    UserTotals,
+    chosen,
+    owners_of,
+    run_starts,
+)
 from indistinct.errors import ArgumentError, DataError
 from indistinct.numerics.rounding import rounded_up
 
@@ -146,7 +155,8 @@ class Fold:
             batch = batch.take(np.flatnonzero(~nobody))
         assert batch.users is not None
         keep, rows = self.sum.encoding.encode(batch)
-        self._add_users(batch.users.plain()[keep], rows)
+        users = batch.users.plain()
+        self._add_users(users if keep.all() else users[keep], rows)
 
     def add_counts(self, cells: Integers, counts: Integers, records: int) -> None:
         """Cells that an engine has counted already."""
@@ -199,9 +209,9 @@ class Fold:
                 self.totals += part.sum(axis=0).astype(object)
 
     def _count_users(self, unit: UserTotals, starts: npt.NDArray[np.intp], rows: Integers) -> None:
-        owner = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))
         limit, size = self.sum.limit(), self.sum.encoding.size
         if self.sum.encoding.counts:
+            owner = owners_of(starts, len(rows))
             visits, counts = np.unique(owner * size + rows[:, 0], return_counts=True)
             scaled = counts / self.sum.step
             clipped = clip_norms(scaled, visits // size, len(starts), unit.norm, limit)

@@ -94,10 +94,15 @@ def run_starts(users: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
     return np.concatenate([[0], np.flatnonzero(changes) + 1]).astype(np.intp)
 
 
+def owners_of(starts: npt.NDArray[np.intp], rows: int) -> npt.NDArray[np.intp]:
+    """Whose each row is, by number."""
+    return np.repeat(np.arange(len(starts)), np.diff(starts, append=rows))
+
+
 def chosen(unit: UserRecords, users: npt.NDArray[np.generic], rows: Integers) -> Integers:
     """At most `unit.most` rows of each user."""
     starts = run_starts(users)
-    owner = np.repeat(np.arange(len(starts)), np.diff([*starts, len(users)]))
+    owner = owners_of(starts, len(users))
     content = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
         content = _mix(content, column.astype(np.uint64))
