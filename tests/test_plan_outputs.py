@@ -19,6 +19,8 @@ from indistinct.cli import main  # noqa: E402
 from indistinct.errors import ArgumentError, FileError  # noqa: E402
 from indistinct.files import read_rows  # noqa: E402
 from indistinct.plans import read_plan, run_plan  # noqa: E402
+from indistinct.plans.check import check_plan  # noqa: E402
+from indistinct.plans.run import _subject  # noqa: E402
 
 PLAN = """
 [data]
@@ -177,6 +179,22 @@ def test_an_edited_charge_is_not_believed(done: Path, out: Path, change: dict[st
         (out / "guarantee.json").write_text(json.dumps(edited))
         with pytest.raises(ArgumentError):
             run(done, out)
+
+
+def test_a_file_does_not_raise_the_budget(done: Path, out: Path) -> None:
+    """Scales that were edited, and the epsilon that they cost, which is more than the plan's."""
+    charge = json.loads((out / "guarantee.json").read_text())
+    for one in charge["releases"]:
+        one["scale"] /= 2
+    plan = read_plan(done / "plan.toml")
+    checked = check_plan(plan, [one["scale"] for one in charge["releases"]])
+    charge["epsilon"] = _subject(checked).data()["epsilon"]["epsilon"]
+    charge["releases"][0]["released"] = False
+    (out / "words.csv").unlink()
+    (out / "guarantee.json").write_text(json.dumps(charge))
+    with pytest.raises(ArgumentError, match="within the plan's budget"):
+        run_plan(plan, out)
+    assert not (out / "words.csv").exists()
 
 
 def test_a_plan_nested_deep_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,9 @@ def build(kind: type[Any], make: Callable[..., Any], name: str, values: dict[str
         raise ExpressionError(unknown[0], values[unknown[0]], f"absent: {name} has {', '.join(known)}")
     try:
         return make(**values)
-    except TypeError:
+    except ArgumentError:
+        raise
+    except (TypeError, ValueError, OverflowError, AttributeError, LookupError):  # values of other types
         raise ArgumentError("JSON", data, f"complete: {name} has {', '.join(known)}") from None
 
 

@@ -108,6 +108,11 @@ def _check_charge(charge: dict[str, Any], checked: Checked, subject: Subject, fo
     """Refuses to finish a run with noise that costs other than what was charged: it would be less, or the
     report would say so. Digits of another version of the package do not count."""
     costs = subject.data()["epsilon"]["epsilon"]
+    if costs > checked.plan.terms.epsilon * (1 + 1e-6):  # whatever a file says, the budget is the plan's
+        allowed = (
+            f"a folder whose {CHARGE} has scales within the plan's budget; they cost epsilon {costs:.6g}"
+        )
+        raise ArgumentError("out", str(folder.path), allowed)
     if _scales(charge) != list(checked.scales) or not math.isclose(costs, charge["epsilon"], rel_tol=1e-6):
         allowed = f"a folder whose {CHARGE} states what its scales cost, epsilon {costs:.6g}"
         raise ArgumentError("out", str(folder.path), allowed)

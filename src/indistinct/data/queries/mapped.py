@@ -279,7 +279,7 @@ class FeatureSum(Query):
         object.__setattr__(self, "block", block)
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "records", records)
-        _ = self.bounded  # refuses at once what cannot be added up
+        self.__post_init__()
 
     @property
     def encoding(self) -> Mapped:

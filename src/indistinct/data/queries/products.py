@@ -130,7 +130,7 @@ class ProductSum(Query):
         object.__setattr__(self, "map", map)
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "records", records)
-        _ = self.bounded
+        self.__post_init__()
 
     @property
     def bounded(self) -> BoundedSum:

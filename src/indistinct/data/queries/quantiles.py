@@ -55,6 +55,7 @@ class Quantiles(Query):
         object.__setattr__(self, "bins", bins)
         object.__setattr__(self, "ranks", tuple(map(float, ranks)))
         object.__setattr__(self, "unit", unit)
+        self.__post_init__()
 
     @property
     def levels(self) -> int:

@@ -32,6 +32,9 @@ Values = npt.NDArray[np.float64]
 class Query(ABC):
     """Something to ask of a table."""
 
+    def __post_init__(self) -> None:
+        _ = self.bounded  # refuses at once what cannot be added up
+
     @property
     @abstractmethod
     def bounded(self) -> BoundedSum:

@@ -50,7 +50,7 @@ class Histogram(Query):
     def __init__(self, axes: Mapping[str, Domain], unit: Unit = RECORDS) -> None:
         object.__setattr__(self, "axes", tuple(dict(axes).items()))
         object.__setattr__(self, "unit", unit)
-        _ = self.bounded  # refuses at once what cannot be counted
+        self.__post_init__()
 
     @property
     def cells(self) -> Cells:
@@ -94,6 +94,11 @@ class VectorSum(Query):
     unit: Unit = RECORDS
     missing: Missing = Missing.DROP
 
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str):
+            raise ArgumentError("columns", self.columns, "several names")
+        super().__post_init__()
+
     @property
     def bounded(self) -> BoundedSum:
         return BoundedSum(Clipped(tuple(self.columns), self.norm, self.bound, self.missing), self.unit)
@@ -110,6 +115,7 @@ class PublicMean(Query):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", check_count("records", self.records, least=1))
+        super().__post_init__()
 
     @property
     def bounded(self) -> BoundedSum:
@@ -130,9 +136,6 @@ class Mean(Query):
     column: str
     domain: Numbers
     unit: Unit = RECORDS
-
-    def __post_init__(self) -> None:
-        _ = self._encoding
 
     @property
     def _encoding(self) -> "Centred":

@@ -257,7 +257,7 @@ class Tables(Query):
         object.__setattr__(self, "unit", unit)
         if unknown := {name for group in self.groups for name in group} - set(dict(axes)):
             raise ArgumentError("groups", sorted(unknown), f"groups of {', '.join(dict(axes))}")
-        _ = self.bounded  # refuses at once what cannot be counted
+        self.__post_init__()
 
     @property
     def encoding(self) -> Tabulated:

@@ -178,8 +178,9 @@ class Clipped(Encoding):
     counts = False
 
     def __post_init__(self) -> None:
-        if not self.columns or len(set(self.columns)) != len(self.columns):
-            raise ArgumentError("columns", self.columns, "at least one column, each named once")
+        if not self.columns:
+            raise ArgumentError("columns", self.columns, "at least one column")
+        check_distinct(tuple((name, None) for name in self.columns))
         bound = check_positive("bound", self.bound)
         if not 1e-100 <= bound <= 1e100:
             raise ArgumentError("bound", bound, "between 1e-100 and 1e100")
@@ -290,8 +291,8 @@ def refuse_outside(name: str, outside: Mask, policy: Outside, keep: Mask, domain
 
 def check_distinct(axes: tuple[tuple[str, Any], ...]) -> None:
     names = [name for name, _ in axes]
-    if len(set(names)) != len(names):
-        raise ArgumentError("columns", names, "distinct")
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise ArgumentError("columns", names, "distinct names")
 
 
 def step_for(largest: float) -> float:

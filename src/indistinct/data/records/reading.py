@@ -64,6 +64,8 @@ class Raw:
         if letter == "U":
             words, places = np.unique(self.values, return_inverse=True)
             return _looked_up(places.reshape(-1), self.missing, from_objects(words.tolist(), wanted))
+        if letter == "c":  # as pandas makes a whole column of it for one value
+            return Raw(self.values.real, self.missing | (self.values.imag != 0)).read(wanted)
         if letter in "OT":  # which may hold nulls, and what cannot be compared
             return from_objects(self.values.tolist(), wanted, self.missing)
         if letter == "M" and isinstance(wanted, Times):
