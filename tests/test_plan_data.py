@@ -1,5 +1,6 @@
 """What a plan reads: CSV in a dialect, dates and times in a zone, frequent values of columns of any type."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,35 @@ def test_frequent_values_of_any_type_are_written(
     found = parquet.read_table(tmp_path / "out" / "top.parquet")
     assert str(found.schema.types[0]) == kind and found.column(0).to_pylist() == shown
     assert (tmp_path / "out" / "report.html").exists()
+
+
+MEANS = """
+[data]
+parquet = "values.parquet"
+records = 40000
+[privacy]
+user = "u"
+most = 1
+[budget]
+epsilon = 1.0
+delta = 1e-6
+[columns.v]
+low = 0
+high = 10
+[[releases]]
+name = "mean"
+kind = "mean"
+column = "v"
+"""
+
+
+def test_the_error_of_a_mean_is_by_the_records_that_take_part(tmp_path: Path) -> None:
+    """Not by those that the plan expects: there are 4000 of 400 users, and one of each takes part."""
+    column = pa.array(range(4000))
+    parquet.write_table(
+        pa.table({"u": pa.array(n % 400 for n in range(4000)), "v": column}), tmp_path / "values.parquet"
+    )
+    ((_, error),) = answers(tmp_path, MEANS)["mean"]
+    (part,) = read_plan(tmp_path / "plan.toml").parts
+    scale = json.loads((tmp_path / "out" / "guarantee.json").read_text())["releases"][0]["scale"]
+    assert float(error) == pytest.approx(2**0.5 * part.at(scale).deviation / 400, rel=0.2)

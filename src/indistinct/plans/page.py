@@ -15,10 +15,14 @@ def results_html(checked: Checked, folder: Folder) -> str:
     """One section for each release, from the files that were written."""
     made = " and ".join(dict.fromkeys(part.kind for part in checked.parts if isinstance(part, FittedPart)))
     fitted = f" What is called {made} is fitted to such numbers, and has no standard error." if made else ""
+    terms = checked.plan.terms
+    part = (
+        "all records" if terms.user is None else "the records that take part, with totals as they are clipped"
+    )
     head = (
         f"<h2>What was released</h2>\n<p>Protected: {escape(unit_words(checked.plan))}. Each number has"
-        " noise in it; the standard error says how much. About one number in twenty is further from the"
-        f" truth than two standard errors.{fitted}</p>\n"
+        " noise in it; the standard error says how much. About one number in twenty is further than two"
+        f" standard errors from what it is without noise, for {part}.{fitted}</p>\n"
     )
     return head + "".join(
         _section(part, scale, folder) for part, scale in zip(checked.parts, checked.scales, strict=True)

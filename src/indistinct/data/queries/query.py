@@ -116,14 +116,18 @@ class NoisyQuery(Mechanism):
 
     def release(self, data: Any, *, source: Source | None = None) -> Release:
         """The answer, with noise; its guarantee is this mechanism's."""
+        values, private = self.noisy(data, source)
+        return Release(self.query.read(values), self, private, self.unit)
+
+    def noisy(self, data: Any, source: Source | None = None) -> tuple[Values, bool]:
+        """The numbers with noise that the answer is read from, and whether the noise is private."""
         totals = self.query.statistic(data)
         # Powers of two, the step never the finer one: an integer.
         finer = int(totals.step / self.unit)
         largest = max(int(totals.units.max()), -int(totals.units.min()))
         places = (totals.units if largest * finer < 2**62 else totals.units.astype(object)) * finer
         noisy = self.drawn(Adjacency.ADD_REMOVE).release(places, source=source)
-        values = np.asarray(noisy.values).astype(np.float64) * self.unit
-        return Release(self.query.read(values), self, noisy.private, self.unit)
+        return np.asarray(noisy.values).astype(np.float64) * self.unit, noisy.private
 
     def to_json(self) -> dict[str, Any]:
         return {"mechanism": self.kind, **plain_fields(self)}

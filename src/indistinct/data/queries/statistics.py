@@ -146,9 +146,12 @@ class Mean(Query):
         return BoundedSum(self._encoding, self.unit)
 
     def read(self, values: Values) -> Any:
-        middle, half = self._encoding.middle * self.step, self._encoding.half * self.step
-        records = max(float(values[0]) / half, 1.0)
-        return min(max(middle + float(values[1]) / records, self.domain.low), self.domain.high)
+        middle = self._encoding.middle * self.step
+        return min(max(middle + float(values[1]) / self.records(values), self.domain.low), self.domain.high)
+
+    def records(self, values: Values) -> float:
+        """How many records there are, by the same noisy numbers; at least one."""
+        return max(float(values[0]) / (self._encoding.half * self.step), 1.0)
 
 
 @dataclass(frozen=True)

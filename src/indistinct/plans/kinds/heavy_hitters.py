@@ -71,7 +71,8 @@ class HeavyHittersPart(Part):
         return 1 / (math.sqrt(2) * math.sinh(min(1 / scale, 1400.0) / 2))
 
     def remark(self, scale: float) -> str:
-        return f"; values are shown from a count of {self.at(scale).threshold} on"
+        shown = f"; values are shown from a count of {self.at(scale).threshold} on"
+        return f"{shown}, and a count near that is likelier too high than too low: else it would not be shown"
 
     @property
     def header(self) -> Row:

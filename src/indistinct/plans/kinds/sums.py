@@ -1,12 +1,13 @@
 """Sums and means of a column, whose values are moved to the ends of its interval."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from indistinct.data import Mean, Norm, PublicMean, Sum
 from indistinct.errors import ArgumentError
-from indistinct.plans.part import Asked, QueryPart
+from indistinct.plans.part import Asked, QueryPart, Row, rounded
 from indistinct.plans.section import Section
 from indistinct.plans.terms import Terms, Unit
 
@@ -80,6 +81,19 @@ class MeanPart(QueryPart):
         # the sum and the number of records are both off; at an end of the interval both count in full
         records = self.terms.data.records
         return None if records is None else math.sqrt(2) * self.at(scale).deviation / records
+
+    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+        query = self.query
+        if isinstance(query, PublicMean):
+            yield from super().draw(scale, looked)
+            return
+        # What the release itself says of the number of records, not what the plan expects.
+        noisy = self.at(scale)
+        values, _ = noisy.noisy(looked)
+        error = min(
+            math.sqrt(2) * noisy.deviation / query.records(values), query.domain.high - query.domain.low
+        )
+        yield [rounded(query.read(values), error), rounded(error, error)]
 
     @property
     def size(self) -> float | None:
