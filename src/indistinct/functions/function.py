@@ -49,6 +49,8 @@ class Drawn:
         check_positive("unit", self.unit)
         for name in ("added", "replaced"):
             check_nonnegative(name, getattr(self, name), finite=False)
+        if self.replaced > 2 * self.added * (1 + 1e-6):
+            raise ArgumentError("added", self.added, f"at least half of replaced={self.replaced!r}")
         if not isinstance(self.private, bool | np.bool_):  # any text would be true
             raise ArgumentError("private", self.private, "True or False")
 
@@ -58,7 +60,7 @@ class Drawn:
             return no_guarantee(adjacency)
         moved = self.added if check_adjacency(adjacency) is Adjacency.ADD_REMOVE else self.replaced
         # On a lattice that is not fine, a length of several coefficients does not say how far each one moves.
-        if math.isinf(moved) or self.scale / self.unit < FINE:
+        if math.isinf(moved / self.unit) or self.scale / self.unit < FINE:
             return no_guarantee(adjacency)
         return DiscreteGaussian(self.scale / self.unit, moved / self.unit).guarantee(adjacency)
 
