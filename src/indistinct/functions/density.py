@@ -307,7 +307,6 @@ class _Counted:
         cells = public_cells(len(self.box[0]), self.about, self.laplace_scale)
         axes = {name: replace(side, count=cells) for name, side in self.query.axes if isinstance(side, Bins)}
         noisy = Histogram(axes, self.query.unit).laplace(self.laplace_scale)
-        self._check_number()
         exact = coarser(self.counts.reshape(self.query.cells.shape), cells)
         drawn = noisy.drawn(Adjacency.ADD_REMOVE).release(exact, source=self.source)
         released = Release(np.asarray(drawn.values, dtype=np.float64), noisy, drawn.private)
@@ -325,10 +324,6 @@ class _Counted:
     @property
     def _known(self) -> float | None:
         return float(self.most) if self.sized else None
-
-    def _check_number(self) -> None:
-        if int(self.counts.sum()) > self.most:
-            raise ArgumentError("records", self.most, "at least as many as there are")
 
     def as_function(self, bandwidth: float | None) -> PrivateDensity:
         copies = copies_of(self.query)

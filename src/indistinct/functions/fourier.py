@@ -38,6 +38,8 @@ FAINTEST = 1 / 676
 _MOST_WAVES = 1 << 18
 _MOST_NODES = 1 << 22
 _MOST_RECORDS = 2**30
+_FREE_RECORDS = 10**7
+"""Their rounding costs a ten-thousandth of the noise or so."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ class FourierBasis(FiniteSpace):
     def moves(self, adjacency: Adjacency, records: int, scale: float) -> float:
         """How far one record moves the released coefficients, with all rounding. What is replaced may be
         what is left out, so that is never less than what a record moves that comes or goes."""
-        lattice, off = Lattice.of(scale), 2 * self.float_error(records)
+        lattice, off = Lattice.of(scale), 2 * self.float_error(allowed_records(records))
         furthest = max(self.sensitivity(adjacency), self.bound)
         moved = lattice.moved(furthest + off, math.sqrt(self.size))
         return moved * lattice.unit
@@ -275,7 +277,7 @@ class FourierBasis(FiniteSpace):
     ) -> FiniteFunction:
         """The function of counted records plus noise; one unit contributes at most `copies` of them."""
         check_positive("scale", scale)
-        if int(np.sum(counts)) > records:
+        if int(np.sum(counts)) > allowed_records(records):
             raise ArgumentError("records", records, "at least as many as there are")
         moved = {kind: copies * self.moves(kind, records, scale) for kind in Adjacency}
         return with_noise(self, scale, self.coefficients_of(counts), moved, source)
@@ -298,6 +300,11 @@ class FourierBasis(FiniteSpace):
     def to_json(self) -> dict[str, Any]:
         values = {"low": list(self.low), "high": list(self.high)}
         return {"space": "fourier_basis", "kernel": self.kernel.to_json(), **values}
+
+
+def allowed_records(declared: int) -> int:
+    """Rounding of so many is allowed for: more than were declared, where that costs next to nothing."""
+    return max(declared, _FREE_RECORDS)
 
 
 def copies_of(query: Histogram) -> int:

@@ -18,7 +18,8 @@ from indistinct.noise import Source
 class FourierSum(Mechanism):
     """The function of a table that `query` counts on the grid of `basis`, with noise of `scale`.
 
-    `records` is a public bound on how many there are: it limits rounding, and more are refused.
+    `records` is a public bound on how many there are, if that is more than ten million: it limits rounding,
+    and more are refused.
 
     >>> from indistinct.data import Numbers
     >>> from indistinct.functions import GaussianKernel

@@ -84,10 +84,10 @@ def draw(mechanism: "MatrixMechanism", histogram: Any, source: Source | None) ->
     source = SystemSource() if source is None else source
     strategy, lattice = mechanism.strategy, Lattice.of(mechanism.scale)
     counts, total = _check_counts(histogram, strategy.cells)
-    if total > mechanism.records:
-        raise ArgumentError("histogram", f"more than {mechanism.records} records", "within `records`")
     rows = strategy.written()
     exactly = rows is not None and not isinstance(counts, Mapping)
+    if not exactly and total > mechanism.records:  # integers add up without rounding, however many
+        raise ArgumentError("histogram", f"more than {mechanism.records} records", "within `records`")
     if rows is not None and exactly:
         units = lattice.nearest(rows)
         if int(np.abs(units).max()) * max(total, 1) >= _INT64:

@@ -274,12 +274,7 @@ class FeatureSum(Query):
         unit: Unit = RECORDS,
         records: int | None = None,
     ) -> None:
-        object.__setattr__(self, "axes", tuple(dict(axes).items()))
-        object.__setattr__(self, "map", map)
-        object.__setattr__(self, "block", block)
-        object.__setattr__(self, "unit", unit)
-        object.__setattr__(self, "records", records)
-        self.__post_init__()
+        self._declare(axes=tuple(dict(axes).items()), map=map, block=block, unit=unit, records=records)
 
     @property
     def encoding(self) -> Mapped:

@@ -51,11 +51,7 @@ class Quantiles(Query):
                 raise ArgumentError("ranks", rank, "numbers in [0, 1]")
         if isinstance(unit, UserTotals) and unit.norm is not Norm.L1:
             raise ArgumentError("unit", unit, "clipped in L1: other norms grow when intervals are merged")
-        object.__setattr__(self, "column", column)
-        object.__setattr__(self, "bins", bins)
-        object.__setattr__(self, "ranks", tuple(map(float, ranks)))
-        object.__setattr__(self, "unit", unit)
-        self.__post_init__()
+        self._declare(column=column, bins=bins, ranks=tuple(map(float, ranks)), unit=unit)
 
     @property
     def levels(self) -> int:

@@ -35,6 +35,12 @@ class Query(ABC):
     def __post_init__(self) -> None:
         _ = self.bounded  # refuses at once what cannot be added up
 
+    def _declare(self, **fields: Any) -> None:
+        """In place of what a dataclass does, where arguments are not yet what is kept."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
     @property
     @abstractmethod
     def bounded(self) -> BoundedSum:

@@ -48,9 +48,7 @@ class Histogram(Query):
     unit: Unit
 
     def __init__(self, axes: Mapping[str, Domain], unit: Unit = RECORDS) -> None:
-        object.__setattr__(self, "axes", tuple(dict(axes).items()))
-        object.__setattr__(self, "unit", unit)
-        self.__post_init__()
+        self._declare(axes=tuple(dict(axes).items()), unit=unit)
 
     @property
     def cells(self) -> Cells:

@@ -252,12 +252,9 @@ class Tables(Query):
     def __init__(
         self, axes: Mapping[str, Celled], groups: Sequence[Sequence[str]], unit: Unit = RECORDS
     ) -> None:
-        object.__setattr__(self, "axes", tuple(dict(axes).items()))
-        object.__setattr__(self, "groups", tuple(tuple(group) for group in groups))
-        object.__setattr__(self, "unit", unit)
-        if unknown := {name for group in self.groups for name in group} - set(dict(axes)):
+        if unknown := {name for group in groups for name in group} - set(dict(axes)):
             raise ArgumentError("groups", sorted(unknown), f"groups of {', '.join(dict(axes))}")
-        self.__post_init__()
+        self._declare(axes=tuple(dict(axes).items()), groups=tuple(map(tuple, groups)), unit=unit)
 
     @property
     def encoding(self) -> Tabulated:

@@ -55,11 +55,7 @@ class Numbers:
     """For dates and times: how they become numbers."""
 
     def __post_init__(self) -> None:
-        low, high = check_ends(self.low, self.high, equal=True)
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        check_policies(self.outside, self.missing)
-        check_times(self.of)
+        _check_interval(self, equal=True)
 
     @property
     def type(self) -> Type:
@@ -86,15 +82,12 @@ class Bins:
     """For dates and times: how they become numbers."""
 
     def __post_init__(self) -> None:
-        low, high = check_ends(self.low, self.high, equal=False)
+        _check_interval(self, equal=False)
         count = check_count("count", self.count, least=1)
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
         object.__setattr__(self, "count", count)
-        check_policies(self.outside, self.missing)
-        check_times(self.of)
         # A bin must be wider than the rounding of numbers near its ends.
-        if count > MOST_CELLS or not 8 * math.ulp(max(abs(low), abs(high))) <= self.width < math.inf:
+        furthest = max(abs(self.low), abs(self.high))
+        if count > MOST_CELLS or not 8 * math.ulp(furthest) <= self.width < math.inf:
             raise ArgumentError("count", count, "few enough for the ends of the bins to be distinct numbers")
 
     @property
@@ -177,11 +170,14 @@ Domain = Bins | Categories
 """What the cells of a histogram can be made of."""
 
 
-def check_ends(low: Any, high: Any, *, equal: bool) -> tuple[float, float]:
-    ends = check_real("low", low), check_real("high", high)
-    if not all(map(math.isfinite, ends)) or ends[0] > ends[1] or (ends[0] == ends[1] and not equal):
-        raise ArgumentError("high", high, f"a finite number above low={low!r}")
-    return ends
+def _check_interval(domain: Numbers | Bins, *, equal: bool) -> None:
+    low, high = check_real("low", domain.low), check_real("high", domain.high)
+    if not math.isfinite(low) or not math.isfinite(high) or low > high or (low == high and not equal):
+        raise ArgumentError("high", domain.high, f"a finite number above low={domain.low!r}")
+    object.__setattr__(domain, "low", low)
+    object.__setattr__(domain, "high", high)
+    check_policies(domain.outside, domain.missing)
+    check_times(domain.of)
 
 
 def check_policies(outside: object, missing: object) -> None:

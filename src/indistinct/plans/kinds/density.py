@@ -13,6 +13,7 @@ from indistinct.data import Bins, Histogram, Kind, Norm, Numbers, Table
 from indistinct.errors import ArgumentError
 from indistinct.functions import FourierBasis, MaternKernel
 from indistinct.functions.density import density_from, public_bandwidth
+from indistinct.functions.fourier import allowed_records
 from indistinct.functions.fourier_sum import FourierSum
 from indistinct.functions.function import Drawn, FiniteFunction
 from indistinct.plans.kinds.pictures import density_pictures
@@ -92,7 +93,7 @@ class DensityPart(FittedPart):
         self.query.check(table)
 
     def look(self, table: Any) -> Any:
-        if int(self.query.statistic(table).units.sum()) > self.records:
+        if int(self.query.statistic(table).units.sum()) > allowed_records(self.records):
             raise ArgumentError("data.records", self.terms.data.records, "about as many as there are")
         return table  # it remembers
 
