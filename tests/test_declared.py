@@ -246,6 +246,22 @@ def test_what_each_type_becomes_on_spark(spark: Any) -> None:
     assert Histogram({"u": Categories(["ab", "AB"])}).statistic(mixed).units.tolist() == [2, 1]
 
 
+@pytest.mark.xdist_group("spark")
+@pytest.mark.slow
+def test_spark_says_nothing(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        frame = spark.sql("SELECT CAST(v AS INT) AS x FROM VALUES ('1'), ('XQ7CANARY') AS t(v)")
+        with pytest.raises(DataError, match="cannot be used as it is"):
+            Sum("x", Numbers(0, 1)).statistic(frame)
+        level = spark.sparkContext._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel()
+        assert str(level) == "ERROR"
+    finally:
+        spark.sparkContext.setLogLevel("OFF")
+    told = capfd.readouterr()
+    assert "XQ7CANARY" not in told.out + told.err
+
+
 def test_pandas_types(tmp_path: Path) -> None:
     made = {
         "huge": ([2**70, 1], INTEGER, [None, 1]),
