@@ -96,8 +96,8 @@ CASES = {
     "3 records of each user": Case(
         Histogram({"g": GROUP}, UserRecords("u", 3)),
         "users.parquet",
-        "SELECT g, count(*) FROM (SELECT g, row_number() OVER (PARTITION BY u ORDER BY hash(x)) AS place "
-        "FROM {file}) WHERE place <= 3 GROUP BY g",
+        "SELECT g, count(*) FROM (SELECT unnest(arg_min(g, hash(x), 3)) AS g FROM {file} GROUP BY u) "
+        "GROUP BY g",
     ),
     "CSV: 100 categories by 100 bins": Case(
         Histogram({"g": GROUP, "x": BINS}),
@@ -175,7 +175,10 @@ def measure(name: str, who: str, path: str) -> dict[str, float]:
         if who == "ours":
             case.query.statistic(table)
         else:
-            sandbox.connection.sql(plain).fetchall()
+            try:
+                sandbox.connection.sql(plain).fetchall()
+            except duckdb.OutOfMemoryException:
+                return {"seconds": float("inf"), "peak": 0}
         seconds.append(time.perf_counter() - start)
     return {"seconds": min(seconds), "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
 

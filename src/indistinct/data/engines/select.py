@@ -42,6 +42,7 @@ def one_select(query: str) -> str:
     return str(statements[0].query).strip().rstrip(";")
 
 
+@lru_cache
 def tried(query: str, *, whole: bool) -> str:
     """The same query whose casts are NULL where they fail; with `whole`, all its expressions are. DuckDB
     refuses that of some, such as aggregates, by their form alone."""
