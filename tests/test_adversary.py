@@ -259,7 +259,7 @@ def play(data: st.DataObject, neighbour: str, engine: str, rows_of: Any, opens: 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")  # which starts once
-@settings(max_examples=max(settings.default.max_examples // 12, 1))
+@settings(max_examples=max(settings.default.max_examples // 16, 1))
 @given(data=st.data())
 @pytest.mark.parametrize("neighbour", UNITS)
 def test_no_neighbour_tells_on_spark(neighbour: str, spark: Any, data: st.DataObject) -> None:
