@@ -29,13 +29,13 @@ class Sandbox:
         with needs("duckdb"):
             import duckdb
 
-        folder, lock = _private_folder()
-        self._finalizer = weakref.finalize(self, _remove, folder, lock, os.getpid())
+        self.folder, lock = _private_folder()
+        self._finalizer = weakref.finalize(self, _remove, self.folder, lock, os.getpid())
         config = {
             "preserve_insertion_order": "false",  # order means nothing to a sum and costs memory
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
-            "temp_directory": folder,
+            "temp_directory": self.folder,
         }
         if threads is not None:
             config["threads"] = str(threads)
