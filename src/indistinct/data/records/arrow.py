@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.records.reading import BLANKS, NUMBER, SHORT, Raw, from_objects
+from indistinct.data.records.reading import BLANKS, NUMBER, SHORT, Raw, from_objects, looked_up
 from indistinct.data.records.types import Batch, Column, Kind, Mask, Type
 
 _UNITS = {"date32[day]": "D", "date64[ms]": "ms"}
@@ -41,10 +41,7 @@ def from_arrow(array: Any, wanted: Type) -> Column:
     if pa.types.is_dictionary(kind):
         # A dictionary that came with the data may hold a value twice, or hold nulls.
         words = from_arrow(array.dictionary, Kind.TEXT if wanted is Kind.USER else wanted)
-        places = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.intp)
-        if not len(words):
-            return Column(np.zeros(len(array), np.int64), np.ones(len(array), dtype=bool), words.words)
-        return Column(words.values[places], missing | words.missing[places], words.words)
+        return looked_up(_filled(array.indices), missing, words)
     if kind_of_arrow(kind) is Kind.TEXT:
         texts = valid_texts(array)
         return _from_texts(texts, _nulls(texts), wanted)
@@ -92,8 +89,7 @@ def _raw(array: Any, missing: Mask) -> Raw:
     kind = array.type
     if pa.types.is_decimal(kind):
         coded = array.dictionary_encode()
-        places = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        return Raw(places, missing, coded.dictionary.to_pylist())
+        return Raw(_filled(coded.indices), missing, coded.dictionary.to_pylist())
     if kind_of_arrow(kind) in (Kind.ANY, Kind.OTHER):
         return Raw(np.zeros(len(array), "V1"), np.ones(len(array), dtype=bool))
     if kind_of_arrow(kind) is Kind.TIME:
@@ -101,9 +97,7 @@ def _raw(array: Any, missing: Mask) -> Raw:
         whole = array.cast(pa.int32() if unit == "D" else pa.int64()).fill_null(0)
         times = whole.to_numpy(zero_copy_only=False).astype(np.int64).view(f"datetime64[{unit}]")
         return Raw(times, missing, moments=getattr(kind, "tz", None) is not None)
-    if array.null_count:
-        array = array.fill_null(pa.scalar(0, pa.int8()).cast(kind))
-    return Raw(array.to_numpy(zero_copy_only=False), missing)
+    return Raw(_filled(array, pa.scalar(0, pa.int8()).cast(kind)), missing)
 
 
 def _nulls(array: Any) -> Mask:
@@ -118,7 +112,7 @@ def _from_texts(array: Any, missing: Mask, wanted: Type) -> Column:
     if wanted is Kind.INTEGER:
         return _integers(array, missing)
     coded = array.dictionary_encode()
-    places = coded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    places = _filled(coded.indices).astype(np.int64)
     words = coded.dictionary.to_pylist()
     if wanted in (Kind.TEXT, Kind.USER):
         return Column(places, missing, np.array(words or [""], dtype=object))
@@ -165,8 +159,8 @@ def _matching(array: Any, pattern: str) -> Any:
     return pc.if_else(fits, trimmed, None)
 
 
-def _filled(array: Any) -> npt.NDArray[Any]:
+def _filled(array: Any, empty: Any = 0) -> npt.NDArray[Any]:
     if array.null_count:
-        array = array.fill_null(0)
+        array = array.fill_null(empty)
     filled: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return filled

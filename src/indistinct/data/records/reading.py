@@ -58,12 +58,12 @@ class Raw:
         """As a column of the declared type."""
         letter = self.values.dtype.kind
         if self.words is not None:
-            return _looked_up(self.values, self.missing, from_objects(self.words, wanted))
+            return looked_up(self.values, self.missing, from_objects(self.words, wanted))
         if wanted is Kind.USER:
             wanted = Kind.INTEGER if letter in "iuf" else Kind.TEXT
         if letter == "U":
             words, places = np.unique(self.values, return_inverse=True)
-            return _looked_up(places.reshape(-1), self.missing, from_objects(words.tolist(), wanted))
+            return looked_up(places.reshape(-1), self.missing, from_objects(words.tolist(), wanted))
         if letter == "c":  # as pandas makes a whole column of it for one value
             return Raw(self.values.real, self.missing | (self.values.imag != 0)).read(wanted)
         if letter in "OT":  # which may hold nulls, and what cannot be compared
@@ -75,7 +75,7 @@ class Raw:
             return self._numeric(letter, wanted)
         nothing = from_objects([None], wanted)
         everywhere = np.zeros(len(self.values), dtype=np.intp)
-        return _looked_up(everywhere, np.ones(len(self.values), dtype=bool), nothing)
+        return looked_up(everywhere, np.ones(len(self.values), dtype=bool), nothing)
 
     def _numeric(self, letter: str, wanted: Kind) -> Column:
         if wanted is Kind.NUMBER:
@@ -88,7 +88,7 @@ class Raw:
             missing = missing | ((values != 0) & (values != 1))
         if wanted is Kind.TEXT:
             distinct, places = np.unique(values, return_inverse=True)
-            return _looked_up(places.reshape(-1), missing, from_objects(distinct.tolist(), wanted))
+            return looked_up(places.reshape(-1), missing, from_objects(distinct.tolist(), wanted))
         return Column(values, missing)
 
 
@@ -101,7 +101,7 @@ def _whole(values: npt.NDArray[Any], missing: Mask) -> tuple[Integers, Mask]:
     return np.where(missing, 0, values).astype(np.int64), missing
 
 
-def _looked_up(places: npt.NDArray[Any], missing: Mask, words: Column) -> Column:
+def looked_up(places: npt.NDArray[Any], missing: Mask, words: Column) -> Column:
     """A column whose distinct values were read."""
     if not len(words):
         return Column(np.zeros(len(places), np.int64), np.ones(len(places), dtype=bool), words.words)
