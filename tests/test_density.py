@@ -150,7 +150,7 @@ def test_the_guarantee_is_that_of_a_gaussian() -> None:
     assert mechanism.guarantee().renyi(4) == pytest.approx(4 / (2 * 9), rel=1e-9)
     axes = {"x": Numbers(0, 2), "y": Numbers(1, 4)}
     function = mechanism.of_sum({"x": np.array([0.3, 1.0]), "y": np.array([2.0, 9.0])}, axes, records=1000)
-    assert function.guarantee().renyi(4) == pytest.approx(4 / (2 * 9), rel=1e-6)
+    assert function.guarantee().renyi(4) == pytest.approx(4 / (2 * 9), rel=1e-4)
     assert function.guarantee().renyi(4) >= mechanism.guarantee().renyi(4)
     assert function.deviation([[1.0, 2.0]]) == pytest.approx([3.0])
 
@@ -421,7 +421,7 @@ def test_scikit_learn_conventions() -> None:
         ({"epsilon": None, "delta": None, "mechanism": Gaussian(1, sensitivity=2)}, ArgumentError),
         ({"bandwidth": 0.0}, ArgumentError),
         ({"bandwidth": 1e-6}, ArgumentError),
-        ({"records": 10}, ArgumentError),
+        ({"records": 0}, ArgumentError),
         ({"data": {"x": np.zeros(2)}}, DataError),
     ],
 )

@@ -239,6 +239,7 @@ def test_each_file_has_its_own_types(name: str, tmp_path: Path) -> None:
         data = pa.table({"x": column, "u": [place] * len(column), "own": [place] * len(column)})
         pq.write_table(data if place else data.drop(["own"]), tmp_path / f"{place}.parquet")
     data = read_parquet(tmp_path / "*.parquet", threads=1)
+    assert Count().statistic(data).units[0] == len(first) + len(second)
     assert Sum("x", Numbers(0, 10)).statistic(data).values[0] == total
     assert Sum("x", Numbers(0, 10), UserTotals("u", Norm.L1, 100)).statistic(data).values[0] == total
     assert Count(UserRecords("x", 1)).statistic(data).units[0] == users
