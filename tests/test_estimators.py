@@ -458,7 +458,7 @@ RIDGE: dict[str, Any] = {
         ({"targets": (0, math.inf)}, "high"),
         ({"records": None}, "records"),
         ({"records": 0}, "records"),
-        ({"records": 2**30, "regularization": 1.0}, "records"),
+        ({"records": 2**40, "regularization": 1.0}, "records"),
         ({"regularization": 0.0}, "regularization"),
         ({"regularization": -1.0}, "regularization"),
         ({"kernel": HIGH * HIGH}, "bounded"),
