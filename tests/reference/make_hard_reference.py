@@ -389,7 +389,6 @@ def laplace(rows):
         (0.5, 0.1, 2, 1e-3),
         (2.0, 0.3, 2, 1e-2),
         (1.0, 0.05, 3, 1e-3),
-        (0.3, 0.02, 3, 1e-4),
     ):
 
         def sampled(e, a=1 / scale, q=rate, n=steps):
