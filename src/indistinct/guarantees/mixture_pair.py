@@ -9,7 +9,6 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.cumulant import RuleCumulant
 from indistinct.numerics.envelope import mixture_envelope
 from indistinct.numerics.rule import LossRule, mixed_loss
 
@@ -64,9 +63,8 @@ class MixturePair(Pair):
             return min(log_bound - log_mass, 0.0)
         if isinstance(self.base, BoundedNoise):
             # what it is relative to must not be too large, as a bound on a moment may be
-            rule = self.rule(Resolution((order, order)))
-            log_mass = float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
-            return bounded_envelope(self.base, self.rate, order, frequency, log_mass * (1 - 1e-12))
+            log_mass = self.computed_log_moment(order) * (1 - 1e-12)
+            return bounded_envelope(self.base, self.rate, order, frequency, log_mass)
         return 0.0
 
     def log_part(

@@ -150,11 +150,14 @@ class Pair(ABC):
         return self.outer_losses(1.0, LOG_NEGLIGIBLE)[0], self.outer_losses(1.0, log_cut)[1]
 
     def log_moment(self, order: float) -> float:
-        """log E_Q[(dP/dQ)^order] over finite losses, for any real order; nothing is left out."""
-        rule = self.rule(Resolution((order, order)))
-        value = float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
+        """log E_Q[(dP/dQ)^order] over finite losses, at most, for any real order; nothing is left out."""
         # larger in size is larger as a divergence, on both sides of order 1
-        return value * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
+        return self.computed_log_moment(order) * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
+
+    def computed_log_moment(self, order: float) -> float:
+        """The same, not rounded up, and not a bound instead."""
+        rule = self.rule(Resolution((order, order)))
+        return float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
 
     def log_moments(self, orders: Array) -> Array:
         """The same at many orders: with one rule where they are close to each other."""

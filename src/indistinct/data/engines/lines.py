@@ -175,8 +175,8 @@ def _blocks(file: str, dialect: Dialect, fields: int) -> Iterator[bytes]:
                     continue
                 rest = too_long
             rest += block
-            if rest.find(b"\n") > _LONGEST:  # only what was carried over from before can be so long
-                rest = too_long + rest[rest.find(b"\n") + 1 :]
+            if (end_of_line := rest.find(b"\n")) > _LONGEST:  # only what was carried over can be so long
+                rest = too_long + rest[end_of_line + 1 :]
             if cut := _last_line(rest, dialect):
                 yield rest[:cut]
                 rest = rest[cut:]

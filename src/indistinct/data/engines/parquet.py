@@ -5,8 +5,8 @@ fit the type of another file) would be an error of the whole table. So then, and
 types, Arrow reads the values as they are, and what becomes of them is decided as for all other engines.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from indistinct.boundary import guarded, guarded_each
 from indistinct.data.engines.duck import DuckTable
@@ -19,6 +19,8 @@ from indistinct.data.records.arrow import arrow_batch, from_arrow, kind_of_arrow
 from indistinct.data.records.bounded_sum import BoundedSum, Fold
 from indistinct.data.records.types import ROWS, Batch, Kind, Type
 from indistinct.errors import DataError, needs
+
+Found = TypeVar("Found")
 
 
 class ParquetTable(DuckTable):
@@ -35,26 +37,22 @@ class ParquetTable(DuckTable):
         return super().kinds() if self._arrow.alike else self._arrow.kinds()
 
     def fold(self, fold: Fold) -> Fold:
-        if self._arrow.alike:
-            try:
-                return super().fold(Fold(fold.sum))
-            except DataError:  # ours comes again
-                pass
-        return self._arrow.fold(fold)
+        found = self._by_duck(DuckTable.fold, Fold(fold.sum))
+        return self._arrow.fold(fold) if found is None else found
 
     def _counted(self, bounded: BoundedSum) -> Fold | None:
-        try:
-            return super()._counted(bounded) if self._arrow.alike else None
-        except DataError:
-            return None
+        return self._by_duck(DuckTable._counted, bounded)
 
     def _distinct(self, column: str, kind: Kind) -> set[Any]:
-        if self._arrow.alike:
-            try:
-                return super()._distinct(column, kind)
-            except DataError:
-                pass
-        return self._arrow._distinct(column, kind)
+        found = self._by_duck(DuckTable._distinct, column, kind)
+        return self._arrow._distinct(column, kind) if found is None else found
+
+    def _by_duck(self, ask: Callable[..., Found], *about: Any) -> Found | None:
+        """What DuckDB finds; None where files differ, or it stumbles. An error of ours comes again."""
+        try:
+            return ask(self, *about) if self._arrow.alike else None
+        except DataError:
+            return None
 
 
 class ArrowFiles(BatchedTable):
