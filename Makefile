@@ -35,7 +35,7 @@ fuzz: .venv/.installed ## try new random examples of the laws: make fuzz MINUTES
 		rounds=$$(( rounds + 1 )); done; echo "$$rounds rounds, no law failed"
 
 MINUTES ?= 5
-LAWS = $(addprefix tests/test_,properties.py conversion.py meaning.py adversaries_laws.py \
+LAWS = $(addprefix tests/test_,laws_composition.py properties.py conversion.py meaning.py adversaries_laws.py \
 	declared.py adversary.py files.py mutations.py)
 
 lint: .venv/.installed ## ruff (rules and form) and mypy

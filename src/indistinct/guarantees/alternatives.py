@@ -10,12 +10,12 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
-from indistinct.guarantees.engine import bisect
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose, worst
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.readings import check_same_adjacency
 from indistinct.guarantees.tabulated import tabulated_pair
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.search import bisect
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class _OneOf(Guarantee):
             return None
         reach = float(worst(part._epsilon(np.array([1e-30])) for part in self.parts)[0])
         pair = tabulated_pair(
-            lambda epsilon: self._combined(both[0].delta(epsilon) for both in directions),
-            lambda epsilon: self._combined(both[-1].delta(epsilon) for both in directions),
+            lambda epsilon: self._combined(both[0].coarse_delta(epsilon) for both in directions),
+            lambda epsilon: self._combined(both[-1].coarse_delta(epsilon) for both in directions),
             reach,
         )
         return Product.of([(pair, 1)])

@@ -264,7 +264,7 @@ def _from_function(function: Callable[[Array], Any], fnr: Any) -> tuple[Array, A
         return np.zeros(1), np.ones(1)
     # a grid of 1 - x that floating point numbers near 1 can express
     power = np.unique(1 - (1 - ndtr(np.linspace(ndtri(_SMALLEST), ndtri(1 - high), _POINTS))))
-    x = _values(function, 1 - power)
+    x, least = _values(function, 1 - power), float(power[0])
     if (np.diff(x) < -_TOLERANCE).any():
         k = int(np.argmin(np.diff(x)))
         raise ArgumentError(
@@ -276,7 +276,12 @@ def _from_function(function: Callable[[Array], Any], fnr: Any) -> tuple[Array, A
     # rounding makes small dents, and they may not flatter
     x, falling = lower_hull(np.append(0.0, x), -np.append(0.0, power), least=0.0)
     power = -falling
-    return safe_half(x, power) if x.size > 3 else (x, power)
+    x, power = safe_half(x, power) if x.size > 3 else (x, power)
+    if x.size > 1 and power[1] > 2 * least:
+        # the first edge ends where the function was read, however straight it goes on
+        x = np.concatenate(([0.0], np.full(2, x[1] * least / power[1]), x[1:]))
+        power = np.concatenate(([0.0], np.full(2, least), power[1:]))
+    return x, power
 
 
 def _values(function: Callable[[Array], Any], x: Array) -> Array:

@@ -22,10 +22,11 @@ class DiscretePair(Pair):
 
     p: tuple[float, ...]
     q: tuple[float, ...]
+    exact: bool = True
     decays = False
 
     @classmethod
-    def of(cls, p: Array, q: Array) -> "DiscretePair":
+    def of(cls, p: Array, q: Array, *, exact: bool = True) -> "DiscretePair":
         """Sorted by loss, equal losses merged, impossible outcomes dropped: one form for one law."""
         keep = (p > 0) | (q > 0)
         p, q = p[keep], q[keep]
@@ -41,7 +42,8 @@ class DiscretePair(Pair):
         same |= loss[1:] == loss[:-1]
         fresh = np.concatenate(([True], ~same))
         starts = np.flatnonzero(fresh)
-        return cls(tuple(np.add.reduceat(p, starts).tolist()), tuple(np.add.reduceat(q, starts).tolist()))
+        p, q = np.add.reduceat(p, starts), np.add.reduceat(q, starts)
+        return cls(tuple(p.tolist()), tuple(q.tolist()), exact)
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array, Array]:
@@ -121,7 +123,7 @@ class DiscretePair(Pair):
         return float(seen[0]), float(seen[-1] + 2 * EPS * abs(seen[-1]))  # rounded up
 
     def reverse(self) -> "DiscretePair":
-        return DiscretePair(self.q[::-1], self.p[::-1])
+        return DiscretePair(self.q[::-1], self.p[::-1], self.exact)
 
     def log_moment(self, order: float) -> float:
         if not self._finite[2].size:
@@ -135,7 +137,11 @@ def finite_part(pair: Pair) -> Pair:
         return pair  # no other pair has infinite losses
     p, q = (np.array(side) for side in (pair.p, pair.q))
     both = (p > 0) & (q > 0)
-    return pair if both.all() else DiscretePair.of(p[both] / p[both].sum(), q[both] / q[both].sum())
+    return (
+        pair
+        if both.all()
+        else DiscretePair.of(p[both] / p[both].sum(), q[both] / q[both].sum(), exact=pair.exact)
+    )
 
 
 def merged(terms: Iterable[tuple[Pair, int]], most: int = 4096) -> list[tuple[Pair, int]]:
@@ -148,7 +154,7 @@ def merged(terms: Iterable[tuple[Pair, int]], most: int = 4096) -> list[tuple[Pa
             result.append((pair, count))
         elif held is not None and len(held.p) * len(pair.p) <= most:
             p, q = np.multiply.outer(held.p, pair.p).ravel(), np.multiply.outer(held.q, pair.q).ravel()
-            held = DiscretePair.of(p, q)
+            held = DiscretePair.of(p, q, exact=held.exact and pair.exact)
         else:
             result += [] if held is None else [(held, 1)]
             held = pair

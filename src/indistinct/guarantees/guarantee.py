@@ -8,7 +8,7 @@ As soon as one of the parts is known by its Rényi divergences alone, the Rényi
 import math
 import sys
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar, runtime_checkable
@@ -116,18 +116,25 @@ class PairGuarantee(Guarantee):
     def _renyi_at(self, orders: Array) -> Array:
         return worst(direction.renyi_at(orders) for direction in self.directions)
 
-    def _delta(self, epsilon: Array) -> Array:
-        return worst(direction.delta(epsilon) for direction in self.directions)
+    def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
+        return self._worst(Product.delta_bounds, epsilon)
 
-    def _delta_roughly(self, epsilon: Array) -> Array:
-        return worst(direction.delta(epsilon, rough=True) for direction in self.directions)
+    def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
+        return self._worst(Product.epsilon_bounds, delta)
+
+    def _worst(self, bounds: Callable[..., tuple[Array, Array]], at: Array) -> tuple[Array, Array]:
+        """Bounds on the larger of both directions: the second is read only as far as it may be that."""
+        low, high = np.zeros_like(at), np.zeros_like(at)
+        for direction in self.directions:
+            other_low, other_high = bounds(direction, at, high)
+            low, high = np.maximum(low, other_low), np.maximum(high, other_high)
+        return low, high
+
+    def _delta(self, epsilon: Array) -> Array:
+        return self._delta_interval(epsilon)[1]
 
     def _epsilon(self, delta: Array) -> Array:
-        return worst(direction.epsilon(delta) for direction in self.directions)
-
-    def _epsilon_error(self, delta: float) -> float:
-        lows = [d.epsilon(np.array([delta]))[0] - d.epsilon_error(delta) for d in self.directions]
-        return self.epsilon(delta) - float(max(lows))
+        return self._epsilon_interval(delta)[1]
 
     def _tradeoff(self, fpr: Array) -> Array:
         pair = self.product.single
@@ -161,7 +168,7 @@ class PairGuarantee(Guarantee):
             return self.product.single
         forward, backward = self.directions[0], self.directions[-1]
         reach = float(self._epsilon(np.array([1e-30]))[0])
-        return tabulated_pair(forward.delta, backward.delta, reach)
+        return tabulated_pair(forward.coarse_delta, backward.coarse_delta, reach)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import numpy as np
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
-from indistinct.numerics.arrays import EPS, Array, ComplexArray
-from indistinct.numerics.cumulant import RuleCumulant
+from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.atoms import Atoms
+from indistinct.numerics.cumulant import OnLine, RuleCumulant
 from indistinct.numerics.rule import LossRule, TooFineError
 
 FINE = 1024.0
@@ -113,6 +114,12 @@ class DiscreteGaussianPair(Pair):
         reach = math.sqrt(2 * self.scale**2 * room + 0.25) + 1
         centre = (tilt - 0.5) * self.shift
         return self._spacing * (centre - reach), self._spacing * (centre + reach)
+
+    def listed(self, log_cut: float) -> Atoms:
+        """The losses and their P-masses, but for a mass e^{log_cut} on both sides together."""
+        low, high = (self._place(np.array([end]))[0] for end in self.outer_losses(1.0, log_cut - math.log(2)))
+        k = np.arange(math.floor(low), math.ceil(high) + 1.0)
+        return Atoms(self._loss(k), np.exp(-0.5 * ((k - self.shift) / self.scale) ** 2 - self._log_total))
 
     @cached_property
     def _log_total(self) -> float:
@@ -232,8 +239,8 @@ class DiscreteGaussianCumulant:
     def real(self, z: Array) -> Array:
         return self.pair.log_moments(1 + z)
 
-    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        return self._sum.line(c, step, start, stop)
+    def line(self, c: float, step: float, stop: int) -> OnLine:
+        return self._sum.line(c, step, stop)
 
 
 def _log_theta(centre: Array, scale: float) -> Array:

@@ -1,19 +1,25 @@
 """Subsampling: the pair when a record takes part with some probability."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
+from scipy.special import ndtr
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
-from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.envelope import mixture_envelope
+from indistinct.numerics.cumulant import RuleCumulant
+from indistinct.numerics.envelope import SPLIT_WIDTH, Window, mixture_envelope
 from indistinct.numerics.rule import LossRule, mixed_loss
 
 _SHARPEST = 200.0
 """With a larger Gaussian shift sampling is not credited: the mixture is too sharp to be integrated."""
+_QUICK_LOSS = 9.0
+_SHORT = 1.4
+"""Base losses over which the slope of the mixed loss changes by a factor of four at most."""
 
 
 def mixture(base: Pair, rate: float) -> Pair:
@@ -26,7 +32,7 @@ def mixture(base: Pair, rate: float) -> Pair:
         return MixturePair(base.base, base.rate * rate)
     if isinstance(base, DiscretePair):
         p, q = np.array(base.p), np.array(base.q)
-        return DiscretePair.of((1 - rate) * q + rate * p, q)
+        return DiscretePair.of((1 - rate) * q + rate * p, q, exact=base.exact)
     return MixturePair(base, rate)
 
 
@@ -63,35 +69,125 @@ class MixturePair(Pair):
             return min(log_bound - log_mass, 0.0)
         if isinstance(self.base, BoundedNoise):
             # what it is relative to must not be too large, as a bound on a moment may be
-            log_mass = self.computed_log_moment(order) * (1 - 1e-12)
-            return bounded_envelope(self.base, self.rate, order, frequency, log_mass)
+            rule = self.rule(Resolution((order, order)))
+            log_mass = float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
+            return bounded_envelope(self.base, self.rate, order, frequency, log_mass * (1 - 1e-12))
         return 0.0
 
     def log_part(
-        self, base_losses: tuple[float, float], order: float, frequency: float
+        self, base_losses: tuple[float, float], order: float, frequency: float, window: Window | None = None
     ) -> tuple[float, float]:
         """Of sampled Gaussian noise: log of a bound on the transform of (dP/dQ)^order dQ between two base
-        losses at all frequencies from one on, and of its mass."""
+        losses at all frequencies from one on, and of its mass; or of a window."""
         assert isinstance(self.base, GaussianPair)
         low, high = (loss / self.base.shift + self.base.shift / 2 for loss in base_losses)
-        return mixture_envelope(self.base.shift, self.rate, order, frequency, low, high)
+        return mixture_envelope(self.base.shift, self.rate, order, frequency, low, high, window)
 
-    def pieces(self, low: float, high: float, resolution: Resolution) -> list[LossRule]:
+    @property
+    def splits(self) -> bool:  # type: ignore[override]
+        return isinstance(self.base, GaussianPair)
+
+    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[LossRule, LossRule | None]:
+        if not self.splits:
+            return self.rule(resolution), None
+        return self.split_on(self.base_range(resolution), resolution, band, kind)
+
+    def split_on(
+        self, base_losses: tuple[float, float], resolution: Resolution, band: Band, kind: int
+    ) -> tuple[LossRule, LossRule | None]:
+        """The losses below a band and (kind 1) those in it, of those between two base losses (the second,
+        smoothly)."""
+        assert isinstance(self.base, GaussianPair)
+        shift, sharpness = self.base.shift, (SPLIT_WIDTH * self.base.shift) ** -2
+        rules = []
+        windows = self.windows(base_losses, resolution, band)
+        begins, ends = windows[1][0].first, windows[1][0].last
+        listed = kind and begins < ends  # a band may be beyond all losses
+        for window, (low, high) in windows[: 2 if listed else 1]:
+            # panels are fine where a window begins and ends, which is all of it if it is narrow
+            soft = 2 * (high / shift + shift / 2 - window.last)
+            edges = [low, max(low, high - shift * soft), high]
+            if window.first > -math.inf:
+                edges.insert(1, min(low + shift * soft, edges[1]))
+            sharp = [sharpness, 0.0, sharpness][-len(edges) + 1 :]
+            pieces = [
+                piece
+                for (start, stop), more in zip(pairwise(edges), sharp, strict=True)
+                if stop > start
+                for piece in self.pieces(start, stop, resolution, more)
+            ]
+            loss, log_q = (np.concatenate([getattr(p, part) for p in pieces]) for part in ("loss", "log_q"))
+            rules.append(LossRule(loss, log_q + window.log_share(loss / shift + shift / 2)))
+        # what the bulk does not list: all that is above, in closed form, and the lower end of the range
+        _, _, p_below, q_below = (float(np.exp(tail[0])) for tail in self.base.tails(np.array(base_losses)))
+        root = math.sqrt(1 + SPLIT_WIDTH**2)
+        above_p, above_q = float(ndtr((shift - begins) / root)), float(ndtr(-begins / root))
+        bulk = replace(rules[0], missing_p=p_below + above_p, missing_q=q_below + above_q)
+        return bulk.mixed(self.rate), rules[1].mixed(self.rate) if listed else None
+
+    def windows(
+        self, base_losses: tuple[float, float], resolution: Resolution, band: Band
+    ) -> list[tuple[Window, tuple[float, float]]]:
+        """What is below a band and in it, as parts of the normal variable, and the base losses between which
+        each is integrated: what it has beyond is less than may be cut, by e^-70."""
+        assert isinstance(self.base, GaussianPair) and resolution.log_cut is not None
+        shift, (low, high) = self.base.shift, base_losses
+        first, last = (self._unmixed(np.array(band)) / shift + shift / 2).tolist()
+        # what the smooth end leaves out weighs no more than what a sharp one at `high` would
+        end = (high / shift + shift / 2) * math.sqrt(1 + SPLIT_WIDTH**2) + SPLIT_WIDTH
+        first, last = min(first, end), min(last, end)
+        soft = SPLIT_WIDTH * math.sqrt(2 * (-LOG_NEGLIGIBLE - resolution.log_cut))
+        below, start, above = (
+            shift * x - shift * shift / 2 for x in (first + soft, first - soft, last + soft)
+        )
+        return [
+            (Window(-math.inf, first), (low, max(below, low))),
+            (Window(first, last), (max(start, low), max(above, low))),
+        ]
+
+    def split_envelope(self, resolution: Resolution, band: Band, kind: int) -> float:
+        if not self.splits:
+            return super().split_envelope(resolution, band, kind)
+        (below, reach), (inside, within) = self.windows(self.base_range(resolution), resolution, band)
+        order = resolution.orders[0]
+        if kind and inside.first >= inside.last:
+            return 0.0
+        mass = self.log_part(reach, order, 0.0, below)[1]
+        if kind == 0:
+            return min(self.log_part(reach, order, resolution.frequency, below)[0] - mass, 0.0)
+        return math.exp(min(self.log_part(within, order, resolution.frequency, inside)[0] - mass, 700.0))
+
+    def pieces(
+        self, low: float, high: float, resolution: Resolution, more_sharpness: float = 0.0
+    ) -> list[LossRule]:
         """Base rules on consecutive intervals, each as fine as L varies there: the slope of L in L0
         rises from nothing to 1, so most of the range needs few points."""
-        power = max(map(abs, resolution.orders))
         pieces, top = [], high
+        # above this base loss a negative power that is not small has vanished, and L runs along with L0
+        plain = _QUICK_LOSS - math.log(self.rate)
         while True:
             slope = self.slope(top)
+            bottom = plain if resolution.orders[0] < 0 and top > plain + _SHORT else top - _SHORT
+            power = self._power(resolution.orders, bottom)
             # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
-            sharpness = max(-resolution.orders[0], 0.0) * min(slope, 0.25)
-            bottom = top - 1.4 if slope * resolution.frequency > 16.0 else low
-            bottom = bottom if bottom > low + 0.7 else low
-            wave = Wave(slope * power, slope * resolution.frequency, sharpness)
+            bend = min(slope, 0.25) if bottom < plain else math.exp(-_QUICK_LOSS)
+            sharpness = (power if resolution.orders[0] < 0 else 0.0) * bend
+            quick = slope * max(resolution.frequency, power) > 16.0 or sharpness > 16.0
+            if bottom < plain and not quick:
+                bottom, power = low, self._power(resolution.orders, low)
+                sharpness = max(-resolution.orders[0], 0.0) * bend
+            bottom = bottom if bottom > low + _SHORT / 2 else low
+            wave = Wave(slope * power, slope * resolution.frequency, sharpness + more_sharpness)
             pieces.append(self.base.rule_on(bottom, top, wave))
             if bottom == low:
                 return pieces
             top = bottom
+
+    def _power(self, orders: tuple[float, float], loss: float) -> float:
+        """The orders that count above a base loss: negative ones that vanish there need not be resolved."""
+        first, last = orders
+        mixed = self.mixed(loss)
+        return max(min(-first, -2 * LOG_NEGLIGIBLE / mixed) if mixed > 0 else -first, abs(last))
 
     def base_range(self, resolution: Resolution) -> tuple[float, float]:
         """Which base losses matter for (dP/dQ)^w: all but a negligible part, and but for the mass
@@ -168,7 +264,7 @@ class MixturePair(Pair):
         q = self.rate
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / q, -1.0))
-            far = loss + np.log1p(-(1 - q) * np.exp(-loss)) - math.log(q)
+            far = loss + np.log1p(-(1 - q) * np.exp(-np.maximum(loss, 0.0))) - math.log(q)
         base: Array = np.where(loss < 1.0, near, far)
         return base
 

@@ -46,6 +46,10 @@ class Resolution:
         return Resolution((1 - high, 1 - low), self.frequency, self.log_cut)
 
 
+Band = tuple[float, float]
+"""Between two losses; the second may be infinite."""
+
+
 class Wave(NamedTuple):
     """How fast an integrand e^{g(L)} varies: bounds on |Re g'|, |Im g'| and -Re g''."""
 
@@ -71,6 +75,12 @@ class Pair(ABC):
 
     unit: float = 0.0
     """The lattice on which all finite losses lie, or 0 if there is none."""
+
+    exact: bool = True
+    """Whether it is a mechanism's own pair; a table that dominates one is not."""
+
+    splits: bool = False
+    """Whether its rare, large losses can be split off (`split`)."""
 
     infinite_mass: float = 0.0
     """P-mass where Q has none."""
@@ -125,6 +135,15 @@ class Pair(ABC):
         """log of a bound on |E_Q[(dP/dQ)^(w + is)]| / E_Q[(dP/dQ)^w] for *every* s >= frequency, w being the
         one order, over the losses that `rule` integrates; 0 where nothing better is known (atoms)."""
         return 0.0
+
+    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[LossRule, LossRule | None]:
+        """`rule` in two: losses below a band, and (kind 1) rare ones in it, if they can be told apart."""
+        return self.rule(resolution), None
+
+    def split_envelope(self, resolution: Resolution, band: Band, kind: int) -> float:
+        """A bound for every frequency from one on, relative to the losses below a band at 0: of the transform
+        of these (kind 0, its logarithm), or of that of the losses in the band (kind 1)."""
+        return 0.0 if kind else self.log_envelope(resolution)
 
     def rule(self, resolution: Resolution) -> LossRule:
         """A rule for E_Q[(dP/dQ)^w]; here for pairs whose losses are bounded."""

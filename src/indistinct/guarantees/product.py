@@ -5,22 +5,19 @@ composition is a table pair -> count and costs the same for one step and for a b
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.engine import AT_TOP, GOOD, SMALLEST, Engine, Tail, Term, bisect, solve
+from indistinct.guarantees.composed_loss import ComposedLoss, Term
+from indistinct.guarantees.engines import NARROW, Reader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
-from indistinct.guarantees.two_steps import TwoSteps
-from indistinct.numerics.arrays import TINY, Array
-from indistinct.numerics.contour import GUARD, Line
-from indistinct.numerics.normal import gaussian_epsilon
+from indistinct.numerics.arrays import Array
 
-_MOST_KEPT = 1 << 22
-"""Points of tails kept by one composition, some 30 bytes each."""
-_ROUGHLY = 1e-12
+_FOR_TABLES = 1e-32, 1e-6
+"""Smaller deltas are not told apart; relative accuracy of the others."""
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
 
@@ -30,7 +27,6 @@ class Product:
     """Independent losses, each with a count; equal pairs merged, Gaussian shifts added in square."""
 
     terms: tuple[Term, ...]
-    _tails: list[Tail] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def of(cls, terms: list[Term]) -> "Product":
@@ -106,154 +102,50 @@ class Product:
             values[tuple(k)] = self.renyi(float(orders[tuple(k)]))
         return values
 
-    def delta(self, epsilon: Array, *, rough: bool = False) -> Array:
-        """An upper bound on delta at each epsilon (a flat array, any sign); `rough` where it need only be
-        right to an absolute error of 1e-12."""
-        if self.infinite_mass >= 1:
-            return np.ones_like(epsilon)
-        if self.single is not None:
-            return self._clean(epsilon, self.single.profile(np.minimum(epsilon, 1e300)))
-        if self._two_steps is not None:
-            return self._clean(epsilon, self._two_steps.profile(np.minimum(epsilon, 1e300)))
-        result = np.full(epsilon.shape, np.nan)
-        result[epsilon >= self.finite_top] = max(self.infinite_mass, TINY)
-        if (whole := self._engine.enumerated) is not None:
-            open_ = np.isnan(result)
-            result[open_] = np.exp(np.minimum(whole.read(epsilon[open_])[0], 0.0))
-        for tail in self._nearest(epsilon):
-            if not np.isnan(result).any():
-                break
-            self._read(tail, epsilon, result, rough)
-        new = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
-        while (open_ := np.flatnonzero(np.isnan(result))).size:
-            # a line serves smaller epsilons too, a lattice's window larger ones
-            upwards = not self._engine.smooth or (self._tails and not isinstance(self._tails[-1], Line))
-            k = open_[epsilon[open_].argmin() if upwards else epsilon[open_].argmax()]
-            found = self._engine.tail_for_epsilon(float(epsilon[k]))
-            if found is None:
-                result[k] = SMALLEST + self.infinite_mass
-                continue
-            self._remember(found)
-            result[k] = np.exp(min(float(found.read(epsilon[k : k + 1])[0][0]), 0.0))
-            self._read(found, epsilon, result, rough)
-        # each tail is an upper bound everywhere, and so is the best order
-        for tail in self._tails if new.size else ():
-            log_delta = np.minimum(tail.read(epsilon[new])[0], tail.aim.log_bound(epsilon[new]))
-            result[new] = np.minimum(result[new], np.exp(np.minimum(log_delta, 0.0)))
-        rising = np.argsort(epsilon)
-        result[rising] = np.minimum.accumulate(result[rising])  # so is delta at any smaller epsilon
-        return self._clean(epsilon, np.maximum(result, self._one_step(epsilon)))
-
-    def _one_step(self, epsilon: Array) -> Array:
-        """Delta of the worst single step: a composition tells no less, whatever an engine may say."""
-        worst: Array = np.max([pair.profile(np.minimum(epsilon, 1e300)) for pair, _ in self.terms], axis=0)
-        return worst * (1 - 1e-9)
-
-    def _clean(self, epsilon: Array, delta: Array) -> Array:
-        """Zero only beyond the largest loss: a delta that underflows is still more than nothing."""
+    def delta_bounds(
+        self, epsilon: Array, enough: Array | float = 0.0, accuracy: float = NARROW
+    ) -> tuple[Array, Array]:
+        """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
+        close if that can be; where delta is shown to be below `enough`, they need not be."""
+        known_infinite = self.infinite_mass if self._reader.loss.exact else 0.0
+        low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
         beyond = epsilon >= self.finite_top * (1 + 1e-14)
-        return np.where(beyond, self.infinite_mass, np.clip(delta, TINY, 1.0))
+        high[beyond] = self.infinite_mass
+        open_ = np.flatnonzero(~beyond & (self.infinite_mass < 1))
+        if open_.size:
+            known = np.broadcast_to(enough, epsilon.shape)[open_]
+            low[open_], high[open_] = self._reader.delta_bounds(epsilon[open_], known, accuracy)
+        return low, high
 
-    def _nearest(self, epsilon: Array) -> list[Tail]:
-        """The tails, those aimed closest to the first."""
-        finite = epsilon[np.isfinite(epsilon)]
-        middle = float(np.median(finite)) if finite.size else 0.0
-        return sorted(self._tails, key=lambda tail: abs(tail.aim.epsilon - middle))
+    def delta(self, epsilon: Array) -> Array:
+        """Upper bounds on delta."""
+        return self.delta_bounds(epsilon)[1]
 
-    @staticmethod
-    def _read(tail: Tail, epsilon: Array, result: Array, rough: bool) -> None:
-        """Fill in what this tail knows accurately."""
-        if not tail.settled:
-            return  # rounded too coarsely to answer for another epsilon
-        open_ = np.flatnonzero(np.isnan(result) & np.isfinite(epsilon))
-        here = epsilon[open_]
-        log_delta, accuracy = tail.judged(here)
-        delta = np.exp(np.minimum(log_delta, 0.0))
-        good = accuracy < GOOD
-        if rough:
-            good |= accuracy * delta * np.maximum(1.0, tail.aim.order * np.abs(here)) < _ROUGHLY
-        result[open_[good]] = delta[good]
+    def coarse_delta(self, epsilon: Array) -> Array:
+        """Upper bounds on delta for a table, whose own error is larger and which ends somewhere."""
+        return self.delta_bounds(epsilon, *_FOR_TABLES)[1]
+
+    def epsilon_bounds(self, delta: Array, enough: Array | float = 0.0) -> tuple[Array, Array]:
+        """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
+        top = max(self.finite_top, 0.0)
+        low, high = np.zeros(delta.shape), np.full(delta.shape, top)
+        known = np.broadcast_to(enough, delta.shape).tolist()
+        exact = self._reader.loss.exact
+        for k, target in enumerate(delta.tolist()):
+            if target < self.infinite_mass:
+                low[k], high[k] = math.inf if exact else 0.0, math.inf
+            elif target == self.infinite_mass or top == 0:
+                low[k] = top if exact else 0.0
+            elif target < 1:
+                low[k], high[k] = self._reader.epsilon_bounds(target, known[k])
+            else:
+                high[k] = 0.0
+        return low, high
 
     def epsilon(self, delta: Array) -> Array:
-        """An upper bound on the smallest epsilon >= 0 for each delta (a flat array)."""
-        top, single = max(self.finite_top, 0.0), self.single
-        result = np.full(delta.shape, np.nan)
-        result[delta <= self.infinite_mass] = math.inf
-        result[delta == self.infinite_mass] = top
-        result[delta >= 1] = 0.0
-        # epsilon is zero from the total variation on, which is about the root of half a divergence (Pinsker)
-        about = math.sqrt(max(self._engine.scale, 0.0) / 2)
-        if (large := np.isnan(result) & (delta >= min(0.01, about))).any():
-            # it adds up at most: often enough to know, and cheap
-            most = sum(n * float(pair.profile(np.zeros(1))[0]) for pair, n in self.terms)
-            unsure = delta[large].min() < most and delta[large].max() >= 0.01
-            if unsure and about < 5:  # else it is nearly 1
-                most = min(most, float(self.delta(np.zeros(1))[0]))
-            result[large & (delta >= most)] = 0.0
-        open_ = np.isnan(result)
-        if not open_.any():
-            return result
-        if top == 0.0:
-            result[open_] = 0.0
-        elif isinstance(single, GaussianPair):
-            result[open_] = gaussian_epsilon(single.shift, delta[open_])
-        elif single is not None:
-            result[open_] = bisect(single.profile, delta[open_], top)
-        elif (two := self._two_steps) is not None:
-            result[open_] = [two.epsilon(one, top) for one in delta[open_].tolist()]
-        elif (whole := self._engine.enumerated) is not None:
-            result[open_] = np.maximum(solve(whole, np.log(delta[open_]), top)[0], 0.0)
-        for k in np.argsort(delta):
-            if np.isnan(result[k]):
-                self._solve(float(delta[k]), delta, result)
-        return result
-
-    def _solve(self, target: float, delta: Array, result: Array) -> None:
-        """Fill in epsilon for `target`, and wherever the same tail knows it accurately."""
-        found = self._engine.tail_for_delta(target)
-        here = delta == target
-        if found is None:
-            result[here] = self.finite_top
-            return
-        tail, at_target = found
-        self._remember(tail)
-        if not isinstance(tail, Line) and self._one_step(np.array([at_target]))[0] > target:
-            at_target = float(bisect(self._one_step, np.array([target]), self.finite_top)[0])
-        result[here] = max(at_target, 0.0)
-        open_ = np.flatnonzero(np.isnan(result))
-        if open_.size and tail.settled:
-            epsilon, accuracy = solve(tail, np.log(delta[open_]), self.finite_top)
-            known = accuracy < GOOD
-            result[open_[known]] = np.maximum(epsilon[known], 0.0)
-
-    def epsilon_error(self, delta: float) -> float:
-        """How far above the truth `epsilon` may be at this delta, at most: by a contour's own account, else
-        down to what the worst single step needs, which a composition needs too."""
-        epsilon = self.epsilon(np.array([delta]))
-        if epsilon[0] == self.finite_top and self._engine.reaches_top(delta):
-            return AT_TOP * float(epsilon[0])
-        if self.single is not None or not 0 < epsilon[0] < math.inf:
-            return 1e-12 * float(min(epsilon[0], 1e300))
-        one_step = float(bisect(self._one_step, np.array([delta]), self.finite_top)[0]) * (1 - 1e-9)
-        errors = [max(float(epsilon[0]) - one_step, 0.0)]
-        whole = self._engine.enumerated
-        for tail in self._tails if whole is None else [whole]:
-            if isinstance(tail, Line) or tail.exact:
-                relative = float(tail.accuracy(epsilon)[0]) * max(1.0, tail.aim.order * float(epsilon[0]))
-                slope = abs(float(tail.read(epsilon)[1][0]))
-                errors.append((relative + 2 * GUARD) / max(slope, TINY))
-        return min(errors)
-
-    def _remember(self, tail: Tail) -> None:
-        """Keep a tail for later readings; forget the oldest once they take much memory."""
-        self._tails.append(tail)
-        while len(self._tails) > 1 and sum(kept.size for kept in self._tails) > _MOST_KEPT:
-            self._tails.pop(0)
+        """Upper bounds on epsilon."""
+        return self.epsilon_bounds(delta)[1]
 
     @cached_property
-    def _two_steps(self) -> TwoSteps | None:
-        return TwoSteps.of(self.terms)
-
-    @cached_property
-    def _engine(self) -> Engine:
-        return Engine(self.terms, self.infinite_mass, self.finite_top)
+    def _reader(self) -> Reader:
+        return Reader(ComposedLoss(self.terms, self.infinite_mass, self.finite_top))

@@ -68,14 +68,24 @@ class Readings(Meaning):
         values = check_array("delta", delta, 0.0, 1.0, "a number in [0, 1]")
         return shaped(self._epsilon(values.ravel()), values)
 
-    def epsilon_interval(self, delta: float) -> Interval:
-        """Where the smallest true epsilon lies: at most `epsilon(delta)`, and how much less it may be by
-        the stated error of the engine that computed it (zero where only a bound is known)."""
-        high = self.epsilon(check_probability("delta", delta))
-        return Interval(max(high - self._epsilon_error(float(delta)), 0.0) if high < math.inf else high, high)
+    def epsilon_interval(self, delta: Any) -> Interval:
+        """Where the smallest true epsilon lies; its upper end is `epsilon(delta)`. Both ends are bounds: on
+        what is known, the mechanism, or on the best that follows from what is stated."""
+        values = check_array("delta", delta, 0.0, 1.0, "a number in [0, 1]")
+        low, high = self._epsilon_interval(values.ravel())
+        return Interval(shaped(low, values), shaped(high, values))
 
-    def _epsilon_error(self, delta: float) -> float:
-        return math.inf
+    def delta_interval(self, epsilon: Any) -> Interval:
+        """Where the smallest true delta lies; its upper end is `delta(epsilon)`."""
+        values = check_array("epsilon", epsilon, 0.0, math.inf, "a non-negative number")
+        low, high = self._delta_interval(values.ravel())
+        return Interval(shaped(low, values), shaped(high, values))
+
+    def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
+        return np.zeros_like(delta), self._epsilon(delta)
+
+    def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
+        return np.zeros_like(epsilon), self._delta(epsilon)
 
     @overload
     def tradeoff(self, fpr: float) -> float: ...
@@ -128,7 +138,7 @@ class Readings(Meaning):
         early only loses sharpness: a table finds the place, parabolas through exact values refine it.
         """
         grid = self._useful_epsilon(fpr) * np.linspace(0.0, 1.0, 65) ** 2
-        delta = self._delta_roughly(grid)
+        delta = self._delta(grid)
         best = np.zeros_like(fpr)
         for line in (_steep, _flat):
             on_grid = line(grid, delta, fpr[:, None])
@@ -138,10 +148,6 @@ class Readings(Meaning):
             values = np.stack([on_grid[np.arange(fpr.size), peak + k] for k in (-1, 0, 1)])
             best = np.maximum(best, refined(partial(self._on_line, line, fpr), points, values))
         return np.clip(best, 0.0, 1 - fpr)
-
-    def _delta_roughly(self, epsilon: Array) -> Array:
-        """Delta where an absolute error of 1e-12 does no harm, if that is quicker."""
-        return self._delta(epsilon)
 
     def _useful_epsilon(self, fpr: Array) -> float:
         """An epsilon beyond which neither line rises above what epsilon = 0 already gives."""
@@ -158,7 +164,7 @@ class Readings(Meaning):
     def _on_line(
         self, line: Callable[[Array, Array, Array], Array], fpr: Array, epsilon: Array, rows: Any
     ) -> Array:
-        return line(epsilon, self._delta_roughly(epsilon), fpr[rows])
+        return line(epsilon, self._delta(epsilon), fpr[rows])
 
 
 def _steep(epsilon: Array, delta: Array, fpr: Array) -> Array:

@@ -5,11 +5,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indistinct.guarantees.mixture_pair import MixturePair
-from indistinct.guarantees.noise_pairs import GaussianPair
-from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.mixture_pair import MixturePair, mixture
+from indistinct.guarantees.pair import Band, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.rule import LossRule
+
+
+def spliced(base: Pair, rate: float) -> Pair:
+    """Sampling without replacement from a symmetric base pair, in its simplest form."""
+    mixed = mixture(base, rate)
+    if not 0 < rate < 1:
+        return mixed
+    if not isinstance(mixed, DiscretePair):
+        return SplicedPair(MixturePair(base, rate))
+    p, q = np.array(mixed.p), np.array(mixed.q)
+    positive = p > q
+    p, q = p[positive], q[positive]
+    rest = max(1 - float(p.sum() + q.sum()), 0.0)
+    both = np.concatenate((p, q, [rest])), np.concatenate((q, p, [rest]))
+    return DiscretePair.of(*both, exact=mixed.exact)
 
 
 @dataclass(frozen=True)
@@ -43,37 +58,80 @@ class SplicedPair(Pair):
         return self.mixture.infinite_mass
 
     def rule(self, resolution: Resolution) -> LossRule:
-        mixture = self.mixture
-        _, high = mixture.base_range(resolution)
-        power = 1 + max(map(abs, resolution.orders))
-        both = Resolution((-power, power), resolution.frequency, resolution.log_cut)
-        pieces = mixture.pieces(0.0, high, both)
+        mixture, high = self.mixture, self.mixture.base_range(resolution)[1]
+        pieces = mixture.pieces(0.0, high, _both_ways(resolution))
         half = mixture.base.joined(pieces, 0.0, high).mixed(mixture.rate)
-        p_above, q_above, _, _ = mixture.tails(np.array([mixture.mixed(high)]))
+        return self._with_mirror(half.loss, half.log_q, half.log_q, high)
+
+    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[LossRule, LossRule | None]:
+        if not self.splits:
+            return self.rule(resolution), None
+        whole, reach = self.rule(resolution), (0.0, self.mixture.base_range(resolution)[1])
+        bulk, jumps = self.mixture.split_on(reach, _both_ways(resolution), band, kind)
+        mirrored, listed = whole.loss < 0, bulk.loss > 0
+        p_above, q_above, _, _ = (float(np.exp(tail[0])) for tail in self.mixture.tails(np.zeros(1)))
+        rest = [float(np.exp(bulk.log_q[listed] + part).sum()) for part in (bulk.loss[listed], 0.0)]
+        return LossRule(
+            np.concatenate((bulk.loss[listed], whole.loss[mirrored])),
+            np.concatenate((bulk.log_q[listed], whole.log_q[mirrored])),
+            missing_p=whole.missing_p / 2 + max(p_above - rest[0], 0.0),
+            missing_q=whole.missing_q / 2 + max(q_above - rest[1], 0.0),
+        ), jumps
+
+    def _with_mirror(self, loss: Array, log_q: Array, mirrored_log_q: Array, high: float) -> LossRule:
+        """Positive losses and their mirror image; the atom at zero contributes nothing to E[e^{zL}] - 1 and
+        need not be listed."""
+        p_above, q_above, _, _ = self.mixture.tails(np.array([self.mixture.mixed(high)]))
         missing = max(float(np.exp(p_above[0]) + np.exp(q_above[0])) - self.infinite_mass, 0.0)
-        kept = half.loss > 0
-        loss, log_q = half.loss[kept], half.log_q[kept]
-        # the atom at zero contributes nothing to E[e^{zL}] - 1 and need not be listed
+        kept = loss > 0
+        loss = loss[kept]
         return LossRule(
             np.concatenate((loss, -loss)),
-            np.concatenate((log_q, log_q + loss)),
+            np.concatenate((log_q[kept], mirrored_log_q[kept] + loss)),
             self.infinite_mass,
             self.infinite_mass,
             missing,
             missing,
         )
 
+    @property
+    def splits(self) -> bool:  # type: ignore[override]
+        return self.mixture.splits
+
     def log_envelope(self, resolution: Resolution) -> float:
-        if not isinstance(self.mixture.base, GaussianPair):
+        if not self.splits:
             return 0.0
         # the positive losses, their mirror image, and the atom at zero, which never fades
         order = resolution.orders[0]
         reach = 0.0, self.mixture.base_range(resolution)[1]
         parts = [self.mixture.log_part(reach, each, resolution.frequency) for each in (order, 1 - order)]
+        bounds, masses = (np.logaddexp.reduce([*part, self._log_atom]) for part in zip(*parts, strict=True))
+        return min(float(bounds - masses), 0.0)
+
+    def split_envelope(self, resolution: Resolution, band: Band, kind: int) -> float:
+        if not self.splits:
+            return super().split_envelope(resolution, band, kind)
+        order, frequency = resolution.orders[0], resolution.frequency
+        whole = 0.0, self.mixture.base_range(resolution)[1]
+        (below, reach), (inside, within) = self.mixture.windows(whole, resolution, band)
+        if kind and inside.first >= inside.last:
+            return 0.0
+        bulk, mirror = (
+            self.mixture.log_part(reach, order, 0.0, below),
+            self.mixture.log_part(whole, 1 - order, 0.0),
+        )
+        mass = float(np.logaddexp.reduce([bulk[1], mirror[1], self._log_atom]))
+        if kind:
+            jumps = self.mixture.log_part(within, order, frequency, inside)
+            return math.exp(min(jumps[0] - mass, 700.0))
+        bulk = self.mixture.log_part(reach, order, frequency, below)
+        mirror = self.mixture.log_part(whole, 1 - order, frequency)
+        return min(float(np.logaddexp.reduce([bulk[0], mirror[0], self._log_atom])) - mass, 0.0)
+
+    @property
+    def _log_atom(self) -> float:
         p_above, q_above, _, _ = (float(np.exp(tail[0])) for tail in self.mixture.tails(np.zeros(1)))
-        log_atom = math.log(max(1 - p_above - q_above, TINY))
-        bound, mass = (np.logaddexp.reduce([*part, log_atom]) for part in zip(*parts, strict=True))
-        return min(float(bound - mass), 0.0)
+        return math.log(max(1 - p_above - q_above, TINY))
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         return self.rule(Resolution((-wave.power, 1 + wave.power), wave.frequency))
@@ -115,3 +173,8 @@ class SplicedPair(Pair):
 
     def reverse(self) -> Pair:
         return self
+
+
+def _both_ways(resolution: Resolution) -> Resolution:
+    power = 1 + max(map(abs, resolution.orders))
+    return Resolution((-power, power), resolution.frequency, resolution.log_cut)

@@ -1,12 +1,14 @@
 """Finite pairs that dominate what is known only by its profile or its trade-off curve.
 
 A profile is convex in e^epsilon. Given upper bounds on it at finitely many points, the largest convex
-function below those bounds is still above the truth, is piecewise linear, and so is the profile of a
-finite pair ("connect the dots", Doroshenko et al. 2022): the tightest pair that can be written down.
+function below those bounds is still above the truth, is piecewise linear, and so is the profile of a finite
+pair ("connect the dots", Doroshenko et al. 2022): the tightest pair that can be written down. Both tails are
+computed from their own small numbers, never as what is left of 1, so that they keep their digits.
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,27 +16,36 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair
 from indistinct.numerics.arrays import Array
 
-_POINTS = 4097
+_POINTS = 8193
+_GRADED = 6.0
+"""The points of a table are as close to each other, relatively, from its end to e^-6 of it."""
 
 
-def pair_of_profile(epsilon: Array, delta: Array) -> DiscretePair:
-    """The finite pair whose profile is the convex hull of points (increasing epsilon, delta)."""
-    ratio = np.concatenate(([0.0], np.exp(epsilon)))
-    delta = np.concatenate(([1.0], delta))
-    keep = _lower_hull(ratio, delta)
-    x, y = ratio[keep], delta[keep]
-    # -dδ/dλ = Q(L > log λ), and P(L > log λ) = δ + λ Q(L > log λ)
+def tabulated_pair(
+    forward: Callable[[Array], Array], backward: Callable[[Array], Array], reach: float
+) -> DiscretePair:
+    """A finite pair that dominates (P, Q), from the profiles of both directions up to `reach`."""
+    epsilon = min(reach, 300.0) / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _POINTS))
+    (ratio, q), p_infinite = _half(epsilon, forward(epsilon))
+    (other, p), q_infinite = _half(epsilon, backward(epsilon))
+    # positive losses, negative ones, what gives everything away, and the rest at zero
+    p_all = np.concatenate((ratio * q, p, [p_infinite, 0.0]))
+    q_all = np.concatenate((q, other * p, [0.0, q_infinite]))
+    rest = max(1 - min(math.fsum(p_all), math.fsum(q_all)), 0.0)
+    return DiscretePair.of(np.append(p_all, rest), np.append(q_all, rest), exact=False)
+
+
+def _half(epsilon: Array, delta: Array) -> tuple[tuple[Array, Array], float]:
+    """e^l and the Q-masses of the positive losses l of a profile's convex hull, and the mass of infinite
+    losses."""
+    x, y = np.exp(epsilon), np.minimum.accumulate(np.minimum(delta, 1.0))
+    keep = _lower_hull(x, y)
+    x, y = x[keep], y[keep]
+    if x.size < 2:
+        return (np.zeros(0), np.zeros(0)), float(y[-1])
+    # -d delta / d e^epsilon = Q(L > epsilon)
     q_above = np.append(-np.diff(y) / np.diff(x), 0.0)
-    p_above = np.append(y[:-1] + x[:-1] * q_above[:-1], y[-1])
-    q = np.append(np.concatenate(([1.0], q_above[:-1])) - q_above, 0.0)
-    p = np.append(np.concatenate(([1.0], p_above[:-1])) - p_above, p_above[-1])
-    # an atom at λ has p = λ q: take p from q, so that rounding moves no loss
-    q = np.maximum(q, 0.0)
-    p[1:-1] = x[1:] * q[1:-1]
-    p[0] = 0.0
-    p[-1] = max(1.0 - math.fsum(p[:-1].tolist()), p_above[-1], 0.0)
-    q[0] = max(1.0 - math.fsum(q[1:].tolist()), 0.0)
-    return DiscretePair.of(p, q)
+    return (x[1:], np.maximum(q_above[:-1] - q_above[1:], 0.0)), float(y[-1])
 
 
 def _lower_hull(x: Array, y: Array) -> list[int]:
@@ -50,27 +61,12 @@ def _lower_hull(x: Array, y: Array) -> list[int]:
     return hull
 
 
-def tabulated_pair(
-    forward: Callable[[Array], Array], backward: Callable[[Array], Array], reach: float
-) -> DiscretePair:
-    """A finite pair that dominates (P, Q), from the profiles of both directions up to `reach`."""
-    reach = min(reach, 300.0)
-    # evenly spaced, so that compositions of the pair stay on one lattice and are exact
-    positive = np.linspace(0.0, reach, _POINTS)
-    negative = -positive[:0:-1]
-    below = -np.expm1(negative) + np.exp(negative) * backward(-negative)
-    delta = np.concatenate((below, forward(positive)))
-    return pair_of_profile(np.concatenate((negative, positive)), np.minimum(delta, 1.0))
-
-
-def finite_pair(pair: Pair) -> DiscretePair:
-    """The pair itself if it is finite, else a finite one that dominates it."""
-    return pair if isinstance(pair, DiscretePair) else on_lattice(pair)
-
-
-def on_lattice(pair: Pair) -> DiscretePair:
-    """A finite pair that dominates, with losses that are multiples of one number: it composes exactly."""
-    reach = max(abs(edge) for tilt in (0.0, 1.0) for edge in pair.outer_losses(tilt, LOG_NEGLIGIBLE))
+def finite_pair(pair: Pair, size: int = 1) -> DiscretePair:
+    """The pair itself if it is finite, else a finite one that dominates it, known further out for a group."""
+    if isinstance(pair, DiscretePair):
+        return pair
+    log_tail = size * LOG_NEGLIGIBLE
+    reach = max(abs(edge) for tilt in (0.0, 1.0) for edge in pair.outer_losses(tilt, log_tail))
     return tabulated_pair(pair.profile, pair.reversed_profile, reach)
 
 
@@ -79,7 +75,7 @@ def on_lattice(pair: Pair) -> DiscretePair:
 
 def symmetric_pair(pair: Pair) -> Pair:
     """The pair itself if it is symmetric, else a finite symmetric one that dominates both directions."""
-    return pair if pair.symmetric else _pair_of_curve(*_symmetric_curve(finite_pair(pair)))
+    return pair if pair.symmetric else TestCurve.symmetric(finite_pair(pair)).pair()
 
 
 def group_pair(pair: Pair, size: int) -> Pair:
@@ -89,41 +85,113 @@ def group_pair(pair: Pair, size: int) -> Pair:
     scaled = pair.scaled(size)
     if scaled is not None:
         return scaled
-    x, y = _symmetric_curve(finite_pair(pair))
-    outer_x, outer_y = x, y
+    one = curve = TestCurve.symmetric(finite_pair(pair, size))
     for _ in range(size - 1):
-        # vertices of T(S(.)): those of S, and where S meets a vertex of T
-        rising = np.concatenate(([True], np.diff(outer_y) > 0))
-        meets = np.interp(x, outer_y[rising], outer_x[rising])
-        meets = meets[(x > outer_y[0]) & (x < 1)]
-        new_x = np.unique(np.concatenate((outer_x, meets)))
-        new_y = np.interp(np.interp(new_x, outer_x, outer_y), x, y)
-        outer_x, outer_y = _upper_hull(new_x, new_y)
-    return _pair_of_curve(outer_x, outer_y)
+        curve = curve.then(one)
+    return curve.pair()
 
 
-def _pair_of_curve(x: Array, y: Array) -> DiscretePair:
-    """The pair whose best tests have these false and true positive rates."""
-    return DiscretePair.of(np.diff(y, prepend=0.0), np.diff(x, prepend=0.0))
+@dataclass(frozen=True, eq=False)
+class TestCurve:
+    """Vertices of the best tests, from (0, 0) to (1, 1): false positive rates x, true positive rates y, and
+    1 - x and 1 - y, each from its own small numbers."""
+
+    x: Array
+    rest_x: Array
+    y: Array
+    rest_y: Array
+
+    @classmethod
+    def symmetric(cls, pair: DiscretePair) -> "TestCurve":
+        """The best tests of Q against P and of P against Q, taken together."""
+        curves = [cls._of(np.array(one.p), np.array(one.q)) for one in (pair, pair.reverse())]
+        return cls(*(np.concatenate(part) for part in zip(*(c.columns for c in curves), strict=True))).hull()
+
+    @classmethod
+    def _of(cls, p: Array, q: Array) -> "TestCurve":
+        x, y = (np.append(0.0, np.cumsum(mass[::-1])) for mass in (q, p))
+        rest_x, rest_y = (np.append(np.cumsum(mass)[::-1], 0.0) for mass in (q, p))
+        return cls(np.minimum(x, 1.0), np.minimum(rest_x, 1.0), np.minimum(y, 1.0), np.minimum(rest_y, 1.0))
+
+    @property
+    def columns(self) -> tuple[Array, Array, Array, Array]:
+        return self.x, self.rest_x, self.y, self.rest_y
+
+    def then(self, outer: "TestCurve") -> "TestCurve":
+        """The curve of outer(self(x)): its vertices are those of self, and where self meets one of outer."""
+        y, rest_y = outer.at(self.y, self.rest_y)
+        inverse = TestCurve(self.y, self.rest_y, self.x, self.rest_x)
+        x, rest_x = inverse.at(outer.x, outer.rest_x)
+        met = (outer.x > self.y[0]) | (outer.x >= 1)
+        return TestCurve(
+            np.concatenate((self.x, x[met])),
+            np.concatenate((self.rest_x, rest_x[met])),
+            np.concatenate((y, outer.y[met])),
+            np.concatenate((rest_y, outer.rest_y[met])),
+        ).hull()
+
+    def at(self, x: Array, rest_x: Array) -> tuple[Array, Array]:
+        """y and 1 - y at x, between vertices on their chord."""
+        lower = x <= rest_x
+        k = np.where(
+            lower,
+            np.searchsorted(self.x, x, "right"),
+            self.x.size - np.searchsorted(self.rest_x[::-1], rest_x, "left"),
+        )
+        k = np.clip(k, 1, self.x.size - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low = (x - self.x[k - 1]) / (self.x[k] - self.x[k - 1])
+            high = (self.rest_x[k - 1] - rest_x) / (self.rest_x[k - 1] - self.rest_x[k])
+        share = np.clip(np.nan_to_num(np.where(lower, low, high), nan=1.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+        first, second = self.columns[2:]
+        y = first[k - 1] * (1 - share) + first[k] * share
+        return y, second[k - 1] * (1 - share) + second[k] * share
+
+    def hull(self) -> "TestCurve":
+        """The upper convex hull, vertices in order."""
+        lower = self.x <= self.rest_x
+        along = np.where(lower, self.x, -self.rest_x)
+        order = np.lexsort((np.where(lower, -self.y, self.rest_y), along, ~lower))
+        points = np.array(self.columns)[:, order]
+        rows = points.T.tolist()
+        kept: list[int] = []
+        for i, row in enumerate(rows):
+            while kept:
+                if _same(rows[kept[-1]], row, 0) and kept[-1] != 0:
+                    break
+                if len(kept) > 1 and not _bends(rows[kept[-2]], rows[kept[-1]], row):
+                    kept.pop()
+                    continue
+                break
+            if kept and _same(rows[kept[-1]], row, 0):
+                if _same(rows[kept[-1]], row, 2) or row[2] <= rows[kept[-1]][2]:
+                    continue
+            kept.append(i)
+        return TestCurve(*points[:, kept])
+
+    def pair(self) -> DiscretePair:
+        """The pair whose best tests these are."""
+        q, p = (_steps(value, rest) for value, rest in ((self.x, self.rest_x), (self.y, self.rest_y)))
+        return DiscretePair.of(p, q, exact=False)
 
 
-def _symmetric_curve(pair: DiscretePair) -> tuple[Array, Array]:
-    """The best tests of Q against P and of P against Q, taken together."""
-    (x, y), (other_x, other_y) = _receiver_curve(pair), _receiver_curve(pair.reverse())
-    return _upper_hull(np.concatenate((x, other_x)), np.concatenate((y, other_y)))
+def _steps(value: Array, rest: Array) -> Array:
+    """Differences of neighbours, from whichever of x and 1 - x is small there."""
+    steps: Array = np.where(value[1:] <= rest[1:], np.diff(value), -np.diff(rest))
+    return np.append(value[0], np.maximum(steps, 0.0))
 
 
-def _receiver_curve(pair: DiscretePair) -> tuple[Array, Array]:
-    """Vertices (false positive rate, true positive rate) of the best tests of Q against P."""
-    x = np.cumsum(np.array(pair.q)[::-1])
-    y = np.cumsum(np.array(pair.p)[::-1])
-    return np.minimum(np.append(0.0, x), 1.0), np.minimum(np.append(0.0, y), 1.0)
+def _gap(a: list[float], b: list[float], column: int) -> float:
+    """b - a in x (0) or y (2), from whichever of it and its complement is small."""
+    if b[column] <= b[column + 1]:
+        return b[column] - a[column]
+    return a[column + 1] - b[column + 1]
 
 
-def _upper_hull(x: Array, y: Array) -> tuple[Array, Array]:
-    order = np.lexsort((-y, x))
-    x, y = x[order], y[order]
-    first = np.concatenate(([True], np.diff(x) > 0))
-    x, y = np.append(x[first], 1.0), np.append(y[first], 1.0)
-    keep = _lower_hull(x, -y)
-    return x[keep], np.maximum.accumulate(y[keep])
+def _same(a: list[float], b: list[float], column: int) -> bool:
+    return _gap(a, b, column) <= 0
+
+
+def _bends(a: list[float], b: list[float], c: list[float]) -> bool:
+    """Whether b is above the chord from a to c."""
+    return _gap(a, b, 2) * _gap(b, c, 0) > _gap(b, c, 2) * _gap(a, b, 0)

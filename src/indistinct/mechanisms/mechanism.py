@@ -15,13 +15,11 @@ from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.alternatives import parallel as parallel_guarantees
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known, Outputs, PairGuarantee, compose
-from indistinct.guarantees.mixture_pair import MixturePair, mixture
+from indistinct.guarantees.mixture_pair import mixture
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.spliced_pair import SplicedPair
-from indistinct.guarantees.tabulated import finite_pair, on_lattice, symmetric_pair
-
-_MANY_OUTCOMES = 512
+from indistinct.guarantees.spliced_pair import SplicedPair, spliced
+from indistinct.guarantees.tabulated import finite_pair, symmetric_pair
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,6 @@ class PoissonSampled(Mechanism):
             )
         base = self.base.guarantee(adjacency)
         pair = mixture(_pair(base), self.rate)
-        if isinstance(pair, DiscretePair) and len(pair.p) > _MANY_OUTCOMES:
-            pair = on_lattice(pair)  # a tabulated composition, whose losses mixing has moved off the lattice
         return Known(Product.of([(pair, 1)]), adjacency, _sampled_output(base, self.rate))
 
 
@@ -157,8 +153,7 @@ class FixedSizeSampled(Mechanism):
         if isinstance(base, SplicedPair):
             base = symmetric_pair(finite_pair(base))
         rate = self.size / self.of
-        pair = SplicedPair(MixturePair(base, rate)) if 0 < rate < 1 else mixture(base, rate)
-        return Known(Product.of([(pair, 1)]), adjacency)
+        return Known(Product.of([(spliced(base, rate), 1)]), adjacency)
 
 
 @dataclass(frozen=True)

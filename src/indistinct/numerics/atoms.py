@@ -17,15 +17,18 @@ class Atoms:
 
     loss: Array
     mass: Array
+    moved: float = 0.0  # by which losses were rounded up, at most
 
     def plus(self, other: "Atoms") -> "Atoms | None":
         """The law of the sum; None if it has too many atoms."""
         if self.loss.size * other.loss.size > _MAX_PAIRS:
             return None
-        return merged(np.add.outer(self.loss, other.loss).ravel(), np.outer(self.mass, other.mass).ravel())
+        moved = self.moved + other.moved
+        loss, mass = np.add.outer(self.loss, other.loss), np.outer(self.mass, other.mass)
+        return merged(loss.ravel(), mass.ravel(), moved)
 
 
-def merged(loss: Array, mass: Array) -> Atoms | None:
+def merged(loss: Array, mass: Array, moved: float) -> Atoms | None:
     """Sorted, with sums that differ by rounding only put on the largest of them (the safe side)."""
     order = np.argsort(loss, kind="stable")
     loss, mass = loss[order], mass[order]
@@ -35,19 +38,21 @@ def merged(loss: Array, mass: Array) -> Atoms | None:
     if starts.size > MAX_ATOMS:
         return None
     ends = np.append(starts[1:], loss.size) - 1
-    return Atoms(loss[ends], np.add.reduceat(mass, starts))
+    return Atoms(loss[ends], np.add.reduceat(mass, starts), moved + float((loss[ends] - loss[starts]).max()))
 
 
 def compose_atoms(terms: Sequence[tuple[Atoms, int]]) -> Atoms | None:
     """The law of independent sums, each law a number of times, by repeated doubling."""
-    total: Atoms | None = Atoms(np.zeros(1), np.ones(1))
+    total: Atoms | None = None
     for law, count in terms:
         factor: Atoms | None = law
         while count:
-            if factor is None or total is None:
+            if factor is None:
                 return None
             if count & 1:
-                total = total.plus(factor)
+                total = factor if total is None else total.plus(factor)
+                if total is None:
+                    return None
             count >>= 1
             factor = factor.plus(factor) if count else factor
-    return total
+    return Atoms(np.zeros(1), np.ones(1)) if total is None else total

@@ -1,10 +1,11 @@
-"""The exact engine: delta(epsilon) as a contour integral through the saddle.
+"""Bounds on delta(epsilon) from a contour integral through the saddle.
 
     delta(epsilon) = (1/2 pi i) int_{c-i inf}^{c+i inf} e^{K(z) - z epsilon} / (z (z+1)) dz
 
 The trapezoid rule with step h on that line returns sum_k delta(epsilon + k p) e^{ckp}, p = 2 pi / h: the
-wanted k = 0 and positive aliases, so it errs upwards, and the period p is chosen to make the aliases
-negligible (Chernoff to the right, e^{-cp} to the left). Nothing cancels, so delta keeps its relative
+wanted k = 0 and aliases, all of them positive. So the sum is an upper bound, and less the aliases (Chernoff
+to the right, e^{-cp} to the left) a lower one. What is left out beyond the last node is bounded by an
+envelope of the transform over *all* frequencies beyond it. Nothing cancels, so delta keeps its relative
 accuracy however small it is, and the cost does not depend on the number of compositions.
 """
 
@@ -12,6 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,16 +22,22 @@ from indistinct.numerics.cumulant import Cumulant
 from indistinct.numerics.rule import TooFineError
 
 ACCURACY = 1e-12
-"""Aliases, truncation and mass cut off that are allowed, relative to delta."""
-
+"""Aliases, truncation and mass cut off that are aimed at, relative to delta."""
 GUARD = 1e-10
-"""Added to every log delta: the quadrature is checked, not proven, to some 1e-13."""
+"""Taken from and added to every log delta: for the Gauss-Legendre panels behind K (docs/engines.md)."""
+MAX_NODES = 1 << 14
+MAX_WORK = 1 << 24
+_RELATIVE_ERROR = 8 * EPS
+"""Of an exponential and of its exponent."""
+_CHUNK = 1 << 18
 
-MAX_NODES = 1 << 13
-MAX_WORK = 1 << 26
 
-_RELATIVE_ERROR = 16 * EPS
-"""Of K on the nodes: quadrature and rounding together."""
+class LogBounds(NamedTuple):
+    """Logarithms of a lower and an upper bound on delta, and the slope of the upper one in epsilon."""
+
+    low: Array
+    high: Array
+    slope: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +47,28 @@ class Scan:
     orders: Array
     values: Array
     order: float  # where the objective is smallest
-    left_out: float = 0.0  # P-mass that this cumulant does not see
+    log_mass: float = 0.0  # of the measure whose transform this is
 
-    def log_bounds(self, epsilon: float | Array) -> Array:
-        """log of a bound on delta by each order, one more than the grid's (Canonne, Kamath and Steinke
-        2020, Proposition 12)."""
+    def log_bound(self, epsilon: float) -> float:
+        """log of a bound on delta by the best of the orders, one more than the grid's (Canonne, Kamath and
+        Steinke 2020, Proposition 12), of the law that this cumulant sees."""
         c = self.orders
-        result: Array = self.values - c * epsilon + c * np.log(c / (1 + c)) - np.log1p(c)
-        return result
+        return float((self.values - c * epsilon + c * np.log(c / (1 + c)) - np.log1p(c)).min()) + GUARD
 
-    def aim(self, epsilon: float, log_level: float, highest: float = np.inf) -> "Aim":
+    def read(self, epsilon: Array) -> LogBounds:
+        """That bound, and nothing from below."""
+        c = self.orders
+        bounds = self.values - c * epsilon[:, None] + c * np.log(c / (1 + c)) - np.log1p(c)
+        best = bounds.argmin(axis=1)
+        return LogBounds(np.full(epsilon.shape, -math.inf), bounds.min(axis=1) + GUARD, -c[best])
+
+    def least_epsilon(self, log_delta: float) -> float:
+        """The same bound solved for epsilon."""
+        c = self.orders
+        room = self.values + c * np.log(c / (1 + c)) - np.log1p(c) - log_delta + GUARD
+        return float((room / c).min())
+
+    def aim(self, epsilon: float, log_level: float, highest: float = math.inf) -> "Aim":
         """The line on which the shortest period keeps the aliases at epsilon below e^{log_level}.
 
         A line far from the saddle would lose digits to cancellation, so only those are tried whose
@@ -58,7 +78,7 @@ class Scan:
         size = k - c * epsilon - np.log(c * (c + 1))
         allowed = c <= max(highest, c[1])
         near = np.flatnonzero(allowed & (size <= size[allowed].min() + 6.0))
-        left = (1.0 - log_level) / c[near]
+        left = (1.0 + self.log_mass - log_level) / c[near]
         with np.errstate(divide="ignore", invalid="ignore"):
             right = (k - c * epsilon - log_level + 1.0) / (c - c[near][:, None])
         right = np.where(c > c[near][:, None] * 1.0001, right, np.inf).min(axis=1)
@@ -67,7 +87,8 @@ class Scan:
         period = np.where(np.isfinite(period), period, 4 * left)
         pick = int(near[np.argmin(period)])
         middle = min(max(pick, 1), c.size - 2)
-        return Aim(float(c[pick]), float(period.min()), _second_difference(c, k, middle), epsilon, self)
+        curvature = _second_difference(c, k, middle)
+        return Aim(float(c[pick]), float(k[pick]), float(period.min()), curvature, epsilon, self)
 
 
 def _second_difference(x: Array, y: Array, i: int) -> float:
@@ -81,31 +102,21 @@ class Aim:
     """Where to put the line, and how finely to sample it, for one epsilon."""
 
     order: float
+    value: float  # K there
     period: float
     curvature: float
     epsilon: float
     scan: Scan
 
     def log_alias(self, epsilon: Array) -> Array:
-        """Log of a bound on the aliases: Chernoff on the right, delta <= 1 on the left."""
-        above = (self.scan.orders > self.order * 1.0001) & np.isfinite(self.scan.values)
+        """Log of a bound on all aliases: Chernoff on the right, delta <= 1 on the left, geometric series."""
+        above = self.scan.orders > self.order * 1.0001
         s, k = self.scan.orders[above], self.scan.values[above]
-        right = k - s * epsilon[:, None] - (s - self.order) * self.period
-        result: Array = np.logaddexp(right.min(axis=1, initial=np.inf), -self.order * self.period)
-        return result + 0.1
-
-    def relative_error(self, epsilon: Array, log_delta: Array, log_error: Array, charged: float) -> Array:
-        """Of delta, or of epsilon where epsilon is many times delta's own scale 1/c; infinite where delta was
-        read too far from where it was aimed."""
-        error = np.logaddexp(log_error, math.log(max(charged, TINY)))
-        scale = np.maximum(1.0, self.order * np.abs(epsilon))
-        relative = np.exp(np.minimum(error - log_delta, 700.0)) / scale
-        return np.where(log_delta > 1e-6, np.inf, relative)
-
-    def log_bound(self, epsilon: Array) -> Array:
-        """Log of a bound on delta without any tail: the best order scanned."""
-        best = self.scan.log_bounds(epsilon[:, None]).min(axis=1, initial=np.inf) + GUARD
-        result: Array = np.logaddexp(best, math.log(max(self.scan.left_out, TINY)))
+        gap = (s - self.order) * self.period
+        right = k - s * epsilon[:, None] - gap - np.log(-np.expm1(-gap))
+        fall = self.order * self.period
+        left = self.scan.log_mass - fall - math.log(-math.expm1(-fall))
+        result: Array = np.logaddexp(right.min(axis=1, initial=np.inf), left) + GUARD
         return result
 
     def log_beyond(self, loss: float) -> float:
@@ -115,25 +126,17 @@ class Aim:
     def laplace(self, log_delta: float) -> float:
         """A first guess of the epsilon of this delta: Laplace's method on the line."""
         c = self.order
-        value = float(np.interp(c, self.scan.orders, self.scan.values))
-        return (value - log_delta - math.log(c * (c + 1) * math.sqrt(2 * math.pi * self.curvature))) / c
-
-    @property
-    def first_nodes(self) -> int:
-        """How many nodes a Gaussian peak of this curvature takes to fall below rounding."""
-        return 12 + int(min(7.6 / np.sqrt(self.curvature) * self.period / (2 * np.pi), 1e9))
+        return (self.value - log_delta - math.log(c * (c + 1) * math.sqrt(2 * math.pi * self.curvature))) / c
 
 
 def scan(
     real_up_to: Callable[[float], Callable[[Array], Array]],
     objective: Callable[[Array, Array], Array],
     start: float,
-    left_out: float,
+    log_mass: float = 0.0,
 ) -> Scan:
-    """Minimise objective(c, K(c)) over c > 0, from a guess of its scale.
-
-    `real_up_to(c)` gives K on real orders, accurate up to c, of a law without mass `left_out`.
-    """
+    """Minimise objective(c, K(c)) over c > 0, from a guess of its scale; `real_up_to(c)` gives K on real
+    orders, accurate up to c."""
     limit = math.inf
     for _ in range(60):
         try:
@@ -150,94 +153,81 @@ def scan(
     best = min(max(best, 1), orders.size - 2)
     near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
     near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
-    fine = real(near)
     order = np.argsort(np.concatenate((orders, near)))
-    orders, values = np.concatenate((orders, near))[order], np.concatenate((values, fine))[order]
+    orders, values = np.concatenate((orders, near))[order], np.concatenate((values, real(near)))[order]
     usable = np.isfinite(values)
     orders, values = orders[usable], values[usable]
-    level = objective(orders, values)
-    return Scan(orders, values, float(orders[np.argmin(level)]), left_out)
+    return Scan(orders, values, float(orders[np.argmin(objective(orders, values))]), log_mass)
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
     """The integrand on one vertical line, evaluated once and read at any epsilon."""
 
+    final: ClassVar[bool] = False
+
     nodes: ComplexArray
     log_values: ComplexArray  # K(z) - log z(z+1)
-    step: float
+    errors: Array  # of these, by rounding
     truncation: float  # of the sum, relative to the integrand at t = 0
     aim: Aim
-    infinite: float  # P-mass of infinite losses and of everything left out
-    floor: float = -math.inf
-    charged: float = 0.0  # how much of `infinite` is only mass left out
-    settled: bool = True  # nothing is rounded to a lattice
+    infinite: float  # P-mass of infinite losses
+    charged: float  # P-mass that the cumulant leaves out
 
-    def read(self, epsilon: Array) -> tuple[Array, Array]:
-        """log of an upper bound on delta, and its derivative in epsilon."""
-        terms = self._weights * np.exp(-1j * self.nodes.imag * epsilon[:, None])
-        value = np.maximum(terms.real.sum(axis=1) + self._error(epsilon), TINY)
-        log_finite = np.log(value) + (self._log_size + GUARD) - self.aim.order * epsilon
-        log_delta = np.logaddexp(log_finite, math.log(max(self.infinite, TINY)))
-        slope = -(terms * self.nodes).real.sum(axis=1) / value * np.exp(log_finite - log_delta)
-        return log_delta, slope
+    def read(self, epsilon: Array) -> LogBounds:
+        rows = max(_CHUNK // self.nodes.size, 1)
+        if epsilon.size > rows:
+            parts = [self.read(epsilon[k : k + rows]) for k in range(0, epsilon.size, rows)]
+            return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        terms = _powers(-2 * np.pi / self.aim.period * epsilon, self.nodes.size)
+        terms *= self._weights
+        total = terms.real.sum(axis=1)
+        fixed, per_epsilon = self._rounding
+        error = self.truncation + fixed + per_epsilon * np.abs(epsilon)
+        log_unit = float(self.log_values[0].real) - self.aim.order * epsilon
+        finite = np.log(np.maximum(total + error, TINY)) + log_unit + GUARD
+        alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_unit, 700.0))
+        with np.errstate(divide="ignore"):
+            low = np.log(np.maximum(total - error - alias, 0.0)) + log_unit - GUARD
+        high = np.logaddexp(finite, math.log(max(self.infinite + self.charged, TINY)))
+        low = np.logaddexp(low, math.log(self.infinite)) if self.infinite else low
+        slope = (
+            -(terms * self.nodes).real.sum(axis=1) / np.maximum(total + error, TINY) * np.exp(finite - high)
+        )
+        return LogBounds(low, np.minimum(high, 0.0), slope)
 
-    @property
-    def size(self) -> int:
-        """How many numbers it keeps."""
-        return self.nodes.size
-
-    def newton(self, log_delta: float, top: float) -> float | None:
-        """The epsilon of one delta by plain Newton steps; None where they do not settle at once."""
-        reach = 1 / self.aim.order
-        start = epsilon = self.aim.laplace(log_delta)
-        for _ in range(10):
-            if not (abs(epsilon - start) <= 1e3 * reach and -top <= epsilon <= top):
-                return None
-            values, slopes = self.read(np.array([epsilon]))
-            value, slope = float(values[0]), float(slopes[0])
-            if 0 <= log_delta - value <= 1e-11:
-                return epsilon
-            if not slope < 0:
-                return None
-            # step over the root by a little, so that the next point is on the safe side
-            epsilon += (log_delta - value) / slope
-            epsilon += 2e-14 * abs(epsilon) + 3e-12 * reach
-        return None
-
-    def judged(self, epsilon: Array) -> tuple[Array, Array]:
-        """log of an upper bound on delta, and its relative error."""
-        log_delta, _ = self.read(epsilon)
-        log_error = np.log(2 * self._error(epsilon)) + self._log_size - self.aim.order * epsilon
-        log_error = np.logaddexp(log_error, self.aim.log_alias(epsilon))
-        return log_delta, self.aim.relative_error(epsilon, log_delta, log_error, self.charged)
-
-    def accuracy(self, epsilon: Array) -> Array:
-        """The relative error alone."""
-        return self.judged(epsilon)[1]
-
-    @cached_property
-    def _log_size(self) -> float:
-        return float(self.log_values[0].real)
+    def guess(self, log_delta: float) -> float:
+        return self.aim.laplace(log_delta)
 
     @cached_property
     def _weights(self) -> ComplexArray:
         """The trapezoid rule's terms at epsilon = 0, relative to the first."""
-        weights: ComplexArray = np.exp(self.log_values - self._log_size)
-        weights *= self.step / np.pi
+        weights: ComplexArray = np.exp(self.log_values - self.log_values[0].real)
+        weights *= 2 / self.aim.period
         weights[0] *= 0.5
         return weights
 
-    def _error(self, epsilon: Array) -> Array:
-        """Truncation and rounding: K is known to a relative error, and so is the phase t * epsilon."""
-        fixed, per_epsilon = self._rounding
-        return self.truncation + fixed + per_epsilon * np.abs(epsilon)
-
     @cached_property
     def _rounding(self) -> tuple[float, float]:
+        """Of K, of the terms, of their powers, and of the phase t * epsilon."""
         size = np.abs(self._weights)
-        fixed = _RELATIVE_ERROR * float((size * (1 + np.abs(self.log_values))).sum())
+        doublings = math.log2(self.nodes.size + 1)
+        fixed = float(
+            (size * (self.errors + _RELATIVE_ERROR * (1 + doublings + np.abs(self.log_values)))).sum()
+        )
         return fixed, _RELATIVE_ERROR * float((size * np.abs(self.nodes)).sum())
+
+
+def _powers(angle: Array, count: int) -> ComplexArray:
+    """exp(i k angle) for k < count, a row for each angle: by doubling, so a multiplication an entry."""
+    table = np.empty((angle.size, count), dtype=np.complex128)
+    table[:, 0] = 1.0
+    done = 1
+    while done < count:
+        more = min(done, count - done)
+        np.multiply(table[:, :more], np.exp(1j * done * angle)[:, None], out=table[:, done : done + more])
+        done += more
+    return table
 
 
 def draw_line(
@@ -245,32 +235,36 @@ def draw_line(
     log_envelope: Callable[[float], float],
     aim: Aim,
     infinite: float,
+    charged: float,
 ) -> Line | None:
     """Evaluate the integrand until what is left out is negligible; None if that takes too many nodes.
 
     `cumulant_up_to(t)` gives a cumulant that is accurate for frequencies up to t; `log_envelope(t)` bounds
-    log |e^{K(c + is) - K(c)}| for *all* s >= t: what the last nodes look like proves nothing, since near a
-    lattice a transform dips and revives.
+    log |e^{K(c + is) - K(c)}| for all s >= t.
     """
     c, step = aim.order, 2 * np.pi / aim.period
-    peak = 1 / np.sqrt(2 * np.pi * aim.curvature)
-    start, stop = 0, aim.first_nodes
-    pieces: list[ComplexArray] = []
-    while True:
-        if stop > MAX_NODES:
-            return None
-        try:
-            cumulant = cumulant_up_to(stop * step)
-        except TooFineError:
-            return None
-        if (stop - start) * cumulant.size > MAX_WORK:
-            return None
-        z = vertical_line(c, step, start, stop)
-        pieces.append(cumulant.line(c, step, start, stop) - np.log(z * (z + 1)))
-        # the sum over k >= stop of (step/pi) / (k step)^2, relative to the integrand at 0
-        log_rest = log_envelope(stop * step) + math.log(c * (c + 1) / (math.pi * step * (stop - 1)))
-        truncation = math.exp(min(log_rest, 700.0))
-        if truncation <= ACCURACY * peak:
+    peak = 1 / math.sqrt(2 * math.pi * aim.curvature)
+    last = 8 + int(min(7.6 / math.sqrt(aim.curvature) / step, MAX_NODES))
+    for attempt in range(40):
+        # sum over k > last of (step/pi) |...| / (k step)^2, relative to the integrand at 0
+        fallen = -log_envelope(last * step)
+        log_rest = math.log(c * (c + 1) / (math.pi * step * last)) - fallen
+        missing = log_rest - math.log(ACCURACY * peak)
+        if missing <= 0:
             break
-        start, stop = stop, 2 * stop
-    return Line(vertical_line(c, step, 0, stop), np.concatenate(pieces), step, truncation, aim, infinite)
+        if last >= MAX_NODES:
+            return None
+        # it falls like e^{-t^2} at first, and like e^{-t} later
+        growth = 1 + missing / max(fallen, 1.0)
+        last = min(int(last * min(growth if attempt else 1.03 * math.sqrt(growth), 4.0)) + 1, MAX_NODES)
+    else:
+        return None
+    try:
+        cumulant = cumulant_up_to(last * step)
+    except TooFineError:
+        return None
+    if last * cumulant.size > MAX_WORK:
+        return None
+    z = vertical_line(c, step, 0, last + 1)
+    values, errors = cumulant.line(c, step, last + 1)
+    return Line(z, values - np.log(z * (z + 1)), errors, math.exp(log_rest), aim, infinite, charged)

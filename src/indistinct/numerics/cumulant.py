@@ -1,13 +1,21 @@
 """Cumulants of a privacy loss, K(z) = log E_P[e^{zL}], on the real axis and along vertical lines."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from indistinct.numerics.arrays import Array, ComplexArray, vertical_line
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray, vertical_line
 from indistinct.numerics.rule import LossRule
+
+
+class OnLine(NamedTuple):
+    """Values of K, and bounds on their rounding errors."""
+
+    values: ComplexArray
+    errors: Array
 
 
 class Cumulant(Protocol):
@@ -22,8 +30,8 @@ class Cumulant(Protocol):
         """K at real z."""
         ...
 
-    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        """K at c + i step k for start <= k < stop, up to multiples of 2 pi i."""
+    def line(self, c: float, step: float, stop: int) -> "OnLine":
+        """K at c + i step k for 0 <= k < stop, up to multiples of 2 pi i."""
         ...
 
 
@@ -37,9 +45,9 @@ class GaussianCumulant:
     def real(self, z: Array) -> Array:
         return z * (z + 1) * (self.shift**2 / 2)
 
-    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        z = vertical_line(c, step, start, stop)
-        return z * (z + 1) * (self.shift**2 / 2)
+    def line(self, c: float, step: float, stop: int) -> OnLine:
+        z = vertical_line(c, step, 0, stop)
+        return _closed(z * (z + 1) * (self.shift**2 / 2))
 
 
 @dataclass(frozen=True)
@@ -56,8 +64,8 @@ class LaplaceCumulant:
         result: Array = self._log_moment(z).real
         return result
 
-    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        return self._log_moment(vertical_line(c, step, start, stop))
+    def line(self, c: float, step: float, stop: int) -> OnLine:
+        return _closed(self._log_moment(vertical_line(c, step, 0, stop)))
 
     def _log_moment(self, z: Array | ComplexArray) -> ComplexArray:
         # M - 1 = (e^{zs} - 1) (z+1)/(2z+1) + (e^{-(z+1)s} - 1) z/(2z+1); the pole at -1/2 is removable,
@@ -88,10 +96,12 @@ class RuleCumulant:
             result[high] = self.rule.log_moment(z[high])
         return result
 
-    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
+    def line(self, c: float, step: float, stop: int) -> OnLine:
         if self.rule.log_size(c) > 600.0:
-            return self.rule.log_line(c, step, start, stop)
-        return log1p(self.rule.line(c, step, start, stop))
+            return OnLine(*self.rule.log_line(c, step, stop))
+        moment, error = self.rule.line(c, step, stop)
+        values = log1p(moment)
+        return OnLine(values, error * np.exp(-np.maximum(values.real, -600.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +118,76 @@ class CumulantSum:
         total: Array = np.sum([count * term.real(z) for term, count in self.terms], axis=0)
         return total
 
-    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        total: ComplexArray = np.sum([n * term.line(c, step, start, stop) for term, n in self.terms], axis=0)
-        return total
+    def line(self, c: float, step: float, stop: int) -> OnLine:
+        lines = [(term.line(c, step, stop), count) for term, count in self.terms]
+        values: ComplexArray = np.sum([n * line.values for line, n in lines], axis=0)
+        errors: Array = np.sum([n * line.errors for line, n in lines], axis=0)
+        return OnLine(values, errors)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitCumulant:
+    """log of M^n - B^n, where each law is split into bulk and jumps: the transform of what has a jump in
+    it."""
+
+    terms: Sequence[tuple[LossRule, LossRule | None, int]]  # bulk, jumps and count
+
+    def part(self, kind: int) -> Cumulant:
+        """That of the bulk alone, and of what has a jump in it."""
+        return self if kind else CumulantSum([(RuleCumulant(bulk), count) for bulk, _, count in self.terms])
+
+    @property
+    def size(self) -> int:
+        return sum(bulk.loss.size + (jumps.loss.size if jumps else 0) for bulk, jumps, _ in self.terms)
+
+    @property
+    def jumps(self) -> bool:
+        """Whether there are any."""
+        return any(jumps is not None for _, jumps, _ in self.terms)
+
+    @property
+    def mass(self) -> float:
+        """How much has a jump in it."""
+        return max(math.exp(float(self.real(np.zeros(1))[0])), TINY)
+
+    def real(self, z: Array) -> Array:
+        bulk, log_more = np.zeros_like(z), np.full(z.shape, -np.inf)
+        for rule, jumps, count in self.terms:
+            one = RuleCumulant(rule).real(z)
+            bulk += count * one
+            if jumps is not None:
+                ratio = jumps.log_moment(z) - one
+                # log(log(1 + e^r)), which is r where that is small
+                each = np.where(ratio < -30, ratio, np.log(np.log1p(np.exp(np.clip(ratio, -30.0, 700.0)))))
+                log_more = np.logaddexp(log_more, math.log(count) + each)
+        more = np.exp(np.clip(log_more, -30.0, 6.0))
+        return bulk + np.where(
+            log_more < -30, log_more, np.exp(np.minimum(log_more, 6.0)) + np.log(-np.expm1(-more))
+        )
+
+    def line(self, c: float, step: float, stop: int) -> OnLine:
+        bulk, more = np.zeros(stop, dtype=np.complex128), np.zeros(stop, dtype=np.complex128)
+        errors = np.zeros(stop)
+        for rule, jumps, count in self.terms:
+            one = RuleCumulant(rule).line(c, step, stop)
+            bulk += count * one.values
+            errors += count * one.errors
+            if jumps is not None:
+                values, jump_errors = jumps.log_line(c, step, stop)
+                more += count * log1p(np.exp(values - one.values))
+                # relative to the jumps themselves, however few they are
+                errors += jump_errors + one.errors
+        return OnLine(bulk + more + np.log(-np.expm1(-more)), errors)
+
+
+def _closed(values: ComplexArray) -> OnLine:
+    """A closed form, known to rounding."""
+    return OnLine(values, 8 * EPS * np.abs(values))
+
+
+def log_expm1(x: float) -> float:
+    """log(e^x - 1) for x > 0."""
+    return x + math.log(-math.expm1(-x))
 
 
 def log1p(x: ComplexArray) -> ComplexArray:

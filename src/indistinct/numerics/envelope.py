@@ -9,12 +9,18 @@ exponential decay of an analytic density.
 """
 
 import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from scipy.special import log_ndtr, ndtr, wofz
 
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, Array, ComplexArray
 from indistinct.numerics.rule import panels
 
+SPLIT_WIDTH = 0.08
+"""Standard deviations of the noise over which bulk turns into jumps."""
 _SHARP, _RAMP = -6.0, 0.5
 """A law that begins above the first does so all of a sudden; there the path is no higher than the second."""
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
@@ -22,6 +28,64 @@ _ROUNDING = 64 * EPS
 """Of the two integrals, relative to their size."""
 
 
+@dataclass(frozen=True)
+class Window:
+    """A part of the normal variable's law that begins and ends smoothly, over `SPLIT_WIDTH`, so that its
+    transform decays like an analytic density's: Phi(last - x) - Phi(first - x). Neighbours add up."""
+
+    first: float
+    last: float
+
+    def log_share(self, x: Any) -> Any:
+        """log of the share of each x, real or complex, that belongs to it."""
+        log_normal = _log_normal if np.iscomplexobj(x) else _log_normal_real
+        if self.first == -math.inf:
+            return log_normal(self.last - x)
+        # the same difference from either side, from the one where both are small
+        left = x.real < (self.first + self.last) / 2
+        more, less = (np.where(left, x - p, o - x) for p, o in (self._ends, self._ends[::-1]))
+        log_more, log_less = log_normal(more), log_normal(less)
+        return log_more + np.log1p(-np.exp(log_less - log_more))
+
+    def log_largest(self, x: float, height: float) -> float:
+        """log of a bound on the share between x and x + i height: |erfc(a + ib)| <= e^{b^2} erfc(a), where a
+        > 0; elsewhere it is 1 less such a one."""
+        each = []
+        for sign in (1, -1):
+            away = [sign * (end - x) for end in self._ends if end > -math.inf]
+            each.append(float(np.logaddexp.reduce([_log_largest(one, height) for one in away])))
+        return min(each) if self.first > -math.inf else each[0]
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return self.first, self.last
+
+
+def _log_largest(away: float, height: float) -> float:
+    small = float(_log_normal_real(-abs(away))) + (height / SPLIT_WIDTH) ** 2 / 2
+    return small if away <= 0 else float(np.logaddexp(0.0, small))
+
+
+def _log_normal_real(away: Any) -> Any:
+    return log_ndtr(away / SPLIT_WIDTH)
+
+
+def _log_normal(away: ComplexArray) -> ComplexArray:
+    """log of the normal distribution function of standard deviation `SPLIT_WIDTH`."""
+    v = away / (-SPLIT_WIDTH * math.sqrt(2))
+    # erfc(v) = e^{-v^2} w(iv), which neither overflows nor vanishes on the right; on the left 2 - erfc(-v)
+    right = v.real > 0
+    tail = np.where(right, v, -v)
+    log_tail = np.log(0.5 * wofz(1j * tail)) - tail * tail
+    inside = np.where(right, -1.0, log_tail)
+    # far off the axis the small one is large
+    near = inside.real < 30
+    rest = np.where(near, np.log1p(-np.exp(np.where(near, inside, -1.0))), inside)
+    result: ComplexArray = np.where(right, log_tail, rest)
+    return result
+
+
+@lru_cache(maxsize=1024)
 def mixture_envelope(
     shift: float,
     rate: float,
@@ -29,39 +93,50 @@ def mixture_envelope(
     frequency: float,
     low: float,
     high: float,
+    part: Window | None = None,
 ) -> tuple[float, float]:
     """Logarithms of a bound on |E[r^{order + is}; low < x < high]| for every s >= frequency, and of its value
-    at s = 0."""
+    at s = 0; or over a window instead."""
     # panels as for the integral itself: the path's own poles are further away than those of 1/r
-    sharpness = max(-order, 0.0) * shift**2
+    sharpness = max(-order, 0.0) * shift**2 + (0.0 if part is None else SPLIT_WIDTH**-2)
     speed = 0.6 * min(max(abs(low), abs(high)), 12.0) * math.sqrt(1 + sharpness)
     widest = _RAMP if low > _SHARP else math.inf
     x, log_weight = panels(low, high, min(2.5 / shift, 18 / max(speed, 1.0), widest))
     slope = _slope(x, shift, rate)
-    steepness = frequency * shift**2 / (1 + shift**2)
-    turn, bend = _path(x, slope, steepness, shift, low)
+    # the sharper the integrand, the closer the path keeps to the axis
+    steepness = frequency * shift**2 / (1 + shift**2 + (0.0 if part is None else SPLIT_WIDTH**-2))
+    turn, bend = _path(x, slope, steepness, shift, part, low)
     log_size, argument = _polar(x, turn, shift, rate)
     log_real = log_weight - x * x / 2 - _LOG_ROOT
     on_path = log_real + (turn / shift) ** 2 / 2 + 0.5 * np.log1p(bend * bend)
     on_path += order * log_size - frequency * argument
     at_zero = log_real + order * _polar(x, np.zeros_like(x), shift, rate)[0]
-    ends = [_end(end, order, frequency, steepness, shift, rate, low) for end in (low, high)]
+    if part is not None:
+        on_path += part.log_share(x + 1j * (turn / shift)).real
+        at_zero += part.log_share(x)
+    ends = [_end(end, order, frequency, steepness, shift, rate, part, low) for end in (low, high)]
     top = max(float(at_zero.max()), float(on_path.max()))
     value = float(np.exp(at_zero - top).sum())
     bound = float(np.exp(on_path - top).sum()) + sum(math.exp(min(end - top, 700.0)) for end in ends)
     return math.log(bound + _ROUNDING * value) + top, math.log(value) + top
 
 
-def _path(x: Array, slope: Array, steepness: float, shift: float, low: float) -> tuple[Array, Array]:
+def _path(
+    x: Array, slope: Array, steepness: float, shift: float, part: Window | None, low: float
+) -> tuple[Array, Array]:
     """shift * eta, less than a quarter of a circle, and d eta / dx; the path keeps low where the law begins
-    all of a sudden."""
+    all of a sudden, and returns to the axis beyond a window."""
     turn = np.arctan(steepness * slope)
     bend = steepness * slope * (1 - slope) / (1 + (steepness * slope) ** 2)
     if low > _SHARP:
         height, room = turn / shift, x - low + _RAMP
         total = np.maximum(height + room, 1e-300)
         turn, bend = turn * room / total, (bend * room**2 + height**2) / total**2
-    return turn, bend
+    if part is None:
+        return turn, bend
+    away = (part.last - x) / SPLIT_WIDTH + 9.0
+    kept, falls = ndtr(away), np.exp(-away * away / 2 - _LOG_ROOT) / SPLIT_WIDTH
+    return turn * kept, bend * kept - turn / shift * falls
 
 
 def _end(
@@ -71,12 +146,13 @@ def _end(
     steepness: float,
     shift: float,
     rate: float,
+    part: Window | None,
     low: float,
 ) -> float:
     """Log of a bound on the straight piece of the path from the real axis up, at one end."""
     x = np.array([place])
     slope = _slope(x, shift, rate)
-    turn, _ = _path(x, slope, steepness, shift, low)
+    turn, _ = _path(x, slope, steepness, shift, part, low)
     log_size, argument = (float(part[0]) for part in _polar(x, turn, shift, rate))
     height = float(turn[0]) / shift
     # on the way up the argument is concave or convex, so at least its smaller slope times the height
@@ -84,6 +160,8 @@ def _end(
     length = min(height, 1 / max(frequency * rise, 1e-300))
     at_foot = float(_polar(x, np.zeros(1), shift, rate)[0][0])
     largest = max(order * log_size, order * at_foot)
+    if part is not None:
+        largest += part.log_largest(place, height)
     return -place * place / 2 - _LOG_ROOT + height * height / 2 + largest + math.log(max(length, 1e-300))
 
 
@@ -101,8 +179,10 @@ def _polar(x: Array, turn: Array, shift: float, rate: float) -> tuple[Array, Arr
     moved, rest = np.exp(exponent - scale), (1 - rate) * np.exp(-scale)
     re, im = rest + moved * np.cos(turn), moved * np.sin(turn)
     # log1p keeps the digits of a loss near zero
-    near = 0.5 * np.log1p((re - 1) * (re + 1) + im * im)
-    return scale + np.where(scale > 0, 0.5 * np.log(re * re + im * im), near), np.arctan2(im, re)
+    away = (re - 1) * (re + 1) + im * im
+    near = (scale == 0) & (away > -0.5)
+    log_size = np.where(near, 0.5 * np.log1p(np.where(near, away, 0.0)), np.log(np.hypot(re, im)))
+    return scale + log_size, np.arctan2(im, re)
 
 
 def edge_envelope(log_heights: Array, log_atoms: float, frequency: float, log_mass: float) -> float:

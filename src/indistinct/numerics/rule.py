@@ -5,14 +5,14 @@ weights q_i with sum_i q_i g(l_i) = E_Q[g(log dP/dQ)] to rounding, for every g t
 reversing and reading the cumulant are then operations on two short arrays.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.numerics.arrays import Array, ComplexArray, vertical_line
+from indistinct.numerics.arrays import EPS, Array, ComplexArray, vertical_line
 
 PANEL_SIZE = 32
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(PANEL_SIZE)
@@ -35,6 +35,8 @@ _SMALL = 0.25
 _SMALL_ORDER = 1e-2
 """Below this order e^{zl} - 1 is computed as such and not as a difference."""
 
+_ROUNDING = 32 * EPS
+"""Of a sum of exponentials, relative to the sum of their sizes."""
 _TERMS = 12
 _FACTORIALS = np.cumprod(np.arange(1.0, _TERMS + 1))[1:]
 """Powers kept in that sum: 0.25^13/13! is below rounding."""
@@ -93,6 +95,11 @@ class LossRule:
             self.missing_p,
         )
 
+    def without(self, part: "LossRule") -> "LossRule":
+        """The same weights, where a part of the law is listed elsewhere."""
+        q, p = float(np.exp(part.log_q).sum()), float(np.exp(part.log_q + part.loss).sum())
+        return replace(self, missing_p=self.missing_p + p, missing_q=self.missing_q + q)
+
     def mixed(self, rate: float) -> "LossRule":
         """The rule of ((1-rate) Q + rate P, Q), where no loss is below log(1-rate)."""
         loss, log_q = mixed_loss(self.loss, rate), self.log_q
@@ -137,25 +144,30 @@ class LossRule:
         result: Array = top + np.log(np.exp(exponent - top[:, None]).sum(axis=1))
         return result
 
-    def line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        """E_P[e^{zL}] - 1 at z = c + i step k, for start <= k < stop."""
-        z = vertical_line(c, step, start, stop)
+    def line(self, c: float, step: float, stop: int) -> tuple[ComplexArray, float]:
+        """E_P[e^{zL}] - 1 at z = c + i step k, for 0 <= k < stop, and its rounding error."""
+        z = vertical_line(c, step, 0, stop)
         large, total = self._split(float(np.abs(z[-1])), z)
         loss = self.loss[large]
+        amplitude = np.exp(self.log_q[large] + (1 + c) * loss)
+        size = float(amplitude.sum() + self._p[large].sum())
+        error = _ROUNDING * (size + float(np.abs(total[-1])))
         if c < _SMALL_ORDER:
             small: ComplexArray = total + np.einsum("kx,x->k", np.expm1(z[:, None] * loss), self._p[large])
-            return small
-        amplitude = np.exp(self.log_q[large] + (1 + c) * loss)
-        moment: ComplexArray = total + (_fourier(loss, amplitude, step, start, stop) - self._p[large].sum())
-        return moment
+            return small, error
+        moment: ComplexArray = total + (_fourier(loss, amplitude, step, 0, stop) - self._p[large].sum())
+        return moment, error
 
-    def log_line(self, c: float, step: float, start: int, stop: int) -> ComplexArray:
-        """log E_P[e^{zL}] on the same line, where it is too large for `line`."""
+    def log_line(self, c: float, step: float, stop: int) -> tuple[ComplexArray, Array]:
+        """log E_P[e^{zL}] on the same line, where it is too large for `line`, or too small, and its error."""
         exponent = self.log_q + (1 + c) * self.loss
         top = float(exponent.max())
-        moment = _fourier(self.loss, np.exp(exponent - top), step, start, stop)
+        amplitude = np.exp(exponent - top)
+        moment = _fourier(self.loss, amplitude, step, 0, stop)
         logarithm: ComplexArray = np.log(moment)
-        return logarithm + top
+        return logarithm + top, _ROUNDING * (
+            abs(top) + float(amplitude.sum()) / np.maximum(np.abs(moment), 1e-300)
+        )
 
     def log_size(self, c: float) -> float:
         """The logarithm of the largest term of E_P[e^{cL}]."""

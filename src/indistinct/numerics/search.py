@@ -1,4 +1,5 @@
-"""Searching for the largest value of bounds that have one peak, many at once.
+"""Searching many places at once: the largest value of bounds that have one peak, and where a profile falls to
+a size.
 
 Every value of such a bound is valid, so a search that stops early only loses sharpness.
 """
@@ -92,3 +93,37 @@ def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[A
     first = np.clip(y.argmax(axis=0) - 1, 0, 1)
     rows = first + np.arange(3)[:, None]
     return np.take_along_axis(x, rows, 0), np.take_along_axis(y, rows, 0)
+
+
+def bisect(profile: Callable[[Array], Array], delta: Array, top: float, accuracy: float = 1e-13) -> Array:
+    """The smallest epsilon >= 0 with profile(epsilon) <= delta, from above, relatively to an accuracy: false
+    position on log delta, halving every third time."""
+
+    def gap(epsilon: Array) -> Array:
+        result: Array = np.log(np.maximum(profile(epsilon), TINY)) - log_delta
+        return result
+
+    log_delta = np.log(np.maximum(delta, TINY))
+    low, high = np.zeros_like(delta), np.full_like(delta, min(top, 1.0))
+    at_low, at_high = gap(low), gap(high)
+    while (short := (at_high > 0) & (high < top)).any():
+        low, at_low = np.where(short, high, low), np.where(short, at_high, at_low)
+        high = np.where(short, np.minimum(4 * high, top), high)
+        at_high = np.where(short, gap(high), at_high)
+    high = np.where(gap(np.zeros_like(delta)) <= 0, 0.0, high)
+    for step in range(200):
+        open_ = high - low > accuracy * high
+        if not open_.any():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            crossing = high - (high - low) * at_high / (at_high - at_low)
+        # geometric at first: epsilon may be of any size
+        halved = np.where(high > 4 * low, np.maximum(np.sqrt(low * high), high * 1e-3), (low + high) / 2)
+        inside = (crossing > low) & (crossing < high) & (step % 3 > 0)
+        middle = np.where(inside, crossing + 1e-14 * high, halved)
+        middle = np.where(open_, np.minimum(middle, high), high)
+        at_middle = np.where(open_, gap(middle), at_high)
+        meets = at_middle <= 0
+        low, at_low = np.where(meets, low, middle), np.where(meets, at_low, at_middle)
+        high, at_high = np.where(meets, middle, high), np.where(meets, at_middle, at_high)
+    return high

@@ -1,0 +1,124 @@
+"""The sum of independent losses, in one direction: its cumulant, what bounds it, and its levels of delta."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from indistinct.guarantees.discrete_pair import merged
+from indistinct.guarantees.pair import Pair, Resolution
+from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.contour import ACCURACY, Scan, scan
+from indistinct.numerics.cumulant import CumulantSum
+
+Term = tuple[Pair, int]
+Levels = npt.NDArray[np.intp]
+
+LOG_FLOOR = -690.0
+"""Smaller deltas are not told apart: bounds on them are bounds at this one."""
+LOG_ACCURACY = math.log(ACCURACY)
+_LEVEL = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedLoss:
+    """Independent losses with their counts, in one direction."""
+
+    factors: tuple[Term, ...]
+    infinite_mass: float
+    top: float
+    _scans: dict[int, Scan] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """What is composed, with as few terms as may be."""
+        return tuple(merged(self.factors))
+
+    @cached_property
+    def steps(self) -> int:
+        return sum(count for _, count in self.terms)
+
+    # -- levels ----------------------------------------------------------------------------------
+
+    def level_of(self, log_delta: float) -> int:
+        """The level whose tails know a delta of this size best."""
+        return int(self.levels_of(np.array([log_delta]))[0])
+
+    @staticmethod
+    def levels_of(log_delta: Array) -> Levels:
+        levels: Levels = np.rint(np.clip(-log_delta, 0.0, -LOG_FLOOR) / _LEVEL).astype(np.intp)
+        return levels
+
+    @staticmethod
+    def log_delta_of(level: int) -> float:
+        return -max(_LEVEL * level, 0.5)
+
+    def log_cut(self, level: int) -> float:
+        """The mass each step may leave out at this level."""
+        return self.log_delta_of(level) + LOG_ACCURACY - math.log(self.steps)
+
+    def scan(self, level: int) -> Scan:
+        """The cumulant on real orders, around the one that decides delta at this level."""
+        if level not in self._scans:
+            log_delta, log_cut = self.log_delta_of(level), self.log_cut(level)
+
+            def place(c: Array, k: Array) -> Array:
+                # epsilon at which the integrand on this line is as large as delta
+                result: Array = (k - log_delta - np.log(c * (1 + c))) / c
+                return result
+
+            # as if the loss were Gaussian, but no steeper than what its largest values bear
+            start = math.sqrt(2 * max(-log_delta, 1.0) / max(self._size, 1e-300))
+            largest = max(pair.span(log_cut)[1] for pair, _ in self.terms)
+            start = min(start, 10 * max(-log_delta, 1.0) / max(largest, 1e-300))
+            self._scans[level] = scan(lambda last: self.cumulant(log_cut, 0.0, last).real, place, start)
+        return self._scans[level]
+
+    @cached_property
+    def _size(self) -> float:
+        """About how large the composed loss is."""
+        return sum(n * pair.size for pair, n in self.terms)
+
+    def cumulant(self, log_cut: float, first: float, last: float, frequency: float = 0.0) -> CumulantSum:
+        """K(z) for Re z between first and last."""
+        resolution = Resolution((1 + first, 1 + last), frequency, log_cut)
+        return CumulantSum([(pair.cumulant(resolution), n) for pair, n in self.terms])
+
+    def log_envelope(self, log_cut: float, order: float, frequency: float) -> float:
+        """log of a bound on |e^{K(order + is) - K(order)}| for every s >= frequency."""
+        resolution = Resolution((1 + order, 1 + order), frequency, log_cut)
+        return sum(n * pair.log_envelope(resolution) for pair, n in self.terms)
+
+    @cached_property
+    def most(self) -> float:
+        """No delta is larger: 1 less the probability that no step tells anything (coupling)."""
+        zero = np.zeros(1)
+        untold = [n * math.log1p(-min(float(pair.profile(zero)[0]), 1 - EPS)) for pair, n in self.terms]
+        return min(-math.expm1(math.fsum(untold)) * (1 + 8 * EPS * self.steps), 1.0)
+
+    def single(self, epsilon: Array) -> Array:
+        """The sum of the steps' own deltas: about delta, where single large losses make it up."""
+        total: Array = np.sum([n * pair.profile(epsilon) for pair, n in self.terms], axis=0)
+        return total
+
+    @property
+    def exact(self) -> bool:
+        """Whether the pairs are those of the mechanism, and not only as easy to tell apart: then what is
+        below a reading's lower end is impossible."""
+        return all(pair.exact for pair, _ in self.factors)
+
+    def levels_at(self, epsilon: Array) -> Levels:
+        """The level of delta at each epsilon: where the Chernoff bound of a level's own law has that level's
+        size."""
+        level = np.full(epsilon.shape, self.level_of(-12.0))
+        open_ = np.ones(epsilon.shape, dtype=bool)
+        while open_.any():
+            for one in np.unique(level[open_]).tolist():
+                rows = np.flatnonzero(open_ & (level == one))
+                found = self.levels_of(self.scan(one).read(epsilon[rows]).high - 1.5)
+                # at this level or above nothing was cut that matters, so the bound is the law's own
+                open_[rows] = found > one
+                level[rows] = np.minimum(found, one + 8)
+        return level

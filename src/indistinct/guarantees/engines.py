@@ -1,0 +1,348 @@
+"""Engines: bounds on delta, from below and from above, for the sum of independent losses.
+
+An engine is asked for a *tail*, the composed law near one size of delta, or says that it cannot draw one.
+Whatever a tail is read at, it answers with two bounds that hold; how far apart they are is its only claim to
+accuracy. A `Reader` asks the engines in order of cost until the bounds are close, and returns the honest
+interval if none are. Sizes of delta are rounded to levels, so a tail belongs to the composition and a level
+and to nothing else: what was read before cannot change a reading, and readings that share a level share a
+tail.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from indistinct.guarantees import rare_losses
+from indistinct.guarantees.composed_loss import LOG_ACCURACY, ComposedLoss, Levels
+from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
+from indistinct.guarantees.pair import Pair
+from indistinct.guarantees.rare_losses import SplitTail, split_tail
+from indistinct.numerics.arrays import Array
+from indistinct.numerics.contour import Line, LogBounds, draw_line
+from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
+from indistinct.numerics.rule import TooFineError
+
+NARROW = 1e-7
+"""Engines are asked until epsilon, or log delta, is known to this (relatively, absolutely)."""
+_ROUNDING = 1e-9
+_NEAR = 3.0
+"""A line whose delta at its aim is this near its level, in nats, was aimed well."""
+_LEVELS_LOST = 4
+_FURTHEST = 1e12
+"""A larger epsilon is not looked for."""
+_MANY_ATOMS = 12
+"""More atoms than this cannot be brought onto a lattice together."""
+
+Engine = Callable[[ComposedLoss, int], "Tail | None"]
+
+
+class Tail(Protocol):
+    """The law of a composed loss near one size of delta."""
+
+    @property
+    def final(self) -> bool:
+        """Whether no other engine can know better."""
+        ...
+
+    def read(self, epsilon: Array) -> LogBounds:
+        """Bounds on log delta at each epsilon, each computed as if it were alone."""
+        ...
+
+    def guess(self, log_delta: float) -> float:
+        """About where delta has this size."""
+        ...
+
+
+# -- the engines -----------------------------------------------------------------------------------
+
+
+def enumerated(loss: ComposedLoss, level: int) -> Tail | None:
+    """Listed sums, and at most one pair with a profile in closed form."""
+    return enumerate_losses(loss.factors, loss.infinite_mass, loss.log_cut(level))
+
+
+def contour(loss: ComposedLoss, level: int) -> Tail | None:
+    """The contour integral through the saddle, while the transform decays along it."""
+    log_delta, log_cut = loss.log_delta_of(level), loss.log_cut(level)
+    found = loss.scan(level)
+    log_level = log_delta + LOG_ACCURACY
+    centre = found.aim(found.least_epsilon(log_delta), log_level).laplace(log_delta)
+    line: Line | None = None
+    for _ in range(3):
+        aim = found.aim(min(centre, loss.top), log_level)
+        drawn = draw_line(
+            lambda frequency, aim=aim: loss.cumulant(log_cut, aim.order, aim.order, frequency),  # type: ignore[misc]
+            lambda frequency, aim=aim: loss.log_envelope(log_cut, aim.order, frequency),  # type: ignore[misc]
+            aim,
+            loss.infinite_mass,
+            math.exp(log_level),
+        )
+        if drawn is None:
+            return line
+        line = drawn
+        if abs(float(line.read(np.array([aim.epsilon])).high[0]) - log_delta) < _NEAR:
+            break
+        # aimed badly, as with heavy tails: once more, at what this line says
+        centre = solve(line, log_delta, loss.top)[1]
+        if math.isinf(centre):
+            break
+    return line
+
+
+Lattice = Callable[[ComposedLoss, int], LatticeTail]
+
+
+def lattice(cells: int, coarser: Lattice | None = None) -> Lattice:
+    """Two lattice laws of about so many cells, one above the loss, one below; a coarser pair tells where."""
+
+    @lru_cache(maxsize=6)  # they are large
+    def draw(loss: ComposedLoss, level: int) -> LatticeTail:
+        log_delta, log_cut = loss.log_delta_of(level), loss.log_cut(level)
+        log_level = log_delta + LOG_ACCURACY
+        found = loss.scan(level)
+        spans = [pair.span(log_cut) for pair, _ in loss.terms]
+        widest = max(max(high - low, 1e-12 * max(abs(high), abs(low)), 1e-300) for low, high in spans)
+        # a steeper tilt would need a finer lattice than one step's losses have room for
+        highest = -2 * log_level / widest
+        unit = common_unit([pair for pair, _ in loss.terms])
+        atoms = [atom for pair, _ in loss.terms for atom in pair.atoms]
+        first = found.aim(min(found.least_epsilon(log_delta), loss.top), log_level, highest)
+        centre = (
+            max(first.laplace(log_delta), -first.period)
+            if coarser is None
+            else coarser(loss, level).aim.epsilon
+        )
+        for _ in range(4):
+            aim = found.aim(min(centre, loss.top), log_level, highest)
+            finest = max(aim.period, widest) / MAX_CELLS
+            step = unit if unit > finest else lattice_step(atoms, max(aim.period / cells, finest))
+            placed = list(zip(loss.terms, spans, strict=True))
+            above = [(law_above(pair.tails, *span, step), n) for (pair, n), span in placed]
+            below = [(law_below(pair.tails, *span, step, pair.atoms), n) for (pair, n), span in placed]
+            high, low = (convolve(laws, step, aim, log_level) for laws in (above, below))
+            tail = LatticeTail(high, low, aim, loss.infinite_mass, ON_POINT * step * loss.steps)
+            centre = solve(tail, log_delta, loss.top)[1]
+            # aimed badly: once more, at what this one says
+            if coarser is not None or not abs(centre - aim.epsilon) > aim.period / 16 or math.isinf(centre):
+                break
+        return tail
+
+    return draw
+
+
+def chernoff(loss: ComposedLoss, level: int) -> SplitTail:
+    """The best Rényi order: loose, and always to be had."""
+    log_delta, found = loss.log_delta_of(level), loss.scan(level)
+    charged = math.exp(log_delta + LOG_ACCURACY)
+    return SplitTail((found,), loss.infinite_mass, charged, found.least_epsilon(log_delta))
+
+
+_COARSE = lattice(1 << 13)
+LATTICES = _COARSE, lattice(1 << 16, _COARSE)
+
+
+def common_unit(pairs: Sequence[Pair]) -> float:
+    """The lattice on which all losses lie, or 0 if there is none."""
+    units = [pair.unit for pair in pairs]
+    smallest = min(units)
+    ratios = [unit / smallest for unit in units] if smallest > 0 else [0.5]
+    return smallest if all(abs(ratio - round(ratio)) < 1e-9 for ratio in ratios) else 0.0
+
+
+def lattice_step(atoms: Sequence[float], wanted: float) -> float:
+    """A lattice step of about `wanted` on which the atoms fall, or nearly: an atom between two points
+    is rounded apart, and that is felt wherever delta has a kink."""
+    sizes = np.unique(np.abs(np.array([atom for atom in atoms if atom])))
+    if sizes.size == 0 or sizes.size > _MANY_ATOMS or sizes[-1] < wanted:
+        return wanted
+    first = math.ceil(sizes[-1] / wanted)
+    parts = np.arange(first, 2 * first + 1)
+    places = parts[:, None] * (sizes / sizes[-1])
+    return float(sizes[-1]) / int(parts[np.argmin(np.abs(places - np.rint(places)).max(axis=1))])
+
+
+# -- what is asked of them -------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def drawn(engine: Engine, loss: ComposedLoss, level: int) -> Tail | None:
+    """What an engine knows at a level: a function of the three, kept for a while."""
+    try:
+        return engine(loss, level)
+    except TooFineError:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Bounds on epsilon and delta of one composed loss. `enough` is what another direction needs already: an
+    upper bound that is no larger, to `NARROW`, need not be close."""
+
+    loss: ComposedLoss
+
+    @cached_property
+    def _listed(self) -> EnumeratedTail | None:
+        """The whole law, where it can be listed: it serves every request."""
+        return enumerate_losses(self.loss.factors, self.loss.infinite_mass, None)
+
+    @np.errstate(over="ignore")  # of what is infinitely far away
+    def epsilon_bounds(self, delta: float, enough: float) -> tuple[float, float]:
+        """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, for infinite_mass < delta < 1."""
+        loss, log_delta = self.loss, math.log(delta)
+        low, high = 0.0, max(loss.top, 0.0)
+        if self._listed is not None:
+            low, high = both((low, high), solve(self._listed, log_delta, loss.top))
+            return (float(low) if loss.exact else 0.0), float(high)
+        if delta >= loss.most:
+            return 0.0, 0.0
+        level = loss.level_of(math.log(delta - loss.infinite_mass))
+        as_much = np.array([enough, enough * (1 + NARROW)])
+        for solved, engine in enumerate((chernoff, *ENGINES, chernoff)):
+            if (tail := drawn(engine, loss, level)) is None:
+                continue
+            if enough > 0 and (meets := tail.read(as_much).high <= log_delta).any():
+                return 0.0, min(float(as_much[meets].min()), high)
+            if not solved:
+                continue  # it may show that this is enough; its own answer comes last
+            low, high = (float(end) for end in both((low, high), solve(tail, log_delta, loss.top)))
+            if high - low <= NARROW * min(high, 1e300) or tail.final:
+                break
+        return (low if loss.exact else 0.0), high
+
+    @np.errstate(over="ignore")
+    def delta_bounds(self, epsilon: Array, enough: Array, accuracy: float) -> tuple[Array, Array]:
+        """Bounds on delta at each epsilon; those at one level share tails."""
+        if self._listed is not None:
+            low, high, _ = self._listed.read(epsilon)
+        else:
+            with np.errstate(divide="ignore"):
+                low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy)
+        low, high = np.exp(low), np.exp(high)
+        return (low if self.loss.exact else np.zeros_like(low)), high
+
+    def _log_delta_bounds(self, epsilon: Array, enough: Array, accuracy: float) -> tuple[Array, Array]:
+        low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))
+        asked: dict[Engine, list[Levels]] = {}
+        rows = np.arange(epsilon.size)  # of what is still open
+        for engine, levels_for in ROUTE:
+            levels = np.full(epsilon.shape, -1)
+            if (found := levels_for(self.loss, epsilon[rows], high[rows])) is not None:
+                levels[rows] = found
+            earlier = asked.setdefault(engine, [])
+            levels[np.any([levels == other for other in earlier], axis=0)] = -1
+            earlier.append(levels)
+            for level in np.unique(levels[levels >= 0]).tolist():
+                if (tail := drawn(engine, self.loss, level)) is not None:
+                    at = np.flatnonzero(levels == level)
+                    bounds = tail.read(epsilon[at])
+                    low[at], high[at] = both((low[at], high[at]), (bounds.low, bounds.high))
+                    least = np.maximum(low[at], enough[at])  # of what is known
+                    done = at[(high[at] - least <= accuracy) | tail.final]
+                    rows = np.setdiff1d(rows, done, assume_unique=True)
+            if not rows.size:
+                break
+        return low, high
+
+
+def both(one: tuple[Any, Any], other: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What two enclosures say together. If they contradict each other one of them is wrong, and nobody knows
+    which: then no more than their union is claimed."""
+    # what is undefined claims nothing
+    low, high = np.fmax(one[0], other[0]), np.fmin(one[1], other[1])
+    wrong = low > high + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    return (
+        np.where(wrong, np.fmin(one[0], other[0]), np.fmin(low, high)),
+        np.where(wrong, np.fmax(one[1], other[1]), high),
+    )
+
+
+def by_order(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+    """The levels of delta at each epsilon as the best order has them."""
+    return loss.levels_at(epsilon)
+
+
+def by_jumps(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+    """The same, as single large losses have them."""
+    log_delta = rare_losses.expected(loss, epsilon)
+    return None if log_delta is None else loss.levels_of(np.minimum(log_delta, high))
+
+
+def by_jumps_if_near(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+    """The same, unless the whole law's line would lose too many digits: its terms are as large as the best
+    order has delta."""
+    levels = by_jumps(loss, epsilon, high)
+    return None if levels is None else np.where(levels - loss.levels_at(epsilon) <= _LEVELS_LOST, levels, -1)
+
+
+def by_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+    """The same, as the best bound so far has them."""
+    return loss.levels_of(high)
+
+
+def below_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+    """One more, where that bound is still too much."""
+    return loss.levels_of(high) + 1
+
+
+ENGINES: tuple[Engine, ...] = (enumerated, contour, split_tail, *LATTICES)
+"""In order of cost: how epsilon is looked for, at the level of its delta."""
+
+ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]], ...] = (
+    (chernoff, by_order),
+    (enumerated, by_order),
+    (contour, by_order),
+    (contour, by_jumps_if_near),
+    (split_tail, by_jumps),
+    (split_tail, by_bound),
+    *((engine, by_bound) for engine in LATTICES),
+    (LATTICES[-1], below_bound),
+    (chernoff, by_bound),
+)
+"""How delta is looked for, whose level has to be found as well."""
+
+
+def solve(tail: Tail, log_delta: float, top: float) -> tuple[float, float]:
+    """Where delta falls to e^{log_delta}, by safeguarded Newton steps on the upper bound; then a little to
+    the left, until the lower bound is above. Both ends were checked on the bounds themselves."""
+    fails, meets = -math.inf, math.inf
+    epsilon = tail.guess(log_delta)
+    epsilon = min(epsilon, top) if math.isfinite(epsilon) else min(top, 1.0)
+    for _ in range(80):
+        bounds = tail.read(np.array([epsilon]))
+        value, slope = float(bounds.high[0]) - log_delta, float(bounds.slope[0])
+        if value <= 0:
+            meets, gap, steep = epsilon, log_delta - float(bounds.low[0]), max(-slope, 1e-300)
+        else:
+            fails = epsilon
+        tight = meets < math.inf and meets - fails <= 1e-13 * abs(meets)
+        if 0 >= value >= -1e-11 or meets <= 0 or tight or fails >= top:
+            break
+        step = -value / slope if slope < 0 else math.inf
+        # over the root by a little, so that the next point is on the safe side
+        aimed = epsilon + step + 2e-14 * abs(epsilon + step) + 3e-12 / max(-slope, 1e-300)
+        if not fails < aimed < meets or abs(step) > 64 * max(1 / max(-slope, 1e-300), 1e-3 * abs(epsilon)):
+            if math.isinf(meets):
+                aimed = max(2 * fails, fails + 8 / max(-slope, 1e-12)) if fails > 0 else 1.0
+            elif math.isinf(fails):
+                aimed = min(meets / 2, meets - 1e-9)
+            else:
+                aimed = (fails + meets) / 2
+        if not abs(aimed) < _FURTHEST:
+            break
+        epsilon = aimed
+    if not math.isfinite(meets):
+        return 0.0, math.inf
+    width = min(1.01 * gap / steep, 0.5 * abs(meets)) + 1e-14 * abs(meets)
+    width = width if math.isfinite(gap) else 1e-13 * abs(meets)
+    for _ in range(50):
+        below = meets - width
+        if not below > 0:
+            break
+        if float(tail.read(np.array([below])).low[0]) >= log_delta:
+            return below, min(meets, top)
+        width *= 2 if math.isfinite(gap) else 4
+    return 0.0, max(min(meets, top), 0.0)

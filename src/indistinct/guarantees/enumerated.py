@@ -1,0 +1,120 @@
+"""Losses that can be listed, and at most one that cannot but has a profile in closed form.
+
+    delta(epsilon) = sum over the listed sums l of P(l) delta_1(epsilon - l),
+
+delta_1 being the profile of the one other pair, or (1 - e^epsilon)_+ if there is none. All terms are
+positive, so small deltas keep their relative accuracy, at every epsilon.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.lattice_noise import DiscreteGaussianPair
+from indistinct.guarantees.pair import Pair
+from indistinct.numerics.arrays import EPS, TINY, Array
+from indistinct.numerics.atoms import Atoms, compose_atoms
+from indistinct.numerics.contour import LogBounds
+from indistinct.numerics.lattice import Window
+
+PROFILE_ERROR = 1e-11
+"""Relative, of a profile in closed form; they are rounded up."""
+_DIRECTLY = 512
+"""Up to this many listed sums each is read by itself, which is most accurate near the largest."""
+_FEW = 1 << 11
+"""Listed sums beside another pair, whose profile is read at each."""
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class EnumeratedTail:
+    """All there is to know of such a law."""
+
+    final: ClassVar[bool] = True
+
+    atoms: Atoms
+    pair: Pair | None
+    relative_error: float  # of the masses
+    shift: float  # of the losses: they are rounded up by at most this
+    infinite: float
+    charged: float
+
+    def read(self, epsilon: Array) -> LogBounds:
+        if self.pair is None and self.atoms.loss.size > _DIRECTLY:
+            return self._read_sums(epsilon)
+        rows = max(1, _CHUNK // self.atoms.loss.size)
+        parts = [self._read(epsilon[k : k + rows]) for k in range(0, epsilon.size, rows)]
+        return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def _read(self, epsilon: Array) -> LogBounds:
+        rest = epsilon[:, None] - self.atoms.loss
+        if self.pair is None:
+            # a loss is known to `shift`
+            delta, lower = (-np.expm1(np.minimum(rest + move, 0.0)) for move in (-self.shift, self.shift))
+            q_above = np.where(rest < 0, np.exp(np.minimum(rest, 0.0)), 0.0)
+        else:
+            delta = self.pair.profile(rest)
+            q_above = np.exp(np.minimum(rest, 700.0) + self.pair.tails(rest)[1])  # -d delta / d epsilon
+            lower = np.where(delta > 2 * TINY, delta * (1 - PROFILE_ERROR) - 2 * self.shift * q_above, 0.0)
+            delta, lower = delta + 2 * self.shift * q_above, np.maximum(lower, 0.0)
+        high = (self.atoms.mass * delta).sum(axis=1) * (1 + self.relative_error)
+        low = (self.atoms.mass * lower).sum(axis=1) * (1 - self.relative_error)
+        slope = -(self.atoms.mass * q_above).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = np.maximum(high + self.infinite + self.charged, TINY)
+            return LogBounds(np.log(low + self.infinite), np.minimum(np.log(total), 0.0), slope / total)
+
+    def _read_sums(self, epsilon: Array) -> LogBounds:
+        """Sums over all that is above, for many epsilons and many atoms."""
+        above, below, noise = self._window.read(epsilon)
+        error = noise + self.relative_error * np.abs(above) + 2 * self.shift * below
+        value = np.maximum(above - below, 0.0)
+        total = np.maximum(value + error + self.infinite + self.charged, TINY)
+        with np.errstate(divide="ignore"):
+            low = np.log(np.maximum(value - error, 0.0) + self.infinite)
+        return LogBounds(low, np.minimum(np.log(total), 0.0), -below / total)
+
+    @cached_property
+    def _window(self) -> Window:
+        return Window(self.atoms.loss, self.atoms.mass, 0.0, -math.inf, 0.0, 0.0)
+
+    def guess(self, log_delta: float) -> float:
+        if self.pair is not None and self.atoms.loss.size == 1:
+            return self.pair.outer_losses(1.0, log_delta)[1]
+        above = np.cumsum(self.atoms.mass[::-1])[::-1]
+        return float(self.atoms.loss[max(int(np.searchsorted(-above, -math.exp(log_delta))) - 1, 0)])
+
+
+def enumerate_losses(
+    terms: Sequence[tuple[Pair, int]], infinite: float, log_cut: float | None
+) -> EnumeratedTail | None:
+    """The tail, where all pairs but one step have few distinct sums; losses on the integers are listed up to
+    a mass e^{log_cut} of each, which is charged."""
+    listed: list[tuple[Atoms, int]] = []
+    rest: Pair | None = None
+    charged, shift, steps = 0.0, 0.0, 1
+    for pair, count in terms:
+        if isinstance(pair, DiscretePair) and pair.finite_atoms.loss.size:
+            atoms = pair.finite_atoms
+        elif isinstance(pair, DiscreteGaussianPair) and log_cut is not None:
+            atoms = pair.listed(log_cut)
+            charged += count * math.exp(log_cut)
+        elif rest is None and count == 1:
+            rest = pair
+            continue
+        else:
+            return None
+        listed.append((atoms, count))
+        largest = np.abs(atoms.loss).max() + np.abs(np.log(np.maximum(atoms.mass, TINY))).max()
+        shift += count * 8 * EPS * float(largest)
+        steps += count
+    law = compose_atoms(listed)
+    if law is None or (rest is not None and law.loss.size > _FEW):
+        return None
+    shift += law.moved
+    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), shift, infinite, charged)

@@ -1,0 +1,251 @@
+"""Where a few rare, large losses decide, no tilt suits the whole law: it would weigh what is never seen.
+
+So losses are split, smoothly, into a bulk and bands, and compositions are sorted by the band of their largest
+loss. With B the transform of what is below a band and J of what is in it, that is a positive measure of
+transform (B + J)^n - B^n, computed as B^n (e^{n log(1 + J/B)} - 1), so it keeps its digits however small it
+is, and it is integrated on a line of its own. The bulk alone is one more.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from indistinct.guarantees.composed_loss import ComposedLoss
+from indistinct.guarantees.pair import Band, Resolution
+from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.contour import GUARD, Line, LogBounds, Scan, draw_line, scan
+from indistinct.numerics.cumulant import SplitCumulant, log_expm1
+from indistinct.numerics.search import bisect
+
+_LOG_LEFT_OUT = math.log(1e-10)
+"""What is left out, relative to delta: the far end of a heavy tail is dear."""
+_JUMPS = 14.0
+"""A jump is so much likelier than delta, in nats..."""
+_FEW_JUMPS = -2.0
+"""... but no likelier than this, over all steps."""
+_LOWEST = 1e-3
+"""Losses below this share of epsilon are not told apart."""
+_TOO_MUCH = 3.0
+"""About how much a Chernoff bound is above delta."""
+_FAR = 16.0
+"""A band needs no line if what is not known of it is so much smaller than delta."""
+
+
+def split_tail(loss: ComposedLoss, level: int) -> "SplitTail | None":
+    """The engine: None where no pair has rare losses to split off."""
+    return _Split(loss, loss.log_delta_of(level)).tail() if _splits(loss) else None
+
+
+def expected(loss: ComposedLoss, epsilon: Array) -> Array | None:
+    """About log delta, if single losses or the bulk make it up; None where nothing can be split off."""
+    if not _splits(loss):
+        return None
+    log_delta = np.log(np.maximum(loss.single(epsilon), TINY))
+    levels = loss.levels_of(log_delta)
+    for level in np.unique(levels).tolist():
+        rows = levels == level
+        bulk = _bulk(loss, level).read(epsilon[rows]).high - _TOO_MUCH
+        log_delta[rows] = np.logaddexp(log_delta[rows], bulk)
+    return log_delta
+
+
+@lru_cache(maxsize=256)
+def _bulk(loss: ComposedLoss, level: int) -> Scan:
+    return _Split(loss, loss.log_delta_of(level)).bulk
+
+
+def _splits(loss: ComposedLoss) -> bool:
+    return any(pair.splits for pair, _ in loss.terms)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A composition split for one size of delta."""
+
+    loss: ComposedLoss
+    log_delta: float
+
+    @cached_property
+    def bottom(self) -> float:
+        """Losses above this may be rare."""
+        few = min(self.log_delta + _JUMPS, _FEW_JUMPS)
+        return max(self._exceeded(few), _LOWEST * self._exceeded(self.log_delta))
+
+    def _exceeded(self, log_expected: float) -> float:
+        """The loss above which so many steps are expected."""
+        rare = [(pair, n) for pair, n in self.loss.terms if pair.splits]
+
+        def log_above(loss: float) -> float:
+            tails = [math.log(n) + float(pair.tails(np.array([loss]))[0][0]) for pair, n in rare]
+            return float(np.logaddexp.reduce(tails))
+
+        low, high = 0.0, 1e-12
+        while log_above(high) > log_expected:
+            low, high = high, 4 * high
+        for _ in range(12):
+            middle = math.sqrt(low * high) if low else high / 4
+            low, high = (middle, high) if log_above(middle) > log_expected else (low, middle)
+        return high
+
+    @property
+    def log_level(self) -> float:
+        return self.log_delta + _LOG_LEFT_OUT
+
+    @property
+    def log_cut(self) -> float:
+        return self.log_level - math.log(self.loss.steps)
+
+    def tail(self) -> "SplitTail":
+        bands = self._bands()
+        parts = [self._part(bands[0], 0)]
+        parts += [self._part(band, 1) for band in bands if self._split(band, 1, 0.0, 0.0).jumps]
+        return SplitTail(tuple(parts), self.loss.infinite_mass, math.exp(self.log_level), self.centre)
+
+    @cached_property
+    def bulk(self) -> Scan:
+        return self._scan((self.bottom, math.inf), 0)
+
+    @cached_property
+    def centre(self) -> float:
+        """About where single steps, or the bulk, reach delta, if it is not below what is rare."""
+
+        def delta(epsilon: Array) -> Array:
+            alone = self.bulk.read(epsilon).high - _TOO_MUCH
+            return self.loss.single(epsilon) + np.exp(np.minimum(alone, 0.0))
+
+        found = bisect(delta, np.array([math.exp(self.log_delta)]), self.loss.top, 1e-3)
+        return max(float(found[0]), self.bottom)
+
+    def _bands(self) -> list[Band]:
+        """Epsilon well inside one of them, the others around it."""
+        # two or three losses that are just below half of epsilon add up to more
+        below = 2 if self.loss.steps > 3 else 4
+        edges = [self.centre / below]
+        while edges[0] > max(2 * self.bottom, _LOWEST * self.centre):
+            edges.insert(0, edges[0] / 4)
+        while edges[-1] < self._end:
+            edges.append(edges[-1] + min((2 * below - 1) * edges[-1], 2.0))
+        return [*pairwise(edges[:-1]), (edges[-2], math.inf)] if len(edges) > 1 else [(edges[0], math.inf)]
+
+    @cached_property
+    def _end(self) -> float:
+        """The largest loss of one step that is not cut."""
+        return max(pair.span(self.log_cut)[1] for pair, _ in self.loss.terms if pair.splits)
+
+    def _part(self, band: Band, kind: int) -> "Part":
+        """What has its largest loss in a band (kind 1), or the bulk below it (kind 0)."""
+        if kind and band[0] > self.centre:
+            far = far_band(self._split(band, kind, -FarBand.reach(band[0]), 0.0), band[0])
+            if far.log_rest(self.centre) < self.log_delta - _FAR:
+                return far
+            return self._line(band, kind, self._scan(band, kind)) or far
+        found = self._scan(band, kind)
+        if found.log_bound(self.centre) < self.log_level:
+            return found
+        return self._line(band, kind, found) or found
+
+    def _split(
+        self, band: Band, kind: int, first: float, last: float, frequency: float = 0.0
+    ) -> SplitCumulant:
+        resolution = Resolution((1 + first, 1 + last), frequency, self.log_cut)
+        return SplitCumulant([(*pair.split(resolution, band, kind), n) for pair, n in self.loss.terms])
+
+    def _scan(self, band: Band, kind: int) -> Scan:
+        def place(c: Array, k: Array) -> Array:
+            result: Array = (k - self.log_delta - np.log(c * (1 + c))) / c
+            return result
+
+        log_mass = math.log(self._split(band, kind, 0.0, 0.0).mass) if kind else 0.0
+        largest = min(band[1], self._end) if kind else band[0]
+        start = min(1 / band[0], 10 * max(-self.log_delta, 1.0) / largest)
+        return scan(lambda last: self._split(band, kind, 0.0, last).part(kind).real, place, start, log_mass)
+
+    def _line(self, band: Band, kind: int, found: Scan) -> Line | None:
+        aim = found.aim(self.centre, self.log_level)
+        at_zero = self._envelope(band, kind, aim.order, 0.0)
+        return draw_line(
+            lambda t: self._split(band, kind, aim.order, aim.order, t).part(kind),
+            lambda t: self._envelope(band, kind, aim.order, t) - at_zero,
+            aim,
+            0.0,
+            0.0,
+        )
+
+    def _envelope(self, band: Band, kind: int, order: float, frequency: float) -> float:
+        """|(b + j)^n - b^n| <= (|b| + |j|)^n - |b|^n."""
+        resolution = Resolution((1 + order, 1 + order), frequency, self.log_cut)
+        each = [(pair.split_envelope(resolution, band, kind), n) for pair, n in self.loss.terms]
+        if kind == 0:
+            return sum(n * bulk for bulk, n in each)
+        jumps = sum(n * math.log1p(jump) for jump, n in each)
+        return log_expm1(jumps) if jumps else -math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class FarBand:
+    """A measure of losses well above epsilon: its delta is its mass less e^epsilon times its mass under Q,
+    and at most E[(e^{epsilon - L} - 1)_+] more."""
+
+    log_p: float
+    log_q: float
+    orders: Array
+    values: Array  # log E[e^{-order L}]
+
+    @staticmethod
+    def reach(place: float) -> float:
+        """The largest of the orders."""
+        return 100.0 * max(1.0, 1 / place)
+
+    def log_rest(self, epsilon: float) -> float:
+        return float((self.values + self.orders * epsilon).min(initial=self.log_p + 700.0)) + GUARD
+
+    def read(self, epsilon: Array) -> LogBounds:
+        rest = (self.values + self.orders * epsilon[:, None]).min(axis=1, initial=self.log_p + 700.0) + GUARD
+        with np.errstate(divide="ignore"):
+            known = self.log_p + np.log(np.maximum(-np.expm1(epsilon + self.log_q - self.log_p), 0.0))
+        slope = -np.exp(np.minimum(epsilon + self.log_q - known, 700.0))
+        # what two masses lose to each other by rounding
+        error = self.log_p + math.log(GUARD * 1e-3)
+        low = known + np.log1p(-np.exp(np.minimum(error - known, -1e-3))) - GUARD
+        high = np.minimum(np.logaddexp(np.logaddexp(known + GUARD, rest), error), self.log_p + GUARD)
+        return LogBounds(low, high, slope)
+
+
+def far_band(cumulant: SplitCumulant, place: float) -> FarBand:
+    orders = np.geomspace(0.01, 1.0, 9) * FarBand.reach(place)
+    values = cumulant.real(np.concatenate(([0.0, -1.0], -orders)))
+    usable = np.isfinite(values[2:])
+    return FarBand(float(values[0]), float(values[1]), orders[usable], values[2:][usable])
+
+
+Part = Line | Scan | FarBand
+
+
+@dataclass(frozen=True, eq=False)
+class SplitTail:
+    """Measures that add up, each on a line, or with the Chernoff bound where none could be drawn."""
+
+    final: ClassVar[bool] = False
+
+    parts: tuple[Part, ...]
+    infinite: float
+    charged: float
+    centre: float
+
+    def read(self, epsilon: Array) -> LogBounds:
+        nothing = math.log(max(self.infinite + self.charged, TINY))
+        low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, nothing)
+        slope = np.zeros(epsilon.shape)
+        for part in self.parts:
+            bounds = part.read(epsilon)
+            low, high = np.logaddexp(low, bounds.low), np.logaddexp(high, bounds.high)
+            slope += bounds.slope * np.exp(np.minimum(bounds.high, 0.0))
+        low = np.logaddexp(low, math.log(self.infinite)) if self.infinite else low
+        return LogBounds(low, np.minimum(high, 0.0), slope * np.exp(-high))
+
+    def guess(self, log_delta: float) -> float:
+        return self.centre

@@ -1,0 +1,89 @@
+"""Each mistake that once understated a loss, planted again: a law must see it."""
+
+from typing import Any
+
+import pytest
+from compositions import fresh
+from scipy.special import log_ndtr
+from test_hard_reference import OWN_DIGITS, ROWS
+from test_laws_composition import assert_order_does_not_matter
+
+from indistinct import parse_guarantee
+from indistinct.guarantees import engines
+from indistinct.guarantees.composed_loss import ComposedLoss
+from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.numerics.envelope import SPLIT_WIDTH, Window
+
+CONTOUR_ALONE = ((engines.contour, engines.by_order),)
+LATTICE, WEAK = "100 * randomized_response(0.55)", "200 * gaussian(1.0).subsample(0.005)"
+
+
+def assert_none_below(regime: str) -> None:
+    """As test_hard_reference, but read now: of a few rows."""
+    for row in [row for row in ROWS if row["regime"] == regime and row["reading"] == "delta"][:6]:
+        value = parse_guarantee(row["mechanism"]).delta(row["at"])
+        assert value >= row["low"] * (1 - OWN_DIGITS)
+
+
+def test_the_laws_hold_without_a_mistake() -> None:
+    assert_none_below("training")
+    part = fresh(LATTICE).delta_interval(8.7).low
+    assert fresh(f"{LATTICE} + {WEAK}").delta(8.7) >= part * (1 - OWN_DIGITS)
+    assert_order_does_not_matter(
+        ["epsilon, far out", "deltas", "epsilon"], fresh(WEAK), fresh(WEAK), 1e-6, 0.5
+    )
+
+
+def test_a_line_that_stops_where_a_lattice_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is said about frequencies beyond the last node, where a lattice comes back."""
+    part = fresh(LATTICE).delta_interval(8.7).low
+    monkeypatch.setattr(ComposedLoss, "log_envelope", lambda *_: -1e3)
+    monkeypatch.setattr(engines, "ROUTE", CONTOUR_ALONE)
+    with pytest.raises(AssertionError):
+        assert fresh(f"{LATTICE} + {WEAK}").delta(8.7) >= part * (1 - OWN_DIGITS)
+
+
+def test_a_direction_that_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PairGuarantee, "directions", property(lambda g: (g.product.reverse(),)))
+    with pytest.raises(AssertionError):
+        assert_none_below("training")
+
+
+def test_a_far_tail_that_is_cut_and_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_line, log_cut = engines.draw_line, ComposedLoss.log_cut
+
+    def careless(cumulant: Any, envelope: Any, aim: Any, infinite: float, charged: float) -> Any:
+        return draw_line(cumulant, envelope, aim, infinite, 0.0)
+
+    monkeypatch.setattr(engines, "draw_line", careless)
+    monkeypatch.setattr(ComposedLoss, "log_cut", lambda loss, level: log_cut(loss, level) + 25.0)
+    monkeypatch.setattr(engines, "ROUTE", CONTOUR_ALONE)
+    with pytest.raises(AssertionError):
+        assert_none_below("training")
+
+
+def test_a_tail_kept_from_another_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, kept = engines.drawn, {}
+
+    def kept_first(engine: Any, loss: Any, level: int) -> Any:
+        return kept.setdefault((engine, id(loss)), drawn(engine, loss, level))
+
+    monkeypatch.setattr(engines, "drawn", kept_first)
+    with pytest.raises(AssertionError):
+        assert_order_does_not_matter(
+            ["epsilon, far out", "deltas", "epsilon"], fresh(WEAK), fresh(WEAK), 1e-6, 0.5
+        )
+
+
+def test_windows_that_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands as products of two smooth steps do not add up to the law: more than it is counted from below."""
+
+    def product(self: Window, x: Any) -> Any:
+        ends = (
+            away for end, away in ((self.first, x - self.first), (self.last, self.last - x)) if abs(end) < 1e9
+        )
+        return sum(log_ndtr(away.real / SPLIT_WIDTH) for away in ends)
+
+    monkeypatch.setattr(Window, "log_share", product)
+    with pytest.raises(AssertionError):
+        assert fresh("2 * gaussian(0.3).subsample(0.01)").epsilon_interval(1e-5).low <= 11.372779591177905
