@@ -11,9 +11,8 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.cumulant import RuleCumulant
 from indistinct.numerics.envelope import SPLIT_WIDTH, Window, mixture_envelope
-from indistinct.numerics.rule import LossRule, mixed_loss
+from indistinct.numerics.rule import MAX_NODES, LossRule, TooFineError, mixed_loss
 
 _SHARPEST = 200.0
 """With a larger Gaussian shift sampling is not credited: the mixture is too sharp to be integrated."""
@@ -69,9 +68,8 @@ class MixturePair(Pair):
             return min(log_bound - log_mass, 0.0)
         if isinstance(self.base, BoundedNoise):
             # what it is relative to must not be too large, as a bound on a moment may be
-            rule = self.rule(Resolution((order, order)))
-            log_mass = float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
-            return bounded_envelope(self.base, self.rate, order, frequency, log_mass * (1 - 1e-12))
+            log_mass = self.computed_log_moment(order) * (1 - 1e-12)
+            return bounded_envelope(self.base, self.rate, order, frequency, log_mass)
         return 0.0
 
     def log_part(
@@ -162,12 +160,12 @@ class MixturePair(Pair):
     ) -> list[LossRule]:
         """Base rules on consecutive intervals, each as fine as L varies there: the slope of L in L0
         rises from nothing to 1, so most of the range needs few points."""
-        pieces, top = [], high
+        pieces, top, size = [], high, 0
         # above this base loss a negative power that is not small has vanished, and L runs along with L0
         plain = _QUICK_LOSS - math.log(self.rate)
         while True:
             slope = self.slope(top)
-            bottom = plain if resolution.orders[0] < 0 and top > plain + _SHORT else top - _SHORT
+            bottom = plain if top > plain + _SHORT else top - _SHORT
             power = self._power(resolution.orders, bottom)
             # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
             bend = min(slope, 0.25) if bottom < plain else math.exp(-_QUICK_LOSS)
@@ -179,6 +177,9 @@ class MixturePair(Pair):
             bottom = bottom if bottom > low + _SHORT / 2 else low
             wave = Wave(slope * power, slope * resolution.frequency, sharpness + more_sharpness)
             pieces.append(self.base.rule_on(bottom, top, wave))
+            size += pieces[-1].loss.size
+            if size > MAX_NODES:
+                raise TooFineError(f"{size} quadrature nodes")
             if bottom == low:
                 return pieces
             top = bottom

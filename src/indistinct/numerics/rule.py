@@ -18,7 +18,8 @@ PANEL_SIZE = 32
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(PANEL_SIZE)
 _LOG_WEIGHTS = np.log(_WEIGHTS)
 
-MAX_PANELS = 1 << 14
+MAX_NODES = 1 << 18
+"""Of a rule."""
 _GRADES = 30
 """How often panels are halved towards such a place."""
 _CHUNK = 1 << 20
@@ -49,7 +50,7 @@ def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
     a singularity at distance d from the axis while half_width stays below 1.6 d.
     """
     count = max(1, int(np.ceil(min((high - low) / (2 * half_width), 1e9))))
-    if count > MAX_PANELS:
+    if count * PANEL_SIZE > MAX_NODES:
         raise TooFineError(f"{count} quadrature panels")
     radius = (high - low) / (2 * count)
     centres = low + radius * (2 * np.arange(count) + 1)
