@@ -20,6 +20,7 @@ LOG_FLOOR = -690.0
 """Smaller deltas are not told apart: bounds on them are bounds at this one."""
 LOG_ACCURACY = math.log(ACCURACY)
 _LEVEL = 4.0
+_HIGHEST = round(-LOG_FLOOR / _LEVEL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class ComposedLoss:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """What is composed, with as few terms as may be."""
-        return tuple(merged(self.factors))
+        return tuple(merged((pair.stand_in, n) for pair, n in self.factors))
 
     @cached_property
     def steps(self) -> int:
@@ -117,8 +118,11 @@ class ComposedLoss:
         while open_.any():
             for one in np.unique(level[open_]).tolist():
                 rows = np.flatnonzero(open_ & (level == one))
-                found = self.levels_of(self.scan(one).read(epsilon[rows]).high - 1.5)
+                bounds, last = self.scan(one).read(epsilon[rows]), self.scan(one).orders[-1]
+                found = self.levels_of(bounds.high - 1.5)
+                # where a higher order would be better than all that were tried, that is of another level
+                found = np.where(-bounds.slope >= last, np.maximum(found, min(one + 4, _HIGHEST)), found)
                 # at this level or above nothing was cut that matters, so the bound is the law's own
                 open_[rows] = found > one
-                level[rows] = np.minimum(found, one + 8)
+                level[rows] = np.minimum(found, 2 * one + 8)
         return level

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from indistinct.guarantees import rare_losses
-from indistinct.guarantees.composed_loss import LOG_ACCURACY, ComposedLoss, Levels
+from indistinct.guarantees.composed_loss import LOG_ACCURACY, LOG_FLOOR, ComposedLoss, Levels
 from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
@@ -194,13 +194,15 @@ class Reader:
         """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, for infinite_mass < delta < 1."""
         loss, log_delta = self.loss, math.log(delta)
         low, high = 0.0, max(loss.top, 0.0)
+        as_much = np.array([enough, enough * (1 + NARROW)])
         if self._listed is not None:
+            if enough > 0 and (meets := self._listed.coarse(delta).read(as_much).high <= log_delta).any():
+                return 0.0, min(float(as_much[meets].min()), high)
             low, high = both((low, high), solve(self._listed, log_delta, loss.top))
             return (float(low) if loss.exact else 0.0), float(high)
         if delta >= loss.most:
             return 0.0, 0.0
         level = loss.level_of(math.log(delta - loss.infinite_mass))
-        as_much = np.array([enough, enough * (1 + NARROW)])
         for solved, engine in enumerate((chernoff, *ENGINES, chernoff)):
             if (tail := drawn(engine, loss, level)) is None:
                 continue
@@ -217,7 +219,7 @@ class Reader:
     def delta_bounds(self, epsilon: Array, enough: Array, accuracy: float) -> tuple[Array, Array]:
         """Bounds on delta at each epsilon; those at one level share tails."""
         if self._listed is not None:
-            low, high, _ = self._listed.read(epsilon)
+            low, high, _ = self._listed.coarse(float(enough.min())).read(epsilon)
         else:
             with np.errstate(divide="ignore"):
                 low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy)
@@ -241,7 +243,7 @@ class Reader:
                     bounds = tail.read(epsilon[at])
                     low[at], high[at] = both((low[at], high[at]), (bounds.low, bounds.high))
                     least = np.maximum(low[at], enough[at])  # of what is known
-                    done = at[(high[at] - least <= accuracy) | tail.final]
+                    done = at[(high[at] - np.maximum(least, LOG_FLOOR) <= accuracy) | tail.final]
                     rows = np.setdiff1d(rows, done, assume_unique=True)
             if not rows.size:
                 break

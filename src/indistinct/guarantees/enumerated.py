@@ -8,7 +8,7 @@ positive, so small deltas keep their relative accuracy, at every epsilon.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -51,6 +51,10 @@ class EnumeratedTail:
         parts = [self._read(epsilon[k : k + rows]) for k in range(0, epsilon.size, rows)]
         return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
+    def coarse(self, enough: float) -> "EnumeratedTail":
+        """The same, where deltas below `enough` need not be close."""
+        return self if self.pair is None else replace(self, pair=self.pair.coarse(enough))
+
     def _read(self, epsilon: Array) -> LogBounds:
         rest = epsilon[:, None] - self.atoms.loss
         if self.pair is None:
@@ -58,8 +62,8 @@ class EnumeratedTail:
             delta, lower = (-np.expm1(np.minimum(rest + move, 0.0)) for move in (-self.shift, self.shift))
             q_above = np.where(rest < 0, np.exp(np.minimum(rest, 0.0)), 0.0)
         else:
-            delta = self.pair.profile(rest)
-            q_above = np.exp(np.minimum(rest, 700.0) + self.pair.tails(rest)[1])  # -d delta / d epsilon
+            delta, q_above = self.pair.profile_and_slope(rest)
+            q_above = q_above * np.exp(np.minimum(rest, 700.0))  # -d delta / d epsilon
             lower = np.where(delta > 2 * TINY, delta * (1 - PROFILE_ERROR) - 2 * self.shift * q_above, 0.0)
             delta, lower = delta + 2 * self.shift * q_above, np.maximum(lower, 0.0)
         high = (self.atoms.mass * delta).sum(axis=1) * (1 + self.relative_error)
@@ -85,7 +89,7 @@ class EnumeratedTail:
 
     def guess(self, log_delta: float) -> float:
         if self.pair is not None and self.atoms.loss.size == 1:
-            return self.pair.outer_losses(1.0, log_delta)[1]
+            return self.pair.likely_epsilon(log_delta)
         above = np.cumsum(self.atoms.mass[::-1])[::-1]
         return float(self.atoms.loss[max(int(np.searchsorted(-above, -math.exp(log_delta))) - 1, 0)])
 
@@ -99,6 +103,8 @@ def enumerate_losses(
     rest: Pair | None = None
     charged, shift, steps = 0.0, 0.0, 1
     for pair, count in terms:
+        if pair.profiled and (count > 1 or len(terms) > 1):
+            pair = pair.stand_in
         if isinstance(pair, DiscretePair) and pair.finite_atoms.loss.size:
             atoms = pair.finite_atoms
         elif isinstance(pair, DiscreteGaussianPair) and log_cut is not None:

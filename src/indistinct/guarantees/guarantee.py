@@ -22,9 +22,9 @@ from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
+from indistinct.guarantees.profiled_pairs import CompositionPair, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings, order_grid
-from indistinct.guarantees.tabulated import group_pair, tabulated_pair
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.normal import gaussian_tradeoff
 
@@ -163,12 +163,8 @@ class PairGuarantee(Guarantee):
         return Known(Product.of(terms), self.adjacency, known)
 
     def pair(self) -> Pair:
-        """One pair for the whole composition: the only one there is, or a finite one that dominates."""
-        if self.product.single is not None:
-            return self.product.single
-        forward, backward = self.directions[0], self.directions[-1]
-        reach = float(self._epsilon(np.array([1e-30]))[0])
-        return tabulated_pair(forward.coarse_delta, backward.coarse_delta, reach)
+        """One pair for the whole composition."""
+        return self.product.single or CompositionPair(self.product)
 
 
 @dataclass(frozen=True)
@@ -284,7 +280,7 @@ class RenyiSum(RenyiGuarantee):
                 parts.append((part, count))
                 continue
             log_kept = [kept + count * math.log1p(-mass) for kept, mass in zip(log_kept, masses, strict=True)]
-            terms = [(finite_part(pair), n) for pair, n in product.terms]
+            terms = [(finite_part(pair.stand_in), n) for pair, n in product.terms]
             parts.append((Known(Product.of(terms), part.adjacency), count))
         if log_kept == [0.0, 0.0]:
             return None

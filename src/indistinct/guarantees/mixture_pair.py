@@ -50,6 +50,27 @@ class MixturePair(Pair):
         return self.base.decays
 
     @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.base.exact
+
+    @property
+    def profiled(self) -> bool:  # type: ignore[override]
+        return self.base.profiled
+
+    @property
+    def stand_in(self) -> Pair:
+        return mixture(self.base.stand_in, self.rate) if self.profiled else self
+
+    def coarse(self, enough: float) -> Pair:
+        # a delta of this one is at most that of the base
+        return MixturePair(self.base.coarse(enough), self.rate) if self.profiled else self
+
+    def likely_epsilon(self, log_delta: float) -> float:
+        if not self.profiled:
+            return super().likely_epsilon(log_delta)
+        return self.mixed(self.base.likely_epsilon(min(log_delta - math.log(self.rate), -1e-9)))
+
+    @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         return tuple(mixed_loss(np.array(self.base.atoms), self.rate).tolist())
 

@@ -60,6 +60,7 @@ class Wave(NamedTuple):
 
 _WIDE = 300.0
 """Orders up to this may share a rule..."""
+_APART = 1e-4
 _CLOSE = 1e-3
 """... if they are at least this far from 0 and 1, where all digits count."""
 
@@ -81,6 +82,9 @@ class Pair(ABC):
 
     splits: bool = False
     """Whether its rare, large losses can be split off (`split`)."""
+
+    profiled: bool = False
+    """Whether it is known by its profile, alone; among others `stand_in` stands in."""
 
     infinite_mass: float = 0.0
     """P-mass where Q has none."""
@@ -122,6 +126,28 @@ class Pair(ABC):
     def symmetric(self) -> bool:
         """Whether (Q, P) has the same loss law."""
         return self.reverse() == self
+
+    @property
+    def stand_in(self) -> "Pair":
+        """The pair, or one that dominates it, whose losses can be integrated."""
+        return self
+
+    def coarse(self, enough: float) -> "Pair":
+        """The same, where deltas below `enough` need not be close."""
+        return self
+
+    def profile_and_slope(self, epsilon: Array) -> tuple[Array, Array]:
+        """delta(epsilon) and Q(L > epsilon) = -d delta / d e^epsilon, which is known about if `profiled`."""
+        if not self.profiled:
+            return self.profile(epsilon), np.exp(self.tails(epsilon)[1])
+        epsilon = np.minimum(epsilon, 700.0)
+        near = epsilon - _APART * np.maximum(np.abs(epsilon), 1e-9)
+        before, delta = self.profile(np.stack((near, epsilon)))
+        return delta, (before - delta) / (np.exp(epsilon) - np.exp(near))
+
+    def likely_epsilon(self, log_delta: float) -> float:
+        """About where delta has this size."""
+        return self.outer_losses(1.0, log_delta)[1]
 
     def scaled(self, size: int) -> "Pair | None":
         """The pair for `size` records at once, if it is known in closed form."""
@@ -215,6 +241,24 @@ class ReversedPair(Pair):
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         return tuple(-atom for atom in self.pair.atoms)
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.pair.exact
+
+    @property
+    def profiled(self) -> bool:  # type: ignore[override]
+        return self.pair.profiled
+
+    @property
+    def stand_in(self) -> Pair:
+        return self.pair.stand_in.reverse() if self.profiled else self
+
+    def coarse(self, enough: float) -> Pair:
+        return ReversedPair(self.pair.coarse(enough)) if self.profiled else self
+
+    def likely_epsilon(self, log_delta: float) -> float:
+        return self.pair.likely_epsilon(log_delta) if self.profiled else super().likely_epsilon(log_delta)
 
     def rule(self, resolution: Resolution) -> LossRule:
         return self.pair.rule(resolution.turned()).reversed()

@@ -31,6 +31,8 @@ _LOWEST = 1e-3
 """Losses below this share of epsilon are not told apart."""
 _TOO_MUCH = 3.0
 """About how much a Chernoff bound is above delta."""
+_FAR_ABOVE = 40.0
+"""Losses so far above epsilon are one band."""
 _FAR = 16.0
 """A band needs no line if what is not known of it is so much smaller than delta."""
 
@@ -102,7 +104,7 @@ class _Split:
     def tail(self) -> "SplitTail":
         bands = self._bands()
         parts = [self._part(bands[0], 0)]
-        parts += [self._part(band, 1) for band in bands if self._split(band, 1, 0.0, 0.0).jumps]
+        parts += [self._part(band, 1) for band in bands if self._split(band, 1, -1.0, 0.0).jumps]
         return SplitTail(tuple(parts), self.loss.infinite_mass, math.exp(self.log_level), self.centre)
 
     @cached_property
@@ -127,8 +129,8 @@ class _Split:
         edges = [self.centre / below]
         while edges[0] > max(2 * self.bottom, _LOWEST * self.centre):
             edges.insert(0, edges[0] / 4)
-        while edges[-1] < self._end:
-            edges.append(edges[-1] + min((2 * below - 1) * edges[-1], 2.0))
+        while edges[-1] < min(self._end, self.centre + _FAR_ABOVE):
+            edges.append(edges[-1] + min((2 * below - 1) * edges[-1], max(2.0, self.centre / 32)))
         return [*pairwise(edges[:-1]), (edges[-2], math.inf)] if len(edges) > 1 else [(edges[0], math.inf)]
 
     @cached_property
@@ -138,6 +140,8 @@ class _Split:
 
     def _part(self, band: Band, kind: int) -> "Part":
         """What has its largest loss in a band (kind 1), or the bulk below it (kind 0)."""
+        if kind and (masses := self._split(band, kind, -1.0, 0.0).log_masses)[0] < self.log_level:
+            return FarBand(*masses, np.zeros(0), np.zeros(0))  # no more is needed
         if kind and band[0] > self.centre:
             far = far_band(self._split(band, kind, -FarBand.reach(band[0]), 0.0), band[0])
             if far.log_rest(self.centre) < self.log_delta - _FAR:
@@ -159,7 +163,7 @@ class _Split:
             result: Array = (k - self.log_delta - np.log(c * (1 + c))) / c
             return result
 
-        log_mass = math.log(self._split(band, kind, 0.0, 0.0).mass) if kind else 0.0
+        log_mass = self._split(band, kind, -1.0, 0.0).log_masses[0] if kind else 0.0
         largest = min(band[1], self._end) if kind else band[0]
         start = min(1 / band[0], 10 * max(-self.log_delta, 1.0) / largest)
         return scan(lambda last: self._split(band, kind, 0.0, last).part(kind).real, place, start, log_mass)

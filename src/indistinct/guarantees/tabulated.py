@@ -63,6 +63,7 @@ def _lower_hull(x: Array, y: Array) -> list[int]:
 
 def finite_pair(pair: Pair, size: int = 1) -> DiscretePair:
     """The pair itself if it is finite, else a finite one that dominates it, known further out for a group."""
+    pair = pair.stand_in
     if isinstance(pair, DiscretePair):
         return pair
     log_tail = size * LOG_NEGLIGIBLE
@@ -76,19 +77,6 @@ def finite_pair(pair: Pair, size: int = 1) -> DiscretePair:
 def symmetric_pair(pair: Pair) -> Pair:
     """The pair itself if it is symmetric, else a finite symmetric one that dominates both directions."""
     return pair if pair.symmetric else TestCurve.symmetric(finite_pair(pair)).pair()
-
-
-def group_pair(pair: Pair, size: int) -> Pair:
-    """The pair for `size` records. In general the best true positive rate T satisfies T_k = T o ... o T
-    (Dong, Roth and Su 2022, Theorem 2.14), T being made symmetric first because a group may mix
-    records added and records removed."""
-    scaled = pair.scaled(size)
-    if scaled is not None:
-        return scaled
-    one = curve = TestCurve.symmetric(finite_pair(pair, size))
-    for _ in range(size - 1):
-        curve = curve.then(one)
-    return curve.pair()
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,7 +149,7 @@ class FixedSizeSampled(Mechanism):
             raise ArgumentError(
                 "adjacency", adjacency.value, "replace-one for fixed-size sampling, subsample(size, of=n)"
             )
-        base = symmetric_pair(_pair(self.base.guarantee(adjacency)))
+        base = symmetric_pair(_pair(self.base.guarantee(adjacency)).stand_in)
         if isinstance(base, SplicedPair):
             base = symmetric_pair(finite_pair(base))
         rate = self.size / self.of

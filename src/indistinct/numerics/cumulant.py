@@ -146,9 +146,10 @@ class SplitCumulant:
         return any(jumps is not None for _, jumps, _ in self.terms)
 
     @property
-    def mass(self) -> float:
-        """How much has a jump in it."""
-        return max(math.exp(float(self.real(np.zeros(1))[0])), TINY)
+    def log_masses(self) -> tuple[float, float]:
+        """How much has a jump in it, under P and under Q."""
+        p, q = np.maximum(self.real(np.array([0.0, -1.0])), math.log(TINY)).tolist()
+        return p, q
 
     def real(self, z: Array) -> Array:
         bulk, log_more = np.zeros_like(z), np.full(z.shape, -np.inf)

@@ -1,0 +1,218 @@
+"""Pairs that are known by their profile: a composition as a single step, and a group of records.
+
+Alone they are read through the profile, with nothing lost. Among others a finite pair that dominates them
+stands in (`stand_in`).
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.pair import Pair, Tails, Wave
+from indistinct.guarantees.product import Product
+from indistinct.guarantees.tabulated import TestCurve, finite_pair, tabulated_pair
+from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.rule import LossRule
+
+_MOST = 64
+"""Larger groups are read off a table."""
+_PLACES = 33
+_ROUNDS = 40
+_FAR = 600.0
+"""e^epsilon is a number up to here."""
+
+
+class ProfiledPair(Pair):
+    """Known by `profile` and `reversed_profile`, where it ends, and by a table that dominates it."""
+
+    profiled = True
+    exact = False
+    decays = False
+
+    @property
+    @abstractmethod
+    def stand_in(self) -> DiscretePair: ...
+
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
+        return self.stand_in.rule_on(low, high, wave)
+
+    def tails(self, loss: Array) -> Tails:
+        return self.stand_in.tails(loss)
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        return self.loss_range if math.isinf(log_tail) else self.stand_in.outer_losses(tilt, log_tail)
+
+
+@dataclass(frozen=True)
+class CompositionPair(ProfiledPair):
+    """Several steps as one."""
+
+    product: Product
+    enough: float = 0.0
+
+    @cached_property
+    def stand_in(self) -> DiscretePair:
+        reach = max(float(one.epsilon(np.array([1e-30]))[0]) for one in (self.product, self._backward))
+        return tabulated_pair(self.product.coarse_delta, self._backward.coarse_delta, reach)
+
+    @cached_property
+    def _backward(self) -> Product:
+        return self.product.reverse()
+
+    @property
+    def infinite_mass(self) -> float:  # type: ignore[override]
+        return self.product.infinite_mass
+
+    @property
+    def reversed_infinite_mass(self) -> float:  # type: ignore[override]
+        return self._backward.infinite_mass
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        return -self._backward.finite_top, self.product.finite_top
+
+    def profile(self, epsilon: Array) -> Array:
+        return _profile(self.product, self._backward, epsilon, self.enough)
+
+    def reversed_profile(self, epsilon: Array) -> Array:
+        return _profile(self._backward, self.product, epsilon, self.enough)
+
+    def coarse(self, enough: float) -> Pair:
+        return CompositionPair(self.product, enough)
+
+    def reverse(self) -> Pair:
+        return self if self._backward == self.product else CompositionPair(self._backward)
+
+    def likely_epsilon(self, log_delta: float) -> float:
+        return float(self.product.epsilon(np.exp([log_delta]))[0])
+
+
+def _profile(forward: Product, backward: Product, epsilon: Array, enough: float) -> Array:
+    """delta of (P, Q) at any epsilon: below zero 1 - e^epsilon + e^epsilon delta(-epsilon) of (Q, P)."""
+    flat = epsilon.ravel()
+    delta, below = np.empty_like(flat), flat < 0
+    delta[~below] = forward.delta_bounds(flat[~below], enough)[1]
+    rest = backward.delta_bounds(-flat[below], enough)[1]
+    delta[below] = -np.expm1(flat[below]) + np.exp(flat[below]) * rest
+    return delta.reshape(epsilon.shape)
+
+
+@dataclass(frozen=True)
+class GroupPair(ProfiledPair):
+    """Several records at once, of which some may be added and some removed; no loss may be infinite.
+
+    The best true positive rate T of one record, T(x) = min over a of delta(a) + e^a x, becomes T o ... o T
+    (Dong, Roth and Su 2022, Theorem 2.14), so
+
+        delta_k(epsilon) = min over 0 = s_0, ..., s_k = epsilon of sum_j e^{s_{j-1}} delta(s_j - s_{j-1}).
+
+    Every choice of the s_j is a bound. In the e^{s_j} the sum is convex, as perspectives of a convex function
+    are, so that a search on grids that shrink around the best choice finds it.
+    """
+
+    pair: Pair
+    members: int
+
+    @cached_property
+    def stand_in(self) -> DiscretePair:
+        return group_table(self.pair, self.members)
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        top = self.members * max(abs(end) for end in self.pair.outer_losses(1.0, -math.inf))
+        return -top, top
+
+    def reverse(self) -> Pair:
+        return self
+
+    def profile(self, epsilon: Array) -> Array:
+        size = np.abs(epsilon)
+        delta = self._delta(size.ravel()).reshape(epsilon.shape)
+        with np.errstate(over="ignore"):
+            low = -np.expm1(-size) + np.exp(-size) * delta
+        return np.where(epsilon < 0, low, delta)
+
+    reversed_profile = profile
+
+    def likely_epsilon(self, log_delta: float) -> float:
+        return self.members * self.pair.likely_epsilon(log_delta / self.members)
+
+    def _one(self, epsilon: Array) -> Array:
+        worse: Array = np.maximum(self.pair.profile(epsilon), self.pair.reversed_profile(epsilon))
+        return worse
+
+    def _delta(self, epsilon: Array) -> Array:
+        """By dynamic programming over s_1, ..., s_{k-1}, each on a grid of `_PLACES` points."""
+        epsilon = np.minimum(epsilon, _FAR)  # delta falls
+        # about equal steps to begin with, and room for all else
+        centres = epsilon[:, None] * np.arange(self.members + 1) / self.members
+        step = (np.max(epsilon, initial=0.0) / self.members + self._reach) / _PLACES
+        steps = np.full(epsilon.shape, step)
+        best, calm = np.full(epsilon.shape, np.inf), np.zeros(epsilon.shape)
+        rows = np.arange(epsilon.size)
+        for _ in range(_ROUNDS):
+            found, choice = self._search(centres[rows], steps[rows])
+            gain = best[rows] - found
+            inside = np.abs(choice).max(axis=1) < _PLACES // 2
+            best[rows] = np.minimum(best[rows], found)
+            centres[rows] += choice * steps[rows][:, None]
+            steps[rows] = np.where(inside, steps[rows] / 4, steps[rows])
+            calm[rows] = np.where(inside & (gain <= 1e-11 * found), calm[rows] + 1, 0)
+            rows = rows[calm[rows] < 2]
+            if not rows.size:
+                break
+        return np.minimum(best * (1 + 1e-13), 1.0)
+
+    @cached_property
+    def _reach(self) -> float:
+        return max(abs(end) for end in self.pair.outer_losses(1.0, -20.0))
+
+    def _search(self, centres: Array, step: Array) -> tuple[Array, Array]:
+        """The best of all s_j = centre_j + i_j step with |i_j| <= half, for each row, and the i_j."""
+        half = _PLACES // 2
+        offsets = np.arange(-2 * half, 2 * half + 1)
+        moves = np.diff(centres, axis=1)[:, :, None] + step[:, None, None] * offsets
+        delta = np.maximum(self._one(moves), TINY)
+        places = np.arange(_PLACES)
+        # of s_j - s_{j-1}, over the places of s_j and those of s_{j-1}
+        apart = places[:, None] - places + 2 * half
+        value = delta[:, 0, half : 3 * half + 1]  # of reaching each place of s_1 from s_0 = 0
+        picks = []
+        for j in range(1, self.members):
+            with np.errstate(over="ignore"):
+                weight = np.exp(centres[:, j, None] + step[:, None] * (places - half))
+            if j == self.members - 1:
+                # to s_k = epsilon
+                last = value + weight * delta[:, j, half : 3 * half + 1][:, ::-1]
+                pick = last.argmin(axis=1)
+                result = np.take_along_axis(last, pick[:, None], axis=1)[:, 0]
+                break
+            total = value[:, None, :] + weight[:, None, :] * delta[:, j][:, apart]
+            picks.append(total.argmin(axis=2))
+            value = total.min(axis=2)
+        choice = np.zeros(centres.shape)
+        choice[:, self.members - 1] = pick - half
+        for j in range(self.members - 2, 0, -1):
+            pick = np.take_along_axis(picks[j - 1], pick[:, None], axis=1)[:, 0]
+            choice[:, j] = pick - half
+        return result, choice
+
+
+def group_pair(pair: Pair, size: int) -> Pair:
+    """The pair for `size` records."""
+    if (scaled := pair.scaled(size)) is not None:
+        return scaled
+    listed = isinstance(pair, DiscretePair) or pair.profiled or pair.infinite_mass > 0
+    return group_table(pair, size) if listed or size > _MOST else GroupPair(pair, size)
+
+
+def group_table(pair: Pair, size: int) -> DiscretePair:
+    """A finite pair that dominates a group's: exactly it, if the pair itself is finite."""
+    one = curve = TestCurve.symmetric(finite_pair(pair, size))
+    for _ in range(size - 1):
+        curve = curve.then(one)
+    return curve.pair()
