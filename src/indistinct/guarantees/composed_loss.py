@@ -113,16 +113,19 @@ class ComposedLoss:
     def levels_at(self, epsilon: Array) -> Levels:
         """The level of delta at each epsilon: where the Chernoff bound of a level's own law has that level's
         size."""
-        level = np.full(epsilon.shape, self.level_of(-12.0))
+        level, known = np.full(epsilon.shape, self.level_of(-12.0)), np.full(epsilon.shape, -1)
         open_ = np.ones(epsilon.shape, dtype=bool)
         while open_.any():
             for one in np.unique(level[open_]).tolist():
                 rows = np.flatnonzero(open_ & (level == one))
                 bounds, last = self.scan(one).read(epsilon[rows]), self.scan(one).orders[-1]
                 found = self.levels_of(bounds.high - 1.5)
-                # where a higher order would be better than all that were tried, that is of another level
-                found = np.where(-bounds.slope >= last, np.maximum(found, min(one + 4, _HIGHEST)), found)
+                # a higher order than all of this level's may be better, as long as that helps
+                more = (-bounds.slope >= last) & (found > known[rows]) & (one < _HIGHEST)
                 # at this level or above nothing was cut that matters, so the bound is the law's own
-                open_[rows] = found > one
-                level[rows] = np.minimum(found, 2 * one + 8)
+                open_[rows] = more | (found > one)
+                level[rows] = np.minimum(
+                    np.where(more, _HIGHEST, found), np.where(open_[rows], 2 * one + 8, found)
+                )
+                known[rows] = found
         return level

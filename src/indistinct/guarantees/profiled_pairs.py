@@ -150,8 +150,8 @@ class GroupPair(ProfiledPair):
         epsilon = np.minimum(epsilon, _FAR)  # delta falls
         # about equal steps to begin with, and room for all else
         centres = epsilon[:, None] * np.arange(self.members + 1) / self.members
-        step = (np.max(epsilon, initial=0.0) / self.members + self._reach) / _PLACES
-        steps = np.full(epsilon.shape, step)
+        steps = (epsilon / self.members + self._reach) / _PLACES
+        fine = 1e-4 * np.maximum(epsilon / self.members, 1e-6 * self._reach)
         best, calm = np.full(epsilon.shape, np.inf), np.zeros(epsilon.shape)
         rows = np.arange(epsilon.size)
         for _ in range(_ROUNDS):
@@ -162,7 +162,7 @@ class GroupPair(ProfiledPair):
             centres[rows] += choice * steps[rows][:, None]
             steps[rows] = np.where(inside, steps[rows] / 4, steps[rows])
             calm[rows] = np.where(inside & (gain <= 1e-11 * found), calm[rows] + 1, 0)
-            rows = rows[calm[rows] < 2]
+            rows = rows[(calm[rows] < 2) | (steps[rows] > fine[rows])]
             if not rows.size:
                 break
         return np.minimum(best * (1 + 1e-13), 1.0)

@@ -18,7 +18,7 @@ PANEL_SIZE = 32
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(PANEL_SIZE)
 _LOG_WEIGHTS = np.log(_WEIGHTS)
 
-MAX_NODES = 1 << 18
+MAX_NODES = 1 << 19
 """Of a rule."""
 _GRADES = 30
 """How often panels are halved towards such a place."""
