@@ -17,7 +17,7 @@ import numpy as np
 from indistinct.guarantees.composed_loss import ComposedLoss
 from indistinct.guarantees.pair import Band, Resolution
 from indistinct.numerics.arrays import TINY, Array
-from indistinct.numerics.contour import GUARD, Line, LogBounds, Scan, draw_line, scan
+from indistinct.numerics.contour import ACCURACY, GUARD, Line, LogBounds, Scan, draw_line, scan
 from indistinct.numerics.cumulant import SplitCumulant, log_expm1
 from indistinct.numerics.search import bisect
 
@@ -31,8 +31,12 @@ _LOWEST = 1e-3
 """Losses below this share of epsilon are not told apart."""
 _TOO_MUCH = 3.0
 """About how much a Chernoff bound is above delta."""
+_POOR = 1e-9
+"""What a line may leave out, relative to it, rather than not be drawn."""
 _FAR_ABOVE = 40.0
 """Losses so far above epsilon are one band."""
+_REACH = 2.5
+"""How far below its own delta, in nats, a level is read."""
 _FAR = 16.0
 """A band needs no line if what is not known of it is so much smaller than delta."""
 
@@ -111,16 +115,22 @@ class _Split:
     def bulk(self) -> Scan:
         return self._scan((self.bottom, math.inf), 0)
 
-    @cached_property
+    @property
     def centre(self) -> float:
-        """About where single steps, or the bulk, reach delta, if it is not below what is rare."""
+        return self._places[0]
+
+    @cached_property
+    def _places(self) -> tuple[float, float]:
+        """About where single steps, or the bulk, reach delta, and where this level ends, if that is not below
+        what is rare."""
 
         def delta(epsilon: Array) -> Array:
             alone = self.bulk.read(epsilon).high - _TOO_MUCH
             return self.loss.single(epsilon) + np.exp(np.minimum(alone, 0.0))
 
-        found = bisect(delta, np.array([math.exp(self.log_delta)]), self.loss.top, 1e-3)
-        return max(float(found[0]), self.bottom)
+        levels = np.exp([self.log_delta, self.log_delta - _REACH])
+        centre, end = np.maximum(bisect(delta, levels, self.loss.top, 1e-3), self.bottom).tolist()
+        return centre, end
 
     def _bands(self) -> list[Band]:
         """Epsilon well inside one of them, the others around it."""
@@ -144,7 +154,7 @@ class _Split:
             return FarBand(*masses, np.zeros(0), np.zeros(0))  # no more is needed
         if kind and band[0] > self.centre:
             far = far_band(self._split(band, kind, -FarBand.reach(band[0]), 0.0), band[0])
-            if far.log_rest(self.centre) < self.log_delta - _FAR:
+            if far.log_rest(self._places[1]) < self.log_delta - _FAR:
                 return far
             return self._line(band, kind, self._scan(band, kind)) or far
         found = self._scan(band, kind)
@@ -171,13 +181,18 @@ class _Split:
     def _line(self, band: Band, kind: int, found: Scan) -> Line | None:
         aim = found.aim(self.centre, self.log_level)
         at_zero = self._envelope(band, kind, aim.order, 0.0)
-        return draw_line(
-            lambda t: self._split(band, kind, aim.order, aim.order, t).part(kind),
-            lambda t: self._envelope(band, kind, aim.order, t) - at_zero,
-            aim,
-            0.0,
-            0.0,
-        )
+        for accuracy in (ACCURACY, _POOR):
+            line = draw_line(
+                lambda t: self._split(band, kind, aim.order, aim.order, t).part(kind),
+                lambda t: self._envelope(band, kind, aim.order, t) - at_zero,
+                aim,
+                0.0,
+                0.0,
+                accuracy,
+            )
+            if line is not None:
+                return line
+        return None
 
     def _envelope(self, band: Band, kind: int, order: float, frequency: float) -> float:
         """|(b + j)^n - b^n| <= (|b| + |j|)^n - |b|^n."""
@@ -192,12 +207,12 @@ class _Split:
 @dataclass(frozen=True, eq=False)
 class FarBand:
     """A measure of losses well above epsilon: its delta is its mass less e^epsilon times its mass under Q,
-    and at most E[(e^{epsilon - L} - 1)_+] more."""
+    and E[(e^{epsilon - L} - 1)_+] more, where (e^x - 1)_+ <= e^{ax} (1 - 1/a)^a / (a - 1)."""
 
     log_p: float
     log_q: float
     orders: Array
-    values: Array  # log E[e^{-order L}]
+    values: Array  # log of a bound on E[e^{-order L}], and that factor
 
     @staticmethod
     def reach(place: float) -> float:
@@ -220,10 +235,11 @@ class FarBand:
 
 
 def far_band(cumulant: SplitCumulant, place: float) -> FarBand:
-    orders = np.geomspace(0.01, 1.0, 9) * FarBand.reach(place)
+    orders = np.geomspace(0.02, 1.0, 9) * FarBand.reach(place)  # larger than 1
     values = cumulant.real(np.concatenate(([0.0, -1.0], -orders)))
-    usable = np.isfinite(values[2:])
-    return FarBand(float(values[0]), float(values[1]), orders[usable], values[2:][usable])
+    moments = values[2:] + orders * np.log1p(-1 / orders) - np.log(orders - 1)
+    usable = np.isfinite(moments)
+    return FarBand(float(values[0]), float(values[1]), orders[usable], moments[usable])
 
 
 Part = Line | Scan | FarBand

@@ -236,6 +236,7 @@ def draw_line(
     aim: Aim,
     infinite: float,
     charged: float,
+    accuracy: float = ACCURACY,
 ) -> Line | None:
     """Evaluate the integrand until what is left out is negligible; None if that takes too many nodes.
 
@@ -249,7 +250,7 @@ def draw_line(
         # sum over k > last of (step/pi) |...| / (k step)^2, relative to the integrand at 0
         fallen = -log_envelope(last * step)
         log_rest = math.log(c * (c + 1) / (math.pi * step * last)) - fallen
-        missing = log_rest - math.log(ACCURACY * peak)
+        missing = log_rest - math.log(accuracy * peak)
         if missing <= 0:
             break
         if last >= MAX_NODES:
