@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.envelope import SPLIT_WIDTH, Window, mixture_envelope
 from indistinct.numerics.rule import MAX_NODES, LossRule, TooFineError, mixed_loss
 
@@ -266,7 +266,7 @@ class MixturePair(Pair):
 
     def mixed(self, loss: float) -> float:
         """log(1 - q + q e^l) as a number."""
-        if loss > 30.0:
+        if loss > 300.0:
             return loss + math.log(self.rate + (1 - self.rate) * math.exp(-loss))
         return math.log1p(self.rate * math.expm1(loss))
 
@@ -281,7 +281,7 @@ class MixturePair(Pair):
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         low, _ = self.base.outer_losses(min(tilt, 0.0), log_tail)
         high = self._cut(log_tail) if tilt == 1 else self.base.outer_losses(max(tilt, 0.0), log_tail)[1]
-        return self.mixed(low), self.mixed(high)
+        return self.mixed(low), self.mixed(high) * (1 + 4 * EPS)
 
     def _unmixed(self, loss: Array) -> Array:
         """The base loss l0 with log(1 - q + q e^{l0}) = loss, minus infinity below log(1-q)."""
@@ -332,9 +332,8 @@ class MixturePair(Pair):
     @property
     def loss_range(self) -> tuple[float, float]:
         low, high = self.base.loss_range
-        ends = mixed_loss(np.array([max(low, -800.0), min(high, 1e300)]), self.rate)
-        bottom = math.log1p(-self.rate) if low == -math.inf else float(ends[0])
-        return bottom, math.inf if high == math.inf else float(ends[1])
+        bottom = math.log1p(-self.rate) if low == -math.inf else self.mixed(max(low, -800.0))
+        return bottom, self.mixed(high) * (1 + 4 * EPS)
 
     def log_moment(self, order: float) -> float:
         if order > 1e4:

@@ -12,6 +12,7 @@ from indistinct.numerics.arrays import Array
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant
 from indistinct.numerics.envelope import edge_envelope
 from indistinct.numerics.normal import gaussian_delta
+from indistinct.numerics.rounding import weighted_sum_up
 from indistinct.numerics.rule import LossRule, mixed_loss, panels
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -133,7 +134,7 @@ class LaplacePair(Pair):
         return self
 
     def scaled(self, size: int) -> Pair:
-        return LaplacePair(size * self.loss)
+        return LaplacePair(weighted_sum_up([(self.loss, size)]))
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return LaplaceCumulant(self.loss)

@@ -15,6 +15,7 @@ from indistinct.guarantees.engines import NARROW, Reader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.rounding import weighted_sum_up
 
 _FOR_TABLES = 1e-32, 1e-6
 """Smaller deltas are not told apart; relative accuracy of the others."""
@@ -63,12 +64,13 @@ class Product:
     @property
     def loss_range(self) -> tuple[float, float]:
         ranges = [(pair.loss_range, count) for pair, count in self.terms]
-        return sum(n * low for (low, _), n in ranges), sum(n * high for (_, high), n in ranges)
+        lowest = -weighted_sum_up((-low, n) for (low, _), n in ranges)
+        return lowest, weighted_sum_up((high, n) for (_, high), n in ranges)
 
     @cached_property
     def finite_top(self) -> float:
         """The largest finite loss."""
-        return sum(n * pair.outer_losses(1.0, -math.inf)[1] for pair, n in self.terms)
+        return weighted_sum_up((pair.outer_losses(1.0, -math.inf)[1], n) for pair, n in self.terms)
 
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses."""
@@ -109,7 +111,7 @@ class Product:
         close if that can be; where delta is shown to be below `enough`, they need not be."""
         known_infinite = self.infinite_mass if self._reader.loss.exact else 0.0
         low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
-        beyond = epsilon >= self.finite_top * (1 + 1e-14)
+        beyond = epsilon >= self.finite_top
         high[beyond] = self.infinite_mass
         open_ = np.flatnonzero(~beyond & (self.infinite_mass < 1))
         if open_.size:

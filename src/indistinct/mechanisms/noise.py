@@ -12,6 +12,7 @@ from indistinct.mechanisms.additive import NO_NOISE, AdditiveNoise
 from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Lattice, Release, no_guarantee, real_values
 from indistinct.noise import Source
+from indistinct.numerics.rounding import quotient_up
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class Laplace(AdditiveNoise):
     kind = "laplace"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        pair = LaplacePair(self.sensitivity / self.scale) if self.sensitivity else GaussianPair(0.0)
-        return _known(pair, self, adjacency)
+        shift = quotient_up(self.sensitivity, self.scale)
+        return _known(LaplacePair(shift) if shift else GaussianPair(0.0), self, adjacency)
 
     def release(self, values: Any, *, source: Source | None = None) -> Release:
         """The values with noise: rounded to a lattice far finer than the noise, which counts as sensitivity,

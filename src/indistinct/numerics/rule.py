@@ -244,5 +244,5 @@ def mixed_loss(loss: Array, rate: float) -> Array:
     with np.errstate(over="ignore", divide="ignore"):
         near = np.log1p(rate * np.expm1(loss))
         far = loss + np.log(rate + (1 - rate) * np.exp(-loss))
-    mixed: Array = np.where(loss < 1.0, near, far)
+    mixed: Array = np.where(loss < 300.0, near, far)
     return mixed

@@ -30,6 +30,7 @@ from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.release import no_guarantee
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.rounding import quotient_up
 from indistinct.workloads.laplace_guarantee import MeasuredAtOnce
 from indistinct.workloads.nonnegative import nearest_nonnegative
 from indistinct.workloads.release import MatrixRelease, draw
@@ -82,7 +83,7 @@ class MatrixMechanism(Mechanism):
         return self.strategy.sensitivity(self.noise, adjacency)
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        shift = self.sensitivity(adjacency) / self.scale
+        shift = quotient_up(self.sensitivity(adjacency), self.scale)
         if shift > NO_NOISE:
             return no_guarantee(adjacency)
         if self.noise is Noise.GAUSSIAN or not shift:
@@ -91,7 +92,7 @@ class MatrixMechanism(Mechanism):
         profile = self.strategy.column_profile() if adjacency is Adjacency.ADD_REMOVE else None
         if profile is not None and len(profile) <= _MOST_VALUES:
             parts: list[tuple[Pair, int]] = [
-                (LaplacePair(value / self.scale), count) for value, count in profile
+                (LaplacePair(quotient_up(value, self.scale)), count) for value, count in profile
             ]
             return MeasuredAtOnce(Product.of(parts), adjacency, tuple(parts))
         one = Product.of([(LaplacePair(shift), 1)])
@@ -104,7 +105,7 @@ class MatrixMechanism(Mechanism):
         envelope = self.strategy.column_envelope() if adjacency is Adjacency.ADD_REMOVE else None
         if envelope is None:
             return None
-        return tuple((LaplacePair(value / self.scale), count) for value, count in envelope)
+        return tuple((LaplacePair(quotient_up(value, self.scale)), count) for value, count in envelope)
 
     @property
     def variance(self) -> float:
