@@ -1,17 +1,22 @@
 """Each mistake that once understated a loss, planted again: a law must see it."""
 
+import operator
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from compositions import fresh
 from scipy.special import log_ndtr
 from test_hard_reference import OWN_DIGITS, ROWS
 from test_laws_composition import assert_order_does_not_matter
 
-from indistinct import parse_guarantee
+from indistinct import Laplace, parse_guarantee
 from indistinct.guarantees import engines
 from indistinct.guarantees.composed_loss import ComposedLoss
 from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.guarantees.profiled_pairs import GroupPair
+from indistinct.mechanisms import noise
 from indistinct.numerics.envelope import SPLIT_WIDTH, Window
 
 CONTOUR_ALONE = ((engines.contour, engines.by_order),)
@@ -87,3 +92,24 @@ def test_windows_that_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Window, "log_share", product)
     with pytest.raises(AssertionError):
         assert fresh("2 * gaussian(0.3).subsample(0.01)").epsilon_interval(1e-5).low <= 11.372779591177905
+
+
+def test_a_group_whose_records_are_all_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group may add some records and remove others."""
+    assert_none_below("groups")
+    monkeypatch.setattr(GroupPair, "_one", lambda group, epsilon: group.pair.reversed_profile(epsilon))
+    with pytest.raises(AssertionError):
+        assert_none_below("groups")
+
+
+def test_the_largest_loss_is_not_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_hold() -> bool:
+        return all(
+            Fraction((steps * Laplace(scale=scale)).guarantee().epsilon(0)) >= steps / Fraction(scale)
+            for steps in (1, 2, 7)
+            for scale in np.linspace(0.3, 9.0, 20).tolist()
+        )
+
+    assert all_hold()
+    monkeypatch.setattr(noise, "quotient_up", operator.truediv)
+    assert not all_hold()
