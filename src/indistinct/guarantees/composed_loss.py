@@ -106,9 +106,9 @@ class ComposedLoss:
 
     @property
     def exact(self) -> bool:
-        """Whether the pairs are those of the mechanism, and not only as easy to tell apart: then what is
+        """Whether the terms are the mechanism's own pairs, and do not only dominate them: then what is
         below a reading's lower end is impossible."""
-        return all(pair.exact for pair, _ in self.factors)
+        return all(pair.exact for pair, _ in self.terms)
 
     def levels_at(self, epsilon: Array) -> Levels:
         """The level of delta at each epsilon: where the Chernoff bound of a level's own law has that level's

@@ -199,7 +199,7 @@ class Reader:
             if enough > 0 and (meets := self._listed.coarse(delta).read(as_much).high <= log_delta).any():
                 return 0.0, min(float(as_much[meets].min()), high)
             low, high = both((low, high), solve(self._listed, log_delta, loss.top))
-            return (float(low) if loss.exact else 0.0), float(high)
+            return (float(low) if self._listed.exact else 0.0), float(high)
         if delta >= loss.most:
             return 0.0, 0.0
         level = loss.level_of(math.log(delta - loss.infinite_mass))
@@ -220,11 +220,13 @@ class Reader:
         """Bounds on delta at each epsilon; those at one level share tails."""
         if self._listed is not None:
             low, high, _ = self._listed.coarse(float(enough.min())).read(epsilon)
+            exact = self._listed.exact
         else:
             with np.errstate(divide="ignore"):
                 low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy)
+            exact = self.loss.exact
         low, high = np.exp(low), np.exp(high)
-        return (low if self.loss.exact else np.zeros_like(low)), high
+        return (low if exact else np.zeros_like(low)), high
 
     def _log_delta_bounds(self, epsilon: Array, enough: Array, accuracy: float) -> tuple[Array, Array]:
         low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))

@@ -43,6 +43,7 @@ class EnumeratedTail:
     shift: float  # of the losses: they are rounded up by at most this
     infinite: float
     charged: float
+    exact: bool  # whether no pair only dominates the mechanism's own
 
     def read(self, epsilon: Array) -> LogBounds:
         if self.pair is None and self.atoms.loss.size > _DIRECTLY:
@@ -64,7 +65,8 @@ class EnumeratedTail:
         else:
             delta, q_above = self.pair.profile_and_slope(rest)
             q_above = q_above * np.exp(np.minimum(rest, 700.0))  # -d delta / d epsilon
-            lower = np.where(delta > 2 * TINY, delta * (1 - PROFILE_ERROR) - 2 * self.shift * q_above, 0.0)
+            known = self.pair.from_below.profile(rest) if self.pair.profiled else delta
+            lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - 2 * self.shift * q_above, 0.0)
             delta, lower = delta + 2 * self.shift * q_above, np.maximum(lower, 0.0)
         high = (self.atoms.mass * delta).sum(axis=1) * (1 + self.relative_error)
         low = (self.atoms.mass * lower).sum(axis=1) * (1 - self.relative_error)
@@ -101,10 +103,11 @@ def enumerate_losses(
     a mass e^{log_cut} of each, which is charged."""
     listed: list[tuple[Atoms, int]] = []
     rest: Pair | None = None
-    charged, shift, steps = 0.0, 0.0, 1
+    charged, shift, steps, exact = 0.0, 0.0, 1, True
     for pair, count in terms:
         if pair.profiled and (count > 1 or len(terms) > 1):
             pair = pair.stand_in
+        exact = exact and pair.exact
         if isinstance(pair, DiscretePair) and pair.finite_atoms.loss.size:
             atoms = pair.finite_atoms
         elif isinstance(pair, DiscreteGaussianPair) and log_cut is not None:
@@ -123,4 +126,4 @@ def enumerate_losses(
     if law is None or (rest is not None and law.loss.size > _FEW):
         return None
     shift += law.moved
-    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), shift, infinite, charged)
+    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), shift, infinite, charged, exact)

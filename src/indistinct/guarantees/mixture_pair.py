@@ -63,6 +63,10 @@ class MixturePair(Pair):
     def stand_in(self) -> Pair:
         return mixture(self.base.stand_in, self.rate) if self.profiled else self
 
+    @property
+    def from_below(self) -> Pair:
+        return MixturePair(self.base.from_below, self.rate)
+
     def coarse(self, enough: float) -> Pair:
         # a delta of this one is at most that of the base
         return MixturePair(self.base.coarse(enough), self.rate) if self.profiled else self

@@ -136,6 +136,11 @@ class Pair(ABC):
         """The same, where deltas below `enough` need not be close."""
         return self
 
+    @property
+    def from_below(self) -> "Pair":
+        """The same, with lower bounds for its profile, if `profiled` and `exact`."""
+        return self
+
     def profile_and_slope(self, epsilon: Array) -> tuple[Array, Array]:
         """delta(epsilon) and Q(L > epsilon) = -d delta / d e^epsilon, which is known about if `profiled`."""
         if not self.profiled:
@@ -253,6 +258,10 @@ class ReversedPair(Pair):
     @property
     def stand_in(self) -> Pair:
         return self.pair.stand_in.reverse() if self.profiled else self
+
+    @property
+    def from_below(self) -> Pair:
+        return ReversedPair(self.pair.from_below)
 
     def coarse(self, enough: float) -> Pair:
         return ReversedPair(self.pair.coarse(enough)) if self.profiled else self

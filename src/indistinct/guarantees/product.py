@@ -62,6 +62,11 @@ class Product:
         return pair if count == 1 and not more else None
 
     @property
+    def exact(self) -> bool:
+        """Whether all pairs are the mechanism's own, and do not only dominate them."""
+        return all(pair.exact for pair, _ in self.terms)
+
+    @property
     def loss_range(self) -> tuple[float, float]:
         ranges = [(pair.loss_range, count) for pair, count in self.terms]
         lowest = -weighted_sum_up((-low, n) for (low, _), n in ranges)
@@ -109,7 +114,7 @@ class Product:
     ) -> tuple[Array, Array]:
         """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
         close if that can be; where delta is shown to be below `enough`, they need not be."""
-        known_infinite = self.infinite_mass if self._reader.loss.exact else 0.0
+        known_infinite = self.infinite_mass if self.exact else 0.0
         low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
         beyond = epsilon >= self.finite_top
         high[beyond] = self.infinite_mass
@@ -132,12 +137,11 @@ class Product:
         top = max(self.finite_top, 0.0)
         low, high = np.zeros(delta.shape), np.full(delta.shape, top)
         known = np.broadcast_to(enough, delta.shape).tolist()
-        exact = self._reader.loss.exact
         for k, target in enumerate(delta.tolist()):
             if target < self.infinite_mass:
-                low[k], high[k] = math.inf if exact else 0.0, math.inf
+                low[k], high[k] = math.inf if self.exact else 0.0, math.inf
             elif target == self.infinite_mass or top == 0:
-                low[k] = top if exact else 0.0
+                low[k] = top if self.exact else 0.0
             elif target < 1:
                 low[k], high[k] = self._reader.epsilon_bounds(target, known[k])
             else:

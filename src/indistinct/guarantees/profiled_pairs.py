@@ -6,7 +6,7 @@ stands in (`stand_in`).
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,7 +30,6 @@ class ProfiledPair(Pair):
     """Known by `profile` and `reversed_profile`, where it ends, and by a table that dominates it."""
 
     profiled = True
-    exact = False
     decays = False
 
     @property
@@ -53,6 +52,7 @@ class CompositionPair(ProfiledPair):
 
     product: Product
     enough: float = 0.0
+    upper: bool = True
 
     @cached_property
     def stand_in(self) -> DiscretePair:
@@ -76,29 +76,32 @@ class CompositionPair(ProfiledPair):
         return -self._backward.finite_top, self.product.finite_top
 
     def profile(self, epsilon: Array) -> Array:
-        return _profile(self.product, self._backward, epsilon, self.enough)
+        return self._read(self.product, self._backward, epsilon)
 
     def reversed_profile(self, epsilon: Array) -> Array:
-        return _profile(self._backward, self.product, epsilon, self.enough)
+        return self._read(self._backward, self.product, epsilon)
+
+    def _read(self, forward: Product, backward: Product, epsilon: Array) -> Array:
+        """At any epsilon: below zero 1 - e^epsilon + e^epsilon delta(-epsilon) of the other direction."""
+        flat = epsilon.ravel()
+        delta, below = np.empty_like(flat), flat < 0
+        delta[~below] = forward.delta_bounds(flat[~below], self.enough)[self.upper]
+        rest = backward.delta_bounds(-flat[below], self.enough)[self.upper]
+        delta[below] = -np.expm1(flat[below]) + np.exp(flat[below]) * rest
+        return delta.reshape(epsilon.shape)
 
     def coarse(self, enough: float) -> Pair:
-        return CompositionPair(self.product, enough)
+        return replace(self, enough=enough)
+
+    @property
+    def from_below(self) -> Pair:
+        return replace(self, upper=False)
 
     def reverse(self) -> Pair:
         return self if self._backward == self.product else CompositionPair(self._backward)
 
     def likely_epsilon(self, log_delta: float) -> float:
         return float(self.product.epsilon(np.exp([log_delta]))[0])
-
-
-def _profile(forward: Product, backward: Product, epsilon: Array, enough: float) -> Array:
-    """delta of (P, Q) at any epsilon: below zero 1 - e^epsilon + e^epsilon delta(-epsilon) of (Q, P)."""
-    flat = epsilon.ravel()
-    delta, below = np.empty_like(flat), flat < 0
-    delta[~below] = forward.delta_bounds(flat[~below], enough)[1]
-    rest = backward.delta_bounds(-flat[below], enough)[1]
-    delta[below] = -np.expm1(flat[below]) + np.exp(flat[below]) * rest
-    return delta.reshape(epsilon.shape)
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class GroupPair(ProfiledPair):
 
     pair: Pair
     members: int
+    exact = False
 
     @cached_property
     def stand_in(self) -> DiscretePair:
