@@ -75,7 +75,7 @@ def contour(loss: ComposedLoss, level: int) -> Tail | None:
     for _ in range(3):
         aim = found.aim(min(centre, loss.top), log_level)
         drawn = draw_line(
-            lambda frequency, aim=aim: loss.cumulant(log_cut, aim.order, aim.order, frequency),  # type: ignore[misc]
+            lambda frequency, aim=aim: loss.on_line(log_cut, aim.order, frequency),  # type: ignore[misc]
             lambda frequency, aim=aim: loss.log_envelope(log_cut, aim.order, frequency),  # type: ignore[misc]
             aim,
             loss.infinite_mass,

@@ -30,6 +30,8 @@ MAX_WORK = 1 << 24
 _RELATIVE_ERROR = 8 * EPS
 """Of an exponential and of its exponent."""
 _CHUNK = 1 << 18
+_GRID = np.geomspace(1 / 8, 4.0, 16)
+"""Orders of a scan, relative to a first guess."""
 
 
 class LogBounds(NamedTuple):
@@ -144,10 +146,10 @@ def scan(
         except TooFineError:
             start, limit = start / 4, start
             continue
-        orders = np.geomspace(start / 8, 4 * start, 16)
+        orders = start * _GRID
         values = real(orders)
         best = int(np.argmin(objective(orders, values)))
-        if 0 < best < 13 or (best > 0 and 2 * start >= limit):
+        if 0 < best < _GRID.size - 3 or (best > 0 and 2 * start >= limit):
             break
         start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)
     best = min(max(best, 1), orders.size - 2)

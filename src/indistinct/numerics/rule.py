@@ -5,6 +5,7 @@ weights q_i with sum_i q_i g(l_i) = E_Q[g(log dP/dQ)] to rounding, for every g t
 reversing and reading the cumulant are then operations on two short arrays.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -49,13 +50,13 @@ def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
     A panel integrates e^{kx} to rounding while |k| half_width stays below about 30, and a function with
     a singularity at distance d from the axis while half_width stays below 1.6 d.
     """
-    count = max(1, int(np.ceil(min((high - low) / (2 * half_width), 1e9))))
+    count = max(1, math.ceil(min((high - low) / (2 * half_width), 1e9)))
     if count * PANEL_SIZE > MAX_NODES:
         raise TooFineError(f"{count} quadrature panels")
     radius = (high - low) / (2 * count)
     centres = low + radius * (2 * np.arange(count) + 1)
-    nodes = (centres[:, None] + radius * _NODES).ravel()
-    return nodes, np.broadcast_to(_LOG_WEIGHTS + np.log(radius), (count, PANEL_SIZE)).ravel()
+    nodes = np.add.outer(centres, radius * _NODES).ravel()
+    return nodes, np.add.outer(np.full(count, math.log(radius)), _LOG_WEIGHTS).ravel()
 
 
 def graded_panels(low: float, high: float, half_width: float, place: float) -> tuple[Array, Array]:
