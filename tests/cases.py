@@ -3,6 +3,8 @@
 from functools import cache
 from typing import NamedTuple
 
+import pytest
+
 from indistinct import (
     Adjacency,
     ApproxDP,
@@ -201,6 +203,13 @@ STATED = [
     Case("group of zero-concentrated", ZeroConcentratedDP(0.01).group(3)),
     Case("group of approximate", ApproxDP(0.2, 1e-6).group(2)),
 ]
+
+
+def each(cases: list[Case]) -> pytest.MarkDecorator:
+    """A test of each case. All tests of a case run in one process, so that its guarantee is shared."""
+    marked = [pytest.param(case, marks=pytest.mark.xdist_group(case.name), id=case.name) for case in cases]
+    return pytest.mark.parametrize("case", marked)
+
 
 MECHANISMS = [*SINGLE, *SILENT[:9], *COMPOSED]
 CASES = [*SINGLE, *SILENT, *COMPOSED, *STATED]

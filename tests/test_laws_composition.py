@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, Case
+from cases import CASES, Case, each
 from compositions import anything, deltas, epsilons, fresh, lattices, tiny_deltas, weak
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ ORDERS = [0.5, 1.0, 2.0, 16.0, math.inf]
 FEW = settings(max_examples=settings.default.max_examples // 6)
 """Of random compositions, which are dear; `make fuzz` tries more."""
 
-every_case = pytest.mark.parametrize("case", CASES[::3], ids=str)
+every_case = each(CASES[::3])
 """A third of them: each is read many times."""
 
 

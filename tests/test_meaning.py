@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import SILENT, SINGLE, STATED, Case
+from cases import SILENT, SINGLE, STATED, Case, each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
@@ -26,14 +26,7 @@ from indistinct import (
 )
 
 RESPONSE = RandomizedResponse(truth=0.75).guarantee()
-LONG = ("zero-concentrated + pure", "parallel claims", "renyi curve + mechanism", "100 zero-concentrated")
-every_case = pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[pytest.mark.slow] if case.name in LONG else [], id=str(case))
-        for case in [*SINGLE, *SILENT, *STATED]
-    ],
-)
+every_case = each([*SINGLE, *SILENT, *STATED])
 PROBABILITIES = np.array([0, 1e-30, 1e-6, 1e-4, 0.02, 0.5, 0.9, 1])
 
 
@@ -153,7 +146,7 @@ def test_laws(case: Case) -> None:
         assert moments[0] == 1 and moments[1] == pytest.approx(np.exp(g.renyi(2)), rel=1e-6)
 
 
-@pytest.mark.parametrize("case", SILENT, ids=str)
+@each(SILENT)
 def test_what_tells_nothing_changes_nothing(case: Case) -> None:
     g = case.guarantee()
     assert g.posterior(0.3).high == pytest.approx(0.3) and g.posterior(0.3).low == pytest.approx(0.3)
