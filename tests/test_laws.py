@@ -217,13 +217,6 @@ def test_tradeoff_is_convex_falling_and_between_its_bounds(case: Case) -> None:
         assert (fnr >= math.exp(-epsilon) * (1 - delta - FPRS) - 1e-7).all()
 
 
-@each([*SINGLE, *SILENT, *STATED])
-def test_event_contains_its_own_probability(case: Case) -> None:
-    interval, p = case.guarantee().event([1e-6, 0.3]), np.array([1e-6, 0.3])
-    assert (interval.low <= p * (1 + 1e-9)).all() and (interval.high >= p * (1 - 1e-9)).all()
-    assert (interval.low >= 0).all() and (interval.high <= 1).all()
-
-
 # -- 4: more noise, fewer steps, smaller samples tell less ------------------------------------------
 
 FAMILIES = {
