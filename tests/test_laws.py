@@ -269,7 +269,7 @@ def test_silence_tells_nothing(case: Case) -> None:
     assert g.tradeoff(FPRS) == pytest.approx(1 - FPRS, abs=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 1.0, 1e3, 1e5, 1e8])
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 1e3, 1e8])
 @pytest.mark.parametrize(
     "build",
     [
