@@ -3,6 +3,8 @@
 from functools import cache
 from typing import NamedTuple
 
+import pytest
+
 from indistinct import (
     Adjacency,
     ApproxDP,
@@ -190,9 +192,9 @@ STATED = [
     Case("gaussian claim + mechanism", GaussianDP(0.5) + (100 * SGD).guarantee()),
     Case("zero-concentrated + pure", ZeroConcentratedDP(0.05) + 2 * PureDP(0.2)),
     Case("renyi curve + mechanism", RenyiCurve([2, 8, 32], [0.1, 0.4, 1.6]) + Gaussian(3).guarantee()),
-    Case("parallel claims", parallel(PureDP(0.5), GaussianDP(0.5), ZeroConcentratedDP(0.1))),
+    Case("parallel claims", parallel(PureDP(0.5), GaussianDP(0.5), RenyiCurve([2, 8], [0.2, 0.8]))),
     Case("pure or gaussian, by chance", mixture([PureDP(0.5), GaussianDP(1)], [0.3, 0.7])),
-    Case("two kinds of claim, by chance", mixture([PureDP(0.5), ZeroConcentratedDP(0.1)], [0.5, 0.5])),
+    Case("two kinds of claim, by chance", mixture([PureDP(0.5), RenyiCurve([8], [0.8])], [0.5, 0.5])),
     Case("approximate + zero-concentrated", ApproxDP(0.3, 1e-6) + ZeroConcentratedDP(0.02)),
     Case("points of a trade-off curve", TradeoffCurve([0, 0.01, 0.1, 0.3, 1], [1, 0.95, 0.7, 0.4, 0])),
     Case("trade-off function", TradeoffCurve(lambda fpr: (1 - fpr) ** 2)),
@@ -201,6 +203,13 @@ STATED = [
     Case("group of zero-concentrated", ZeroConcentratedDP(0.01).group(3)),
     Case("group of approximate", ApproxDP(0.2, 1e-6).group(2)),
 ]
+
+
+def each(cases: list[Case]) -> pytest.MarkDecorator:
+    """A test of each case. All tests of a case run in one process, so that its guarantee is shared."""
+    marked = [pytest.param(case, marks=pytest.mark.xdist_group(case.name), id=case.name) for case in cases]
+    return pytest.mark.parametrize("case", marked)
+
 
 MECHANISMS = [*SINGLE, *SILENT[:9], *COMPOSED]
 CASES = [*SINGLE, *SILENT, *COMPOSED, *STATED]

@@ -83,7 +83,7 @@ def test_theorem_3_is_the_worst_coin_pair(order: float, value: float, epsilon: f
     assert truth * (1 - 1e-6) - 1e-12 <= told <= truth * (1 + 1e-6) + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(log_uniform(1e-3, 300), log_uniform(1e-6, 30), log_uniform(1e-60, 0.9))
 def test_epsilon_and_delta_of_one_order_are_inverse(above_one: float, value: float, delta: float) -> None:
     claim = RenyiCurve([1 + above_one], [value])
@@ -93,7 +93,6 @@ def test_epsilon_and_delta_of_one_order_are_inverse(above_one: float, value: flo
         assert claim.delta(epsilon * (1 - 1e-4)) >= delta * (1 - 1e-9)
 
 
-@settings(max_examples=100)
 @given(log_uniform(0.01, 100), log_uniform(1e-4, 10), st.floats(0, 5), st.floats(-25, 10), st.floats(0, 12))
 def test_no_coin_pair_within_a_claim_is_worse(
     above_one: float, value: float, epsilon: float, logit: float, more: float
@@ -136,7 +135,7 @@ def curve(orders: list[float], values: list[float], pure: float) -> RenyiCurve:
     return RenyiCurve([*orders, math.inf], [*values, pure]) if pure < math.inf else RenyiCurve(orders, values)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(stated_curves(), st.sampled_from([0.0, 0.03, 0.2, 0.7, 2.0]))
 def test_all_claims_together_are_the_worst_coin(stated: tuple, epsilon: float) -> None:
     claim, truth = curve(*stated), worst_coin(*stated[:2], epsilon, stated[2])
@@ -147,26 +146,26 @@ def test_all_claims_together_are_the_worst_coin(stated: tuple, epsilon: float) -
     assert claim.delta(epsilon) == high
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(stated_curves(), st.sampled_from([0.0, 0.1, 1.0]), st.sampled_from([1e-12, 1e-5, 0.02]))
 def test_claims_only_help_each_other(stated: tuple, epsilon: float, delta: float) -> None:
     orders, values, pure = stated
     together = curve(*stated)
+    most, back, fnr = together.delta(epsilon), together.epsilon(delta), together.tradeoff(0.05)
     for k in range(len(orders)):
         fewer = [*orders[:k], *orders[k + 1 :]], [*values[:k], *values[k + 1 :]]
         for part in [curve(orders[k : k + 1], values[k : k + 1], pure)] + (
             [curve(*fewer, pure)] if fewer[0] else []
         ):
-            assert together.delta(epsilon) <= part.delta(epsilon) * (1 + SEARCHED)
-            assert together.epsilon(delta) <= part.epsilon(delta) * (1 + SEARCHED) + 1e-12
-            assert together.tradeoff(0.05) >= part.tradeoff(0.05) * (1 - 1e-9)
-    back = together.epsilon(delta)
+            assert most <= part.delta(epsilon) * (1 + SEARCHED)
+            assert back <= part.epsilon(delta) * (1 + SEARCHED) + 1e-12
+            assert fnr >= part.tradeoff(0.05) * (1 - 1e-9)
     if 0 < back < min(0.99 * pure, 1e3):
         assert together.delta(back) <= delta * (1 + 1e-7)
         assert together.delta(back * (1 - 1e-4)) >= delta * (1 - 1e-7)
     more = together + ZeroConcentratedDP(1e-3)
-    assert more.delta(epsilon) >= together.delta(epsilon) * (1 - 1e-9)
-    assert more.epsilon(delta) >= together.epsilon(delta) * (1 - 1e-9)
+    assert more.delta(epsilon) >= most * (1 - 1e-9)
+    assert more.epsilon(delta) >= back * (1 - 1e-9)
 
 
 def test_two_claims_say_more_than_the_better_one() -> None:
@@ -211,23 +210,24 @@ def test_a_bound_from_coins_inside_is_noticed(monkeypatch: pytest.MonkeyPatch) -
     assert low < worst_coin(*stated, 0.2) * (1 - 1e-6) < high
 
 
-@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 2.5])
+@pytest.mark.parametrize("mu", [0.05, 0.3, 2.5])
 def test_thirteen_orders_are_used_as_well_as_can_be(mu: float) -> None:
     """Chords between stated orders lose nothing: some coin pair within all the claims is as bad as they are
     told to allow. What is lost against all orders is not in the statement; at delta = 1e-5 it is little."""
     orders = RESTRICTED[:-1]
     values = [mu**2 / 2 * order for order in orders]
     source, claim, everything = GaussianDP(mu), RenyiCurve(orders, values), ZeroConcentratedDP(mu**2 / 2)
-    for delta in (1e-9, 1e-5, 1e-2):
-        few, all_orders = claim.epsilon(delta), everything.epsilon(delta)
-        assert few >= all_orders * (1 - 1e-9) >= source.epsilon(delta) * (1 - 1e-9)
-        assert worst_coin(orders, values, few) == pytest.approx(delta, rel=1e-5)
-    if 0.3 <= mu <= 1:
-        assert claim.epsilon(1e-5) <= everything.epsilon(1e-5) * 1.01
-    for fpr in (1e-3, 0.05, 0.5):
-        assert claim.tradeoff(fpr) <= everything.tradeoff(fpr) + 1e-12 <= source.tradeoff(fpr) + 1e-9
-        if mu <= 1:  # beyond, orders below 1.5 would be needed
-            assert claim.tradeoff(fpr) >= everything.tradeoff(fpr) * 0.99
+    deltas, fprs = np.array([1e-9, 1e-5, 1e-2]), np.array([1e-3, 0.05, 0.5])
+    few, all_orders = claim.epsilon(deltas), everything.epsilon(deltas)
+    assert (few >= all_orders * (1 - 1e-9)).all()
+    assert (all_orders >= source.epsilon(deltas) * (1 - 1e-9)).all()
+    assert [worst_coin(orders, values, epsilon) for epsilon in few] == pytest.approx(deltas, rel=1e-5)
+    if mu == 0.3:
+        assert few[1] <= all_orders[1] * 1.01
+    fnr, least = claim.tradeoff(fprs), everything.tradeoff(fprs)
+    assert (fnr <= least + 1e-12).all() and (least <= source.tradeoff(fprs) + 1e-9).all()
+    if mu <= 1:  # beyond, orders below 1.5 would be needed
+        assert (fnr >= least * 0.99).all()
 
 
 MADE_OF = {

@@ -2,12 +2,13 @@
 
 import json
 import math
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, COMPOSED, MECHANISMS, SILENT, SINGLE, STATED, Case
+from cases import CASES, COMPOSED, MECHANISMS, SILENT, SINGLE, STATED, Case, each
 
 from indistinct import Discrete, Gaussian, Guarantee, Laplace, RandomizedResponse, mechanism_from_json, parse
 from indistinct.guarantees import engines
@@ -20,8 +21,8 @@ ENGINE = 2e-6
 
 ORDERS = [0.5, 0.75, 0.9, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2, 5, 32, 300, 1000, math.inf]
 FPRS = np.array([0, 1e-9, 1e-6, 1e-3, 0.05, 0.3, 0.5, 0.8, 0.999, 1])
-DELTAS = np.array([0, 1e-300, 1e-100, 1e-5, 0.5, 1 - 1e-12, 1])
-EPSILONS = np.array([0, 1e-12, 0.3, 30, 1e3, 1e6, math.inf])
+DELTAS = np.array([0, 1e-300, 1e-5, 0.5, 1 - 1e-12, 1])
+EPSILONS = np.array([0, 1e-12, 0.3, 30, 1e6, math.inf])
 
 SMOOTH = [
     case
@@ -31,8 +32,8 @@ SMOOTH = [
 ]
 """Compositions that the contour answers."""
 
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
-told_something = pytest.mark.parametrize("case", [*SINGLE, *COMPOSED, *STATED], ids=str)
+every_case = each(CASES)
+told_something = each([*SINGLE, *COMPOSED, *STATED])
 
 
 def readings(guarantee: Guarantee) -> dict[str, Any]:
@@ -44,27 +45,31 @@ def readings(guarantee: Guarantee) -> dict[str, Any]:
     }
 
 
-def grid(guarantee: Guarantee, points: int = 9) -> np.ndarray:
-    """Epsilons from 0 to where delta is 1e-12, or to 3 if it never is."""
-    reach = guarantee.epsilon(1e-12)
-    return np.linspace(0, min(reach, 500.0) if math.isfinite(reach) else 3.0, points)
+@cache
+def profile(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Epsilons from 0 to where delta is 1e-12, or to 3 if it never is, and their deltas."""
+    g = case.guarantee()
+    reach = g.epsilon(1e-12)
+    epsilons = np.linspace(0, min(reach, 500.0) if math.isfinite(reach) else 3.0, 9)
+    return epsilons, g.delta(epsilons)
 
 
 # -- 1: composition ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", [*SINGLE, *SILENT[:2], *STATED], ids=str)
+@each([*SINGLE, *SILENT[:2], *STATED])
 def test_n_times_is_the_sum(case: Case) -> None:
     g = case.guarantee()
     times, total = 3 * g, g + g + g
+    if times == total:
+        return  # equal values are the same computation
     mine, theirs = readings(times), readings(total)
     for name, value in mine.items():
         assert value == pytest.approx(theirs[name], rel=1e-9, abs=1e-300), name
-    if times != total:  # equal values are the same computation
-        assert times.tradeoff(FPRS) == pytest.approx(total.tradeoff(FPRS), abs=1e-9)
+    assert times.tradeoff(FPRS) == pytest.approx(total.tradeoff(FPRS), abs=1e-9)
 
 
-@pytest.mark.parametrize("case", SINGLE, ids=str)
+@each(SINGLE)
 def test_n_times_a_mechanism_is_the_sum(case: Case) -> None:
     m = case.subject
     times, total = (3 * m).guarantee(case.adjacency), (m + m + m).guarantee(case.adjacency)
@@ -73,7 +78,7 @@ def test_n_times_a_mechanism_is_the_sum(case: Case) -> None:
     assert (2 * (5 * m)).guarantee(case.adjacency) == (10 * m).guarantee(case.adjacency)
 
 
-@pytest.mark.parametrize("case", [*SINGLE, *STATED[:7]], ids=str)
+@each([*SINGLE, *STATED[:7]])
 def test_no_count_is_dropped(case: Case) -> None:
     g = case.guarantee()
     for order in (0.5, 1.0, 2.0, 8.0, math.inf):
@@ -94,6 +99,8 @@ def test_once_is_the_same_and_zero_times_is_nothing(case: Case) -> None:
 def test_composition_with_nothing_changes_nothing(case: Case) -> None:
     g = case.guarantee()
     more = g + 0 * g
+    if more == g:
+        return  # equal values are the same computation
     assert more.epsilon(1e-5) == pytest.approx(g.epsilon(1e-5), rel=1e-6)
     assert more.renyi(ORDERS) == pytest.approx(g.renyi(ORDERS), rel=1e-6)
 
@@ -101,7 +108,7 @@ def test_composition_with_nothing_changes_nothing(case: Case) -> None:
 # -- 2: routes agree ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", SMOOTH, ids=str)
+@each(SMOOTH)
 def test_engines_agree(case: Case) -> None:
     """Each engine alone: bounds that hold must overlap."""
     known = case.fresh()
@@ -148,8 +155,7 @@ def test_randomized_response_is_binomial(truth: float, steps: int) -> None:
 def test_delta_is_within_the_renyi_bound(case: Case) -> None:
     """Mironov 2017, Proposition 3, sharpened by Canonne, Kamath and Steinke 2020, Proposition 12."""
     g = case.guarantee()
-    epsilons = grid(g)
-    delta = g.delta(epsilons)
+    epsilons, delta = profile(case)
     for order in (1.1, 1.5, 2.0, 4.0, 16.0, 64.0):
         divergence = g.renyi(order)
         if divergence < math.inf:
@@ -171,8 +177,8 @@ def test_epsilon_inverts_delta(case: Case) -> None:
         assert g.delta(epsilon) <= target * (1 + 4 * engines.NARROW) + rounding
         if epsilon > 1e-9:
             assert g.delta(epsilon * (1 - 1e-4)) > target
-    for epsilon in grid(g)[::4]:
-        assert g.epsilon(min(g.delta(epsilon) * (1 + 1e-5), 1.0)) <= epsilon * (1 + 1e-9) + 1e-12
+    for epsilon, delta in list(zip(*profile(case), strict=True))[::4]:
+        assert g.epsilon(min(delta * (1 + 1e-5), 1.0)) <= epsilon * (1 + 1e-9) + 1e-12
 
 
 # -- 3: shapes -----------------------------------------------------------------------------------
@@ -180,9 +186,7 @@ def test_epsilon_inverts_delta(case: Case) -> None:
 
 @every_case
 def test_delta_falls_and_is_convex(case: Case) -> None:
-    g = case.guarantee()
-    epsilons = grid(g)
-    delta = g.delta(epsilons)
+    epsilons, delta = profile(case)
     assert (delta[1:] <= delta[:-1] * (1 + ENGINE)).all()
     if epsilons[-1] > 0:
         x = np.exp(epsilons)
@@ -208,16 +212,9 @@ def test_tradeoff_is_convex_falling_and_between_its_bounds(case: Case) -> None:
     if case.name != "points of a trade-off curve":  # the least that curves may be, each at another point
         assert (fnr[1:-1] <= chord + 1e-7).all()
     # no test does better than any (epsilon, delta) allows, nor gets further than the advantage
-    for epsilon, delta in zip(e := grid(g), g.delta(e), strict=True):
+    for epsilon, delta in zip(*profile(case), strict=True):
         assert (fnr >= 1 - delta - math.exp(epsilon) * FPRS - 1e-7).all()
         assert (fnr >= math.exp(-epsilon) * (1 - delta - FPRS) - 1e-7).all()
-
-
-@pytest.mark.parametrize("case", [*SINGLE, *SILENT, *STATED], ids=str)
-def test_event_contains_its_own_probability(case: Case) -> None:
-    interval, p = case.guarantee().event([1e-6, 0.3]), np.array([1e-6, 0.3])
-    assert (interval.low <= p * (1 + 1e-9)).all() and (interval.high >= p * (1 - 1e-9)).all()
-    assert (interval.low >= 0).all() and (interval.high <= 1).all()
 
 
 # -- 4: more noise, fewer steps, smaller samples tell less ------------------------------------------
@@ -264,7 +261,7 @@ def test_every_reading_is_an_honest_number(case: Case) -> None:
     assert delta[0] == pytest.approx(g.advantage())
 
 
-@pytest.mark.parametrize("case", SILENT, ids=str)
+@each(SILENT)
 def test_silence_tells_nothing(case: Case) -> None:
     g = case.guarantee()
     assert (g.epsilon(DELTAS) == 0).all() and (g.renyi(ORDERS) == 0).all()
@@ -272,7 +269,7 @@ def test_silence_tells_nothing(case: Case) -> None:
     assert g.tradeoff(FPRS) == pytest.approx(1 - FPRS, abs=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 1.0, 1e3, 1e5, 1e8])
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 1e3, 1e8])
 @pytest.mark.parametrize(
     "build",
     [
@@ -307,7 +304,7 @@ def test_without_noise_the_answer_is_infinite() -> None:
 # -- 8: what is saved reads back -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", MECHANISMS, ids=str)
+@each(MECHANISMS)
 def test_saved_mechanism_reads_back_equal(case: Case) -> None:
     m = case.subject
     for copy in (mechanism_from_json(json.loads(json.dumps(m.to_json()))), parse(str(m))):

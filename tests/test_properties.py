@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from indistinct import ApproxDP, Discrete, Gaussian, Laplace, PureDP, RenyiCurve
 from indistinct.guarantees.guarantee import Known
 
-WIDE = settings(max_examples=30)  # over the whole range promised: some of these take a second
-MANY = settings(max_examples=200)
-SOME = settings(max_examples=150)
+WIDE = settings(
+    max_examples=settings.default.max_examples // 3
+)  # over the whole range promised: some of these take a second
+MANY = settings(max_examples=2 * settings.default.max_examples)
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
@@ -98,7 +99,7 @@ def test_subsampling_tells_less(rate: float, scale: float, count: int, delta: fl
         assert part.renyi(order) <= whole.renyi(order) * (1 + 1e-9)
 
 
-@settings(max_examples=60)
+@WIDE
 @given(log_uniform(0.2, 50), st.integers(3, 12), st.floats(-60, -3))
 def test_epsilon_near_the_top_of_the_loss(scale: float, count: int, log_share: float) -> None:
     """n Laplace losses are all at their top, 1/scale, with probability 2^-n; so delta(top - h) is between
@@ -134,7 +135,6 @@ def test_repeated_pairs_by_enumeration(pair: Discrete, count: int, epsilon: floa
     assert_just_above(value, brute_delta([pair] * count, epsilon), 1e-7)
 
 
-@SOME
 @given(st.lists(pairs(), min_size=2, max_size=3), log_uniform(1e-6, 0.3))
 def test_sums_of_pairs_by_enumeration(terms: list[Discrete], delta: float) -> None:
     g = sum(terms[1:], terms[0]).guarantee()  # type: ignore[arg-type]
@@ -147,7 +147,6 @@ def test_sums_of_pairs_by_enumeration(terms: list[Discrete], delta: float) -> No
             assert brute_delta(terms, epsilon * (1 - 1e-5) - 1e-9) >= delta
 
 
-@SOME
 @given(pairs(), log_uniform(1e-4, 1.0), st.integers(1, 3), st.floats(0, 4))
 def test_subsampled_pairs_by_enumeration(pair: Discrete, rate: float, count: int, epsilon: float) -> None:
     mixed = tuple((1 - rate) * b + rate * a for a, b in zip(pair.p, pair.q, strict=True))
@@ -155,7 +154,6 @@ def test_subsampled_pairs_by_enumeration(pair: Discrete, rate: float, count: int
     assert_just_above((count * pair.subsample(rate)).guarantee().delta(epsilon), truth, 1e-7)
 
 
-@SOME
 @given(pairs(), st.sampled_from([0.5, 0.7, 1.0, 1.3, 2.0, 7.0]))
 def test_renyi_of_pairs(pair: Discrete, order: float) -> None:
     value = pair.guarantee().renyi(order)
@@ -183,7 +181,6 @@ def best_power(p: tuple[float, ...], q: tuple[float, ...], level: Fraction) -> F
     return power
 
 
-@SOME
 @given(pairs(), st.integers(2, 4), st.floats(0.001, 0.999))
 def test_group_by_chains_of_tests(pair: Discrete, size: int, level: float) -> None:
     """A group of k: the best test of a chain of neighbours, each link in either direction."""
@@ -217,7 +214,6 @@ def test_approximate_claims_compose_optimally(epsilon: float, delta: float, coun
     assert truth * (1 - 1e-9) - 1e-15 <= value <= truth * (1 + 1e-6) + 1e-13
 
 
-@SOME
 @given(log_uniform(1e-3, 2), st.integers(1, 40), st.floats(0, 1))
 def test_pure_claims_compose_optimally(epsilon: float, count: int, share: float) -> None:
     at = share * count * epsilon
@@ -226,7 +222,6 @@ def test_pure_claims_compose_optimally(epsilon: float, count: int, share: float)
     assert truth * (1 - 1e-9) - 1e-15 <= value <= truth * (1 + 1e-6) + 1e-13
 
 
-@SOME
 @given(log_uniform(0.05, 20), deltas, st.lists(st.floats(1.05, 200), min_size=1, max_size=6, unique=True))
 def test_renyi_curve_covers_what_made_it(mu: float, delta: float, orders: list[float]) -> None:
     orders = sorted(orders)
@@ -245,7 +240,6 @@ def _coins(order: float, p: np.ndarray, q: np.ndarray, rest_p: np.ndarray, rest_
     return divergence
 
 
-@SOME
 @given(st.floats(1.1, 30), log_uniform(1e-3, 3), st.floats(0, 3))
 def test_renyi_claim_covers_every_binary_pair(order: float, value: float, epsilon: float) -> None:
     """The worst coin pair within the claim, which holds both ways, on a fine grid, is never worse than what

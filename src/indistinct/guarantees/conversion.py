@@ -32,7 +32,7 @@ import numpy.typing as npt
 from indistinct.numerics.arrays import EPS, TINY, Array
 
 _STEPS, _HALVINGS = 80, 90
-_CLOSED = 1e-10
+CLOSED = 1e-10
 """The gap between both ends, relative to the upper one, at which a search stops."""
 _IDLE = 1e-8
 """The gap at which it stops if it has not become smaller for a while: rounding."""
@@ -92,7 +92,7 @@ class Corner(NamedTuple):
     def log_ratio(self, log_q: Array) -> Array:
         """About the largest log(p / q) that they leave at q, and no less."""
         ratios = [np.log(line.sign * np.exp(line.epsilon) + np.exp(line.log_delta - log_q)) for line in self]
-        return np.fmin(*ratios) * (1 + _CLOSED)
+        return np.fmin(*ratios) * (1 + CLOSED)
 
     def delta(self, epsilon: Array) -> Array:
         """p - e^epsilon q, rounded up."""
@@ -178,9 +178,11 @@ class Claims:
             small = np.log(np.expm1(np.minimum(self._exponent, 30.0)) / (self._order * (self._order - 1)))
         self._log_claim = small + np.maximum(self._exponent - 30.0, 0.0)
 
-    def answer(self, request: Request, near: Corner | None = None) -> tuple[Array, Array, Corner]:
-        """A lower and an upper bound, and the corner that proves the upper one; it is looked for near one
-        that is given."""
+    def answer(
+        self, request: Request, near: Corner | None = None, closed: float = CLOSED
+    ) -> tuple[Array, Array, Corner]:
+        """A lower and an upper bound, so close if that can be, and the corner that proves the upper one; it
+        is looked for near one that is given."""
         with np.errstate(all="ignore"):
             guess, rank = request.simple(self._order, self._exponent)
             best = np.where(self._order > 1, rank, math.inf).argmin(axis=1)[:, None]
@@ -189,9 +191,11 @@ class Claims:
             if near is not None:
                 known = np.isfinite(near.log_q())
                 log_q, step = np.where(known, near.log_q(), log_q), np.where(known, _NEAR, step)
-            return self._close_in(request, log_q, step)
+            return self._close_in(request, log_q, step, closed)
 
-    def _close_in(self, request: Request, log_q: Array, step: Array) -> tuple[Array, Array, Corner]:
+    def _close_in(
+        self, request: Request, log_q: Array, step: Array, closed: float
+    ) -> tuple[Array, Array, Corner]:
         """Lines on both sides of the answer, until what they leave and what is attained agree. While they are
         far apart the place is interpolated on logarithms; then, if it is a corner of the region, it is where
         they meet."""
@@ -209,9 +213,9 @@ class Claims:
             better = open_ & (gain > low)
             low, best_q = np.where(better, gain, low), np.where(better, log_q, best_q)
             best_ratio = np.where(better, ratio, best_ratio)
-            idle = np.where(found < high * (1 - _CLOSED), 0.0, idle + 1)
+            idle = np.where(found < high * (1 - CLOSED), 0.0, idle + 1)
             high = np.where(open_, np.minimum(high, found), high)
-            open_ &= ~((high - low <= _CLOSED * high) & (high < math.inf)) & ~(
+            open_ &= ~((high - low <= closed * high) & (high < math.inf)) & ~(
                 (idle > 3) & (high - low < _IDLE * high)
             )
             if not open_.any():

@@ -11,12 +11,14 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.conversion import Claims, DeltaAt, EpsilonAt, Request, renyi_tradeoff
+from indistinct.guarantees.conversion import CLOSED, Claims, DeltaAt, EpsilonAt, Request, renyi_tradeoff
 from indistinct.guarantees.readings import Readings
 from indistinct.numerics.arrays import EPS, TINY, Array
 
 _ROUNDS, _POINTS = 3, 17
 """Of closing in on the orders that decide, each by a factor of eight."""
+_ROUGH = 1e-7
+"""How well the answer must be known to tell which orders those are."""
 _FURTHEST = 1e9
 
 
@@ -52,13 +54,15 @@ class RenyiReadings(Readings):
         orders, values = self._curve
         if self._pure == 0 or not values.all():
             return np.zeros(rows), np.zeros(rows)
-        low, high, corner = Claims(orders, values, self._pure).answer(request)
+        closed = _ROUGH if self.everywhere else CLOSED
+        low, high, corner = Claims(orders, values, self._pure).answer(request, closed=closed)
         if not self.everywhere:
             return low, high
         close = self._neighbours(*(line.order for line in corner))
-        for _ in range(_ROUNDS):
-            orders = _spread(*close)
-            _, new, corner = Claims(orders, self._renyi_at(orders), self._pure).answer(request, corner)
+        for left in reversed(range(_ROUNDS)):
+            orders, closed = _spread(*close), _ROUGH if left else CLOSED
+            claims = Claims(orders, self._renyi_at(orders), self._pure)
+            _, new, corner = claims.answer(request, corner, closed)
             high, close = np.minimum(high, new), _closer(*close, *(line.order for line in corner))
         # coins were looked at by some orders only, and may break the claims at others
         return np.zeros(rows), high
