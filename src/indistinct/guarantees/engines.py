@@ -219,8 +219,12 @@ class Reader:
     def delta_bounds(self, epsilon: Array, enough: Array, accuracy: float) -> tuple[Array, Array]:
         """Bounds on delta at each epsilon; those at one level share tails."""
         if self._listed is not None:
-            low, high, _ = self._listed.coarse(float(enough.min())).read(epsilon)
-            exact = self._listed.exact
+            low, high, exact = np.empty_like(epsilon), np.empty_like(epsilon), self._listed.exact
+            with np.errstate(divide="ignore"):
+                levels = np.exp2(np.floor(np.log2(enough) / 4) * 4)  # no larger, and few
+            for least in np.unique(levels).tolist():
+                rows = levels == least
+                low[rows], high[rows], _ = self._listed.coarse(least).read(epsilon[rows])
         else:
             with np.errstate(divide="ignore"):
                 low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy)

@@ -122,16 +122,21 @@ class PairGuarantee(Guarantee):
     def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
         return self._worst(Product.epsilon_bounds, delta)
 
-    def _worst(self, bounds: Callable[..., tuple[Array, Array]], at: Array) -> tuple[Array, Array]:
+    def _worst(
+        self, bounds: Callable[..., tuple[Array, Array]], at: Array, least: Array | float = 0.0
+    ) -> tuple[Array, Array]:
         """Bounds on the larger of both directions: the second is read only as far as it may be that."""
         low, high = np.zeros_like(at), np.zeros_like(at)
         for direction in self.directions:
-            other_low, other_high = bounds(direction, at, high)
+            other_low, other_high = bounds(direction, at, np.maximum(high, least))
             low, high = np.maximum(low, other_low), np.maximum(high, other_high)
         return low, high
 
     def _delta(self, epsilon: Array) -> Array:
         return self._delta_interval(epsilon)[1]
+
+    def _delta_above(self, least: Array, epsilon: Array) -> Array:
+        return self._worst(Product.delta_bounds, epsilon, least)[1]
 
     def _epsilon(self, delta: Array) -> Array:
         return self._epsilon_interval(delta)[1]

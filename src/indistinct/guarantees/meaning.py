@@ -54,6 +54,10 @@ class Meaning(ABC):
     def _delta(self, epsilon: Array) -> Array:
         """Upper bounds on delta at epsilon >= 0 (flat array)."""
 
+    def _delta_above(self, least: Array, epsilon: Array) -> Array:
+        """The same, where what is below `least` need not be close."""
+        return self._delta(epsilon)
+
     @abstractmethod
     def _epsilon(self, delta: Array) -> Array:
         """Upper bounds on epsilon at delta in [0, 1] (flat array)."""

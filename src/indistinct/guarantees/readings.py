@@ -17,11 +17,13 @@ from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_array, check_probability
 from indistinct.guarantees.gaussian_report import GaussianReport, fit_gaussian
 from indistinct.guarantees.meaning import Interval, Meaning
-from indistinct.numerics.arrays import Array, shaped
-from indistinct.numerics.search import refined
+from indistinct.numerics.arrays import TINY, Array, shaped
+from indistinct.numerics.search import largest
 
 __all__ = ["Interval", "Readings", "check_same_adjacency"]
 
+_LOST = 1e-11
+"""A delta that a trade-off does not feel, relative to it."""
 _LARGEST_EPSILON = 700.0
 
 ArrayLike = npt.ArrayLike
@@ -135,36 +137,43 @@ class Readings(Meaning):
         """f(x) = sup over epsilon >= 0 of max{0, 1-δ(ε)-e^ε x, e^-ε (1-δ(ε)-x)}.
 
         Dong, Roth and Su 2022, Proposition 2.12. Every epsilon gives a valid bound, so a search that stops
-        early only loses sharpness: a table finds the place, parabolas through exact values refine it.
+        early only loses sharpness. Both lines have one peak, as δ is convex in e^ε.
         """
-        grid = self._useful_epsilon(fpr) * np.linspace(0.0, 1.0, 65) ** 2
-        delta = self._delta(grid)
-        best = np.zeros_like(fpr)
-        for line in (_steep, _flat):
-            on_grid = line(grid, delta, fpr[:, None])
-            peak = np.clip(on_grid.argmax(axis=1), 1, grid.size - 2)
-            best = np.maximum(best, on_grid.max(axis=1))
-            points = np.stack([grid[peak - 1], grid[peak], grid[peak + 1]])
-            values = np.stack([on_grid[np.arange(fpr.size), peak + k] for k in (-1, 0, 1)])
-            best = np.maximum(best, refined(partial(self._on_line, line, fpr), points, values))
-        return np.clip(best, 0.0, 1 - fpr)
+        never, advantage = self._delta(np.array([math.inf, 0.0])).tolist()
+        fnr = 1 - fpr - np.where(fpr > 0, advantage, never)
+        inside = np.flatnonzero((fpr > 0) & (fpr < 1) & (advantage > 0))
+        x = fpr[inside]
+        steep = np.log(np.minimum(x + advantage, 1.0) / x)
+        for line, high in ((_steep, steep), (_flat, self._far(x, fnr[inside]))):
+            if (wide := np.flatnonzero(high > 8.0)).size:
+                # where delta is as small as rounding there is nothing to be gained
+                reach = float(self._epsilon(np.array([1e-15]))[0])
+                high[wide] = np.minimum(high[wide], min(reach, _LARGEST_EPSILON))
+            high = np.minimum(high, self._renyi(math.inf))
+            least = _LOST * np.maximum(fnr[inside], _LOST)
+            on_line = partial(self._on_line, line, x, least)
+            found = largest(on_line, np.zeros_like(x), high, points=33, power=3)
+            fnr[inside] = np.maximum(fnr[inside], found)
+        bounded: Array = np.clip(fnr, 0.0, 1 - fpr)
+        return bounded
 
-    def _useful_epsilon(self, fpr: Array) -> float:
-        """An epsilon beyond which neither line rises above what epsilon = 0 already gives."""
-        advantage = self.advantage()
-        start = 1 - advantage - fpr
-        useful = math.inf
-        if (start > 0).all() and (fpr > 0).all():
-            useful = max(float(np.log1p(advantage / fpr).max()), float(-np.log(start).min()))
-        if useful > 8.0:
-            small = max(float(fpr[fpr > 0].min(initial=1.0)), 1e-300)
-            useful = min(useful, float(self._epsilon(np.array([min(1e-15, small * 1e-6)]))[0]))
-        return min(useful, _LARGEST_EPSILON)
+    def _far(self, fpr: Array, start: Array) -> Array:
+        """An epsilon beyond which the flat line, at most e^-ε (1-x), is below what it is somewhere else."""
+        log_known = np.log(np.maximum(start, TINY))
+        if (lost := np.flatnonzero(start < 0.01 * (1 - fpr))).size:
+            half = (1 - fpr[lost]) / 2
+            log_known[lost] = np.log(half) - self._epsilon(half)
+        return np.log1p(-fpr) - log_known
 
     def _on_line(
-        self, line: Callable[[Array, Array, Array], Array], fpr: Array, epsilon: Array, rows: Any
+        self,
+        line: Callable[[Array, Array, Array], Array],
+        fpr: Array,
+        least: Array,
+        epsilon: Array,
+        rows: Any,
     ) -> Array:
-        return line(epsilon, self._delta(epsilon), fpr[rows])
+        return line(epsilon, self._delta_above(least[rows], epsilon), fpr[rows])
 
 
 def _steep(epsilon: Array, delta: Array, fpr: Array) -> Array:

@@ -19,9 +19,9 @@ Objective = Callable[[Array, Any], Array]
 """The bound at each place, for the rows that a slice or an index names."""
 
 
-def largest(objective: Objective, low: Array, high: Array, points: int = 9) -> Array:
-    """The largest value on [low, high], row by row."""
-    shares = np.linspace(0.0, 1.0, points)[:, None]
+def largest(objective: Objective, low: Array, high: Array, points: int = 9, power: int = 1) -> Array:
+    """The largest value on [low, high], row by row; with a power, more closely where that begins."""
+    shares = np.linspace(0.0, 1.0, points)[:, None] ** power
     places = low + shares * (high - low)
     rows = np.tile(np.arange(low.size), points)
     values = objective(places.ravel(), rows).reshape(places.shape)
@@ -38,17 +38,19 @@ def refined(objective: Objective, places: Array, values: Array) -> Array:
     """The largest value near three places around a peak: by parabolas, which are quick where the bound is
     smooth, and by halving where they do not settle (at a kink: losses with atoms)."""
     found: Array = values.max(axis=0)
-    everywhere = slice(None)
+    rows = np.arange(found.size)
     for _ in range(9):
-        before, (probe, foretold) = found, _parabola_top(places, values)
-        at_probe = objective(probe, everywhere)
-        found = np.maximum(found, at_probe)
+        before, (probe, foretold) = found[rows], _parabola_top(places, values)
+        at_probe = objective(probe, rows)
+        found[rows] = np.maximum(before, at_probe)
         places, values = _closest_three(places, values, probe, at_probe)
-        open_ = np.flatnonzero((found - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9))
-        if not open_.size:
+        # each row as if it were alone: one that has settled is not looked at again
+        open_ = (found[rows] - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9)
+        places, values, rows = places[:, open_], values[:, open_], rows[open_]
+        if not rows.size:
             return found
-    halved = golden(partial(_swapped, objective, open_), places[0, open_], places[2, open_])
-    found[open_] = np.maximum(found[open_], halved)
+    halved = golden(partial(_swapped, objective, rows), places[0], places[2])
+    found[rows] = np.maximum(found[rows], halved)
     return found
 
 
@@ -79,9 +81,11 @@ def _parabola_top(x: Array, y: Array) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         top = (x[0] + x[1]) / 2 - left / (2 * bend)
     top = np.clip(np.where(np.isfinite(top) & (bend < 0), top, x[1]), x[0], x[2])
-    # too close to a known point teaches nothing: step to the middle of the wider side instead
-    wider = np.where(x[2] - x[1] > x[1] - x[0], (x[1] + x[2]) / 2, (x[0] + x[1]) / 2)
-    top = np.where(np.abs(top - x[1]) <= 1e-9 * (x[2] - x[0]), wider, top)
+    # too close to a known point teaches nothing: step to the middle beside it, or of the wider side, instead
+    left_half, right_half, width = (x[0] + x[1]) / 2, (x[1] + x[2]) / 2, x[2] - x[0]
+    wider = np.where(x[2] - x[1] > x[1] - x[0], right_half, left_half)
+    for known, instead in ((x[1], wider), (x[0], left_half), (x[2], right_half)):
+        top = np.where(np.abs(top - known) <= 1e-9 * width, instead, top)
     return top, y[0] + (top - x[0]) * (left + bend * (top - x[1]))
 
 
