@@ -1,7 +1,6 @@
 """The sum of independent losses, in one direction: its cumulant, what bounds it, and its levels of delta."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,7 +12,6 @@ from indistinct.guarantees.pair import Pair, Resolution
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY, Scan, scan
 from indistinct.numerics.cumulant import CumulantSum
-from indistinct.numerics.rule import TooFineError
 
 Term = tuple[Pair, int]
 Levels = npt.NDArray[np.intp]
@@ -22,8 +20,6 @@ LOG_FLOOR = -690.0
 """Smaller deltas are not told apart: bounds on them are bounds at this one."""
 LOG_ACCURACY = math.log(ACCURACY)
 _LEVEL = 4.0
-_FREQUENCIES = 15.0
-"""A normal law's transform has long vanished at so many of its inverse standard deviations."""
 _HIGHEST = round(-LOG_FLOOR / _LEVEL)
 
 
@@ -35,7 +31,6 @@ class ComposedLoss:
     infinite_mass: float
     top: float
     _scans: dict[int, Scan] = field(default_factory=dict, compare=False, repr=False)
-    _shared: dict[float, tuple[float, float, CumulantSum]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -76,30 +71,11 @@ class ComposedLoss:
                 return result
 
             # as if the loss were Gaussian, but no steeper than what its largest values bear
-            spread = 1 / math.sqrt(max(self._size, 1e-300))
-            start = spread * math.sqrt(2 * max(-log_delta, 1.0))
+            start = math.sqrt(2 * max(-log_delta, 1.0) / max(self._size, 1e-300))
             largest = max(pair.span(log_cut)[1] for pair, _ in self.terms)
-            steepest = 10 * max(-log_delta, 1.0) / max(largest, 1e-300)
-            # then a line will need about these frequencies, and may use the same rule
-            frequency = _FREQUENCIES * spread if start < steepest else 0.0
-
-            def real_up_to(last: float) -> Callable[[Array], Array]:
-                try:
-                    cumulant = self.cumulant(log_cut, 0.0, last, frequency)
-                    self._shared[log_cut] = last, frequency, cumulant
-                except TooFineError:
-                    cumulant = self.cumulant(log_cut, 0.0, last)
-                return cumulant.real
-
-            self._scans[level] = scan(real_up_to, place, min(start, steepest))
+            start = min(start, 10 * max(-log_delta, 1.0) / max(largest, 1e-300))
+            self._scans[level] = scan(lambda last: self.cumulant(log_cut, 0.0, last).real, place, start)
         return self._scans[level]
-
-    def on_line(self, log_cut: float, order: float, frequency: float) -> CumulantSum:
-        """K(z) for Re z = order: that of the scan, if it goes as far."""
-        last, highest, cumulant = self._shared.get(log_cut, (-math.inf, 0.0, None))
-        if cumulant is not None and order <= last and frequency <= highest:
-            return cumulant
-        return self.cumulant(log_cut, order, order, frequency)
 
     @cached_property
     def _size(self) -> float:

@@ -9,7 +9,7 @@ tail.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -75,7 +75,7 @@ def contour(loss: ComposedLoss, level: int) -> Tail | None:
     for _ in range(3):
         aim = found.aim(min(centre, loss.top), log_level)
         drawn = draw_line(
-            lambda frequency, aim=aim: loss.on_line(log_cut, aim.order, frequency),  # type: ignore[misc]
+            lambda frequency, aim=aim: loss.cumulant(log_cut, aim.order, aim.order, frequency),  # type: ignore[misc]
             lambda frequency, aim=aim: loss.log_envelope(log_cut, aim.order, frequency),  # type: ignore[misc]
             aim,
             loss.infinite_mass,
@@ -87,7 +87,7 @@ def contour(loss: ComposedLoss, level: int) -> Tail | None:
         if abs(float(line.read(np.array([aim.epsilon])).high[0]) - log_delta) < _NEAR:
             break
         # aimed badly, as with heavy tails: once more, at what this line says
-        centre = solve(line, log_delta, loss.top)[1]
+        centre = float(solve(line, np.array([log_delta]), loss.top)[1][0])
         if math.isinf(centre):
             break
     return line
@@ -125,7 +125,7 @@ def lattice(cells: int, coarser: Lattice | None = None) -> Lattice:
             below = [(law_below(pair.tails, *span, step, pair.atoms), n) for (pair, n), span in placed]
             high, low = (convolve(laws, step, aim, log_level) for laws in (above, below))
             tail = LatticeTail(high, low, aim, loss.infinite_mass, ON_POINT * step * loss.steps)
-            centre = solve(tail, log_delta, loss.top)[1]
+            centre = float(solve(tail, np.array([log_delta]), loss.top)[1][0])
             # aimed badly: once more, at what this one says
             if coarser is not None or not abs(centre - aim.epsilon) > aim.period / 16 or math.isinf(centre):
                 break
@@ -190,41 +190,53 @@ class Reader:
         return enumerate_losses(self.loss.factors, self.loss.infinite_mass, None)
 
     @np.errstate(over="ignore")  # of what is infinitely far away
-    def epsilon_bounds(self, delta: float, enough: float) -> tuple[float, float]:
-        """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, for infinite_mass < delta < 1."""
-        loss, log_delta = self.loss, math.log(delta)
-        low, high = 0.0, max(loss.top, 0.0)
-        as_much = np.array([enough, enough * (1 + NARROW)])
-        if self._listed is not None:
-            if enough > 0 and (meets := self._listed.coarse(delta).read(as_much).high <= log_delta).any():
-                return 0.0, min(float(as_much[meets].min()), high)
-            low, high = both((low, high), solve(self._listed, log_delta, loss.top))
-            return (float(low) if self._listed.exact else 0.0), float(high)
-        if delta >= loss.most:
-            return 0.0, 0.0
-        level = loss.level_of(math.log(delta - loss.infinite_mass))
-        for solved, engine in enumerate((chernoff, *ENGINES, chernoff)):
-            if (tail := drawn(engine, loss, level)) is None:
+    def epsilon_bounds(self, delta: Array, enough: Array) -> tuple[Array, Array]:
+        """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= each delta, for infinite_mass < delta <
+        1."""
+        low, high = np.zeros_like(delta), np.zeros_like(delta)
+        if (listed := self._listed) is not None:
+            for least, rows in _by_size(delta):
+                tails = listed.coarse(least), listed
+                low[rows], high[rows] = self._solved(tails, np.log(delta[rows]), enough[rows])
+            return (low if listed.exact else np.zeros_like(low)), high
+        levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
+        levels[delta >= self.loss.most] = -1  # nothing is told at all
+        for level in np.unique(levels[levels >= 0]).tolist():
+            rows = levels == level
+            # the first may show that `enough` is enough; its own answer comes last
+            asked = (drawn(engine, self.loss, level) for engine in (chernoff, *ENGINES, chernoff))
+            low[rows], high[rows] = self._solved(asked, np.log(delta[rows]), enough[rows])
+        return (low if self.loss.exact else np.zeros_like(low)), high
+
+    def _solved(self, tails: Iterable[Tail | None], log_delta: Array, enough: Array) -> tuple[Array, Array]:
+        """What tails say together, until it is enough; the first is only asked for that."""
+        low, high = np.zeros_like(log_delta), np.full_like(log_delta, max(self.loss.top, 0.0))
+        rows = np.arange(log_delta.size)  # of what is open
+        for asked, tail in enumerate(tails):
+            if tail is None:
                 continue
-            if enough > 0 and (meets := tail.read(as_much).high <= log_delta).any():
-                return 0.0, min(float(as_much[meets].min()), high)
-            if not solved:
-                continue  # it may show that this is enough; its own answer comes last
-            low, high = (float(end) for end in both((low, high), solve(tail, log_delta, loss.top)))
-            if high - low <= NARROW * min(high, 1e300) or tail.final:
+            for more in (1.0, 1 + NARROW):
+                if (known := rows[enough[rows] > 0]).size:
+                    meets = known[tail.read(enough[known] * more).high <= log_delta[known]]
+                    low[meets], high[meets] = 0.0, np.minimum(enough[meets] * more, high[meets])
+                    rows = np.setdiff1d(rows, meets, assume_unique=True)
+            if asked and rows.size:
+                found = solve(tail, log_delta[rows], self.loss.top)
+                low[rows], high[rows] = both((low[rows], high[rows]), found)
+                narrow = high[rows] - low[rows] <= NARROW * np.minimum(high[rows], 1e300)
+                rows = rows[~(narrow | tail.final)]
+            if not rows.size:
                 break
-        return (low if loss.exact else 0.0), high
+        return low, high
 
     @np.errstate(over="ignore")
     def delta_bounds(self, epsilon: Array, enough: Array, accuracy: float) -> tuple[Array, Array]:
         """Bounds on delta at each epsilon; those at one level share tails."""
-        if self._listed is not None:
-            low, high, exact = np.empty_like(epsilon), np.empty_like(epsilon), self._listed.exact
-            with np.errstate(divide="ignore"):
-                levels = np.exp2(np.floor(np.log2(enough) / 4) * 4)  # no larger, and few
-            for least in np.unique(levels).tolist():
-                rows = levels == least
-                low[rows], high[rows], _ = self._listed.coarse(least).read(epsilon[rows])
+        low, high = np.empty_like(epsilon), np.empty_like(epsilon)
+        if (listed := self._listed) is not None:
+            for least, rows in _by_size(enough):
+                low[rows], high[rows], _ = listed.coarse(least).read(epsilon[rows])
+            exact = listed.exact
         else:
             with np.errstate(divide="ignore"):
                 low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy)
@@ -254,6 +266,14 @@ class Reader:
             if not rows.size:
                 break
         return low, high
+
+
+def _by_size(values: Array) -> Iterator[tuple[float, Any]]:
+    """A few numbers, and the rows that are a little larger than each."""
+    with np.errstate(divide="ignore"):
+        sizes = np.exp2(np.floor(np.log2(values) / 4) * 4)
+    for size in np.unique(sizes).tolist():
+        yield size, sizes == size
 
 
 def both(one: tuple[Any, Any], other: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -313,44 +333,53 @@ ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]
 """How delta is looked for, whose level has to be found as well."""
 
 
-def solve(tail: Tail, log_delta: float, top: float) -> tuple[float, float]:
-    """Where delta falls to e^{log_delta}, by safeguarded Newton steps on the upper bound; then a little to
-    the left, until the lower bound is above. Both ends were checked on the bounds themselves."""
-    fails, meets = -math.inf, math.inf
-    epsilon = tail.guess(log_delta)
-    epsilon = min(epsilon, top) if math.isfinite(epsilon) else min(top, 1.0)
+def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
+    """Where delta falls to each e^{log_delta}, by safeguarded Newton steps on the upper bound; then a little
+    to the left, until the lower bound is above. Both ends were checked on the bounds themselves."""
+    fails, meets = np.full_like(log_delta, -math.inf), np.full_like(log_delta, math.inf)
+    gap, steep = np.zeros_like(log_delta), np.ones_like(log_delta)
+    epsilon = np.array([tail.guess(one) for one in log_delta.tolist()])
+    epsilon = np.where(np.isfinite(epsilon), np.minimum(epsilon, top), min(top, 1.0))
+    rows = np.arange(log_delta.size)  # of what is open
     for _ in range(80):
-        bounds = tail.read(np.array([epsilon]))
-        value, slope = float(bounds.high[0]) - log_delta, float(bounds.slope[0])
-        if value <= 0:
-            meets, gap, steep = epsilon, log_delta - float(bounds.low[0]), max(-slope, 1e-300)
-        else:
-            fails = epsilon
-        tight = meets < math.inf and meets - fails <= 1e-13 * abs(meets)
-        if 0 >= value >= -1e-11 or meets <= 0 or tight or fails >= top:
+        at, bounds = epsilon[rows], tail.read(epsilon[rows])
+        value, fall = bounds.high - log_delta[rows], np.maximum(-bounds.slope, 1e-300)
+        good, bad = rows[value <= 0], rows[~(value <= 0)]
+        meets[good], gap[good] = epsilon[good], (log_delta[rows] - bounds.low)[value <= 0]
+        steep[good], fails[bad] = fall[value <= 0], epsilon[bad]
+        left, right = fails[rows], meets[rows]
+        with np.errstate(invalid="ignore"):
+            tight = right - left <= 1e-13 * np.abs(right)
+            step = np.where(bounds.slope < 0, value / fall, math.inf)
+            # over the root by a little, so that the next point is on the safe side
+            aimed = at + step + 2e-14 * np.abs(at + step) + 3e-12 / fall
+            wild = ~((left < aimed) & (aimed < right))
+            wild |= np.abs(step) > 64 * np.maximum(1 / fall, 1e-3 * np.abs(at))
+            further = np.where(left > 0, np.maximum(2 * left, left + 8 / np.maximum(fall, 1e-12)), 1.0)
+            nearer = np.where(np.isinf(left), np.minimum(right / 2, right - 1e-9), (left + right) / 2)
+        aimed = np.where(wild, np.where(np.isinf(right), further, nearer), aimed)
+        done = (
+            ((value <= 0) & (value >= -1e-11)) | (right <= 0) | (tight & np.isfinite(right)) | (left >= top)
+        )
+        going = ~done & (np.abs(aimed) < _FURTHEST)
+        rows = rows[going]
+        epsilon[rows] = aimed[going]
+        if not rows.size:
             break
-        step = -value / slope if slope < 0 else math.inf
-        # over the root by a little, so that the next point is on the safe side
-        aimed = epsilon + step + 2e-14 * abs(epsilon + step) + 3e-12 / max(-slope, 1e-300)
-        if not fails < aimed < meets or abs(step) > 64 * max(1 / max(-slope, 1e-300), 1e-3 * abs(epsilon)):
-            if math.isinf(meets):
-                aimed = max(2 * fails, fails + 8 / max(-slope, 1e-12)) if fails > 0 else 1.0
-            elif math.isinf(fails):
-                aimed = min(meets / 2, meets - 1e-9)
-            else:
-                aimed = (fails + meets) / 2
-        if not abs(aimed) < _FURTHEST:
-            break
-        epsilon = aimed
-    if not math.isfinite(meets):
-        return 0.0, math.inf
-    width = min(1.01 * gap / steep, 0.5 * abs(meets)) + 1e-14 * abs(meets)
-    width = width if math.isfinite(gap) else 1e-13 * abs(meets)
+    low, high = np.zeros_like(log_delta), np.clip(meets, 0.0, max(top, 0.0))
+    high[np.isinf(meets)] = math.inf
+    known = np.isfinite(gap)
+    with np.errstate(invalid="ignore"):
+        width = np.where(known, np.minimum(1.01 * gap / steep, 0.5 * np.abs(meets)), 1e-13 * np.abs(meets))
+        width += 1e-14 * np.abs(meets)
+        rows = np.flatnonzero(np.isfinite(meets) & (meets - width > 0))
     for _ in range(50):
-        below = meets - width
-        if not below > 0:
+        if not rows.size:
             break
-        if float(tail.read(np.array([below])).low[0]) >= log_delta:
-            return below, min(meets, top)
-        width *= 2 if math.isfinite(gap) else 4
-    return 0.0, max(min(meets, top), 0.0)
+        below = meets[rows] - width[rows]
+        holds = tail.read(below).low >= log_delta[rows]
+        low[rows[holds]] = below[holds]
+        rows = rows[~holds]
+        width[rows] *= np.where(known[rows], 2.0, 4.0)
+        rows = rows[meets[rows] - width[rows] > 0]
+    return low, high

@@ -134,18 +134,16 @@ class Product:
 
     def epsilon_bounds(self, delta: Array, enough: Array | float = 0.0) -> tuple[Array, Array]:
         """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
-        top = max(self.finite_top, 0.0)
+        top, infinite = max(self.finite_top, 0.0), self.infinite_mass
         low, high = np.zeros(delta.shape), np.full(delta.shape, top)
-        known = np.broadcast_to(enough, delta.shape).tolist()
-        for k, target in enumerate(delta.tolist()):
-            if target < self.infinite_mass:
-                low[k], high[k] = math.inf if self.exact else 0.0, math.inf
-            elif target == self.infinite_mass or top == 0:
-                low[k] = top if self.exact else 0.0
-            elif target < 1:
-                low[k], high[k] = self._reader.epsilon_bounds(target, known[k])
-            else:
-                high[k] = 0.0
+        high[delta < infinite], high[delta >= 1] = math.inf, 0.0
+        if self.exact:
+            low[(delta <= infinite) & (delta < 1)] = top
+            low[delta < infinite] = math.inf
+        open_ = np.flatnonzero((delta > infinite) & (delta < 1) & (top > 0))
+        if open_.size:
+            known = np.broadcast_to(enough, delta.shape)[open_]
+            low[open_], high[open_] = self._reader.epsilon_bounds(delta[open_], known)
         return low, high
 
     def epsilon(self, delta: Array) -> Array:
