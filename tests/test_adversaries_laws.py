@@ -30,9 +30,8 @@ from indistinct.adversaries import (
     published_laplace_linear,
     sequential,
 )
-from indistinct.adversaries.coordinate import coordinate
-from indistinct.adversaries.sums import SumProgramme
-from indistinct.guarantees.noise_pairs import LaplacePair
+from indistinct.adversaries.solvers.independent import IndependentProgramme
+from indistinct.adversaries.solvers.laws import LaplaceShape, ReleasedNumber
 
 SLACK = 1e-8
 shifts = st.floats(0.01, 5.0)
@@ -83,11 +82,8 @@ def test_first_degree_is_linear(release: Mechanism, order: float) -> None:
 @given(shifts, orders)
 def test_one_number_and_sums_agree(shift: float, order: float) -> None:
     # the line's quadrature and the integral of the moment generating function share nothing
-    place = coordinate(LaplacePair(shift))
-    assert place is not None
-    still = coordinate(LaplacePair(1e-9))
-    assert still is not None
-    sums = SumProgramme([(place, 1), (still, 1)]).renyi(order)
+    moved, still = (ReleasedNumber.shifted(LaplaceShape(), s) for s in (shift, 1e-9))
+    sums = IndependentProgramme([(moved, 1), (still, 1)]).renyi(order)
     alone = Laplace(1, shift).guarantee().against(Linear()).renyi_interval(order)
     assert sums.low <= alone.high + 1e-7 and alone.low <= sums.high + 1e-7
 

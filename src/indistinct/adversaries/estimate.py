@@ -15,15 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from indistinct.adversaries.adversary import (
-    Adversary,
-    Linear,
-    PiecewiseLinear,
-    Polynomial,
-    Unrestricted,
-)
-from indistinct.adversaries.kullback import KullbackProgramme
-from indistinct.adversaries.table import Table, TableProgramme
+from indistinct.adversaries.classes import Adversary, Linear, PiecewiseLinear, Polynomial, Unrestricted
+from indistinct.adversaries.solvers.kullback import KullbackProgramme
+from indistinct.adversaries.solvers.quadrature import Outcomes
+from indistinct.adversaries.solvers.tables import TableProgramme
 from indistinct.errors import ArgumentError, check_count, check_real
 from indistinct.numerics.arrays import Array
 
@@ -171,10 +166,8 @@ def _monomials(x: Array, degree: int) -> Array:
 
 def _fit(p: Array, q: Array, order: float) -> tuple[Array, float]:
     """The best function on these samples, and the divergence of the samples from each other."""
-    tables = Table(np.full(p.shape[1], 1 / p.shape[1]), p), Table(np.full(q.shape[1], 1 / q.shape[1]), q)
-    if order == 1:
-        return KullbackProgramme(*tables).solution()
-    return TableProgramme(*tables).solution(order)
+    seen = Outcomes.drawn(p), Outcomes.drawn(q)
+    return KullbackProgramme(*seen).solution() if order == 1 else TableProgramme(*seen).solution(order)
 
 
 def _judge(coefficients: Array, p: Array, q: Array, order: float) -> tuple[float, float, float]:
