@@ -13,14 +13,14 @@ import math
 
 import numpy as np
 
-from indistinct.adversaries.solvers.moments import LostError, Moments, log_sum, power_reach
+from indistinct.adversaries.solvers.moments import LostError, Moments, feature_means, log_sum, power_reach
 from indistinct.adversaries.solvers.newton import Slope, inverse_of, newton, stages
 from indistinct.adversaries.solvers.quadrature import GRADED, NEAREST, NoiseLine
 from indistinct.adversaries.solvers.signed import Signed
 from indistinct.numerics.arrays import Array
 
-_ROUGH, _ENOUGH = 1e-3, 1e-13
-"""What may be missing of the means: on the way from one power to another, and at the end."""
+_ROUGH, _ENOUGH = 1e-4, 1e-13
+"""What may be missing of the means, as a share of them: on the way to a power, and at the end."""
 _FURTHEST = 0.1
 """From one power to the next, log(A - 1) moves no further than this."""
 _FURTHEST_BELOW = 1e5
@@ -35,6 +35,9 @@ class PieceSearch:
     def __init__(self, line: NoiseLine, moments: Moments) -> None:
         self._line, self._basis = line, moments.basis
         self._scale, self._target = np.diag(moments.basis).copy(), moments.target
+        under_q, _ = feature_means(line)
+        # means are of all sizes; g is of the order of 1, or of the ratio of P to Q
+        self._weight = 1 / np.maximum(np.abs(self._scale * under_q), np.abs(self._target))
         self._solved = [(0.0, Signed.of(moments.second))]  # by log(A - 1)
 
     def propose(self, power: float) -> Signed:
@@ -52,9 +55,17 @@ class PieceSearch:
         """Until the means are met. Norms of h cannot judge a step: they do not see the pieces where h is
         small."""
 
+        reached = float(a.over(a.largest()) @ self._target)
+        if not reached > 0:
+            return a
+        # |h|^(A-1) / |g|, such that E_Q[g h] = E_P h to begin with
+        x, log_weight = self._line.rule(*power_reach(self._line, self._basis, a, power))
+        log_h = a.combine(self._basis @ self._line.features(x)).log
+        log_size = log_sum(power * log_h + log_weight) - math.log(reached) - a.largest()
+
         def look(a: Signed) -> Slope | None:
             try:
-                return self._missing(a, power)
+                return self._missing(a, power, log_size)
             except LostError:
                 return None
 
@@ -78,8 +89,9 @@ class PieceSearch:
             log_sinh = np.where(size > 20, size - math.log(2.0), np.log(np.sinh(np.minimum(size, 30.0))))
         return Signed(np.sign(place + step), log_sinh + log_unit)
 
-    def _missing(self, a: Signed, power: float) -> Slope | None:
-        """E_Q[g φ] - E_P φ, and what undoes its derivative in the coordinates of the values."""
+    def _missing(self, a: Signed, power: float, log_size: float) -> Slope | None:
+        """E_Q[g φ] - E_P φ as a share of its terms, g = |h|^(A-1) sign h in a unit, and what undoes its
+        derivative in the coordinates of the values."""
         line = self._line
         low, high, zeros = power_reach(line, self._basis, a, power)
         ends = line.ends(low, high, zeros)
@@ -98,12 +110,6 @@ class PieceSearch:
         with np.errstate(divide="ignore"):  # a piece without length has no weight
             log_weight = line.log_density(left + length * share) + np.log(length * GRADED.weights)
             log_h = np.log(np.abs(h))
-        # in units such that E_Q[g h] = E_P h
-        reached = float(a.over(a.largest()) @ self._target)
-        if not reached > 0:
-            return None
-        log_size = log_sum((power * (log_h + log_large[:, None]) + log_weight).ravel())
-        log_size -= math.log(reached) + a.largest()
         first, last = features[:, :-1], features[:, 1:]
         with np.errstate(over="ignore", invalid="ignore"):
             g = np.sign(h) * np.exp((power - 1) * (log_h + log_large[:, None]) + log_weight - log_size)
@@ -124,8 +130,8 @@ class PieceSearch:
         log_turn = log_coordinate[:, None] + ((power - 2) * log_large - log_size)
         size = (power - 1) * np.exp(np.minimum(log_turn, 300.0))
         turn = (first * aa + last * ab) @ (first * size).T + (first * ab + last * bb) @ (last * size).T
-        undo = inverse_of(turn)
-        return None if undo is None else Slope(missing, undo)
+        undo = inverse_of(self._weight[:, None] * turn)
+        return None if undo is None else Slope(self._weight * missing, undo)
 
 
 def _missed(small: Array, power: float) -> Array:

@@ -165,15 +165,15 @@ class NormSearch:
         x, log_weight = self._measure.rule(*reach)
         basis = self._moments.basis @ self._measure.features(x)
         h = a @ basis
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = power * np.log(np.abs(h)) + log_weight
             top = float(size.max())
             weight = np.exp(size - top)
             total = float(weight.sum())
             weight /= total
             ratio = np.where(h != 0, basis / h, 0.0)
-        slope = ratio @ weight
-        bend = (power - 1) * ((ratio * weight) @ ratio.T - np.outer(slope, slope))
+            slope = ratio @ weight
+            bend = (power - 1) * ((ratio * weight) @ ratio.T - np.outer(slope, slope))
         if power < 2.5 and reach.cuts.size:
             bend += self._bend_at_zeros(a, power, reach.cuts, top + math.log(total))
         return _Norm((top + math.log(total)) / power, slope, bend)
