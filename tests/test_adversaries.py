@@ -126,7 +126,7 @@ def test_values_of_the_design_page(release, adversary, order, value) -> None:
 @pytest.mark.parametrize("shift", [0.01, 0.2, 1.0, 5.0])
 @pytest.mark.parametrize("degree", [1, 2, 3, 5])
 def test_gap_is_closed(noise, shift, degree) -> None:
-    orders = [1.05, 1.3, 2.0, 4.0, 20.0, 50.0]
+    orders = [1.05, 2.0, 4.0, 50.0]
     found = noise(1.0, shift).guarantee().against(Polynomial(degree)).renyi_interval(orders)
     assert (np.asarray(found.high) - np.asarray(found.low) < 1e-8).all()
 
@@ -171,7 +171,7 @@ def test_gap_of_kl(release, degree, gap) -> None:
 def test_gap_is_closed_for_pieces(release, knots) -> None:
     # at order 50 the best h is below 1e-100 on whole pieces, and |h|^(A-1) is not
     guarantee = release.guarantee()
-    orders = [1.05, 1.5, 2.0, 4.0, 20.0, 50.0]
+    orders = [1.05, 4.0, 50.0]
     found = guarantee.against(PiecewiseLinear(knots)).renyi_interval(orders)
     assert (np.asarray(found.high) - np.asarray(found.low) < 1e-8).all()
     assert (np.asarray(found.high) <= guarantee.renyi(orders)).all()
@@ -512,7 +512,7 @@ def test_estimates_cover_the_truth(adversary, order) -> None:
 
 
 @pytest.mark.parametrize("adversary", [Linear(), Polynomial(3), PiecewiseLinear([0.0, 1.0])], ids=str)
-@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 20.0])
+@pytest.mark.parametrize("order", [1.0, 1.5, 20.0])
 def test_finite_samples_of_bounded_numbers(adversary, order) -> None:
     # two laws on a grid: what a table gives is the truth
     x = np.linspace(-1, 2, 61)
@@ -522,9 +522,9 @@ def test_finite_samples_of_bounded_numbers(adversary, order) -> None:
     exact = KullbackProgramme(*tables).divergence() if order == 1 else TableProgramme(*tables).renyi(order)
     truth = exact.high
     lows = []
-    for seed in range(6):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
-        for n in (200, 20_000):
+        for n in (200, 10_000):
             seen = estimate(
                 rng.choice(x, n, p=p), rng.choice(x, n, p=q), adversary, order=order, limits=(-1, 2)
             )

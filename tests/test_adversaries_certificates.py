@@ -75,7 +75,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("order", [1.05, 2.0, 3.0, 50.0])
+@pytest.mark.parametrize("order", [1.05, 3.0, 50.0])
 @pytest.mark.parametrize("where", PLACES[:4], ids=str)
 @pytest.mark.parametrize("adversary", CLASSES, ids=str)
 def test_renyi_of_one_number(adversary: Adversary, where: ReleasedNumber, order: float) -> None:
@@ -93,12 +93,12 @@ def test_renyi_of_one_number(adversary: Adversary, where: ReleasedNumber, order:
         assert found.low <= truth.high + CLOSE and truth.low - CLOSE <= found.high
 
 
-@pytest.mark.parametrize("order", [1.05, 1.5, 2.0, 3.0, 50.0])
+@pytest.mark.parametrize("order", [1.05, 3.0, 50.0])
 @pytest.mark.parametrize(
     "places",
     [
         [(ReleasedNumber.shifted(LAPLACE, 0.3), 1), (ReleasedNumber.shifted(LAPLACE, 1.0), 2)],
-        [(ReleasedNumber.shifted(LAPLACE, 0.05 * k), 1) for k in range(1, 11)],
+        [(ReleasedNumber.shifted(LAPLACE, 0.1 * k), 1) for k in range(1, 6)],
         [(ReleasedNumber.shifted(GAUSSIAN, 1.0), 1), (ReleasedNumber.shifted(LAPLACE, 0.5), 3)],
         [(ReleasedNumber.shifted(GAUSSIAN, 2.0, 0.1), 1), (ReleasedNumber.shifted(LAPLACE, 3.0, 0.5), 1)],
     ],
@@ -128,7 +128,7 @@ def tables(seed: int, outcomes: int, features: int) -> tuple[Outcomes, Outcomes]
 
 
 @pytest.mark.parametrize("order", [1.0, 1.05, 2.0, 3.0, 50.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_tables(seed: int, order: float) -> None:
     p, q = tables(seed, 40, 5)
     if order == 1:
