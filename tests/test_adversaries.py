@@ -171,13 +171,12 @@ def test_gap_of_kl(release, degree, gap) -> None:
 def test_gap_is_closed_for_pieces(release, knots) -> None:
     # at order 50 the best h is below 1e-100 on whole pieces, and |h|^(A-1) is not
     guarantee = release.guarantee()
-    orders = [1.05, 4.0, 50.0]
-    found = guarantee.against(PiecewiseLinear(knots)).renyi_interval(orders)
-    assert (np.asarray(found.high) - np.asarray(found.low) < 1e-8).all()
-    assert (np.asarray(found.high) <= guarantee.renyi(orders)).all()
-    # fewer knots, smaller class
-    fewer = guarantee.against(PiecewiseLinear(knots[:1])).renyi_interval(orders)
-    assert (np.asarray(fewer.low) <= np.asarray(found.high)).all()
+    number = ReleasedNumber.behind(guarantee.outputs[0][0])
+    all_of_them, first = (OfOneNumber(number, PiecewiseLinear(k).span()) for k in (knots, knots[:1]))
+    for order in (1.05, 4.0, 50.0):
+        found = all_of_them.renyi(order)
+        assert 0 <= found.gap < 1e-8 and found.low <= guarantee.renyi(order)
+        assert first.renyi(order).low <= found.high  # fewer knots, smaller class
 
 
 @pytest.mark.parametrize(
@@ -239,12 +238,10 @@ def test_knots_where_only_one_side_is(knots, truth) -> None:
     assert found.high - found.low < 1e-8
 
 
-@pytest.mark.slow
 def test_pieces_beyond_what_floats_hold() -> None:
     guarantee = Laplace(1.0).guarantee()
-    found = guarantee.against(PiecewiseLinear([0, 0.5, 1])).renyi_interval([300, 1e5])
-    assert (np.asarray(found.low) <= found.high).all()
-    assert (np.asarray(found.high) <= guarantee.renyi([300, 1e5])).all()
+    found = guarantee.against(PiecewiseLinear([0, 0.5, 1])).renyi_interval(300)
+    assert 0 < found.high - found.low < 1e-8 and found.high <= guarantee.renyi(300)
 
 
 def test_pieces_by_brute_force() -> None:
@@ -256,7 +253,9 @@ def test_pieces_by_brute_force() -> None:
     rough = []
     for centres in ((shift, 0.0), (0.0, shift), (-shift, 0.0), (0.0, -shift)):
         p, q = (np.exp(-((x - centre) ** 2) / 2) for centre in centres)
-        rough.append(TableProgramme(Outcomes(p / p.sum(), features), Outcomes(q / q.sum(), features)).renyi(order))
+        rough.append(
+            TableProgramme(Outcomes(p / p.sum(), features), Outcomes(q / q.sum(), features)).renyi(order)
+        )
     worst = max(rough, key=lambda found: found.low)
     assert worst.low <= exact.high + 1e-5 and exact.low <= max(found.high for found in rough) + 1e-5
     assert worst.gap < 1e-2
@@ -524,7 +523,7 @@ def test_finite_samples_of_bounded_numbers(adversary, order) -> None:
     lows = []
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        for n in (200, 10_000):
+        for n in (200, 20_000):
             seen = estimate(
                 rng.choice(x, n, p=p), rng.choice(x, n, p=q), adversary, order=order, limits=(-1, 2)
             )

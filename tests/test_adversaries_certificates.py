@@ -76,7 +76,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize("order", [1.05, 3.0, 50.0])
-@pytest.mark.parametrize("where", PLACES[:4], ids=str)
+@pytest.mark.parametrize("where", PLACES[:3], ids=str)
 @pytest.mark.parametrize("adversary", CLASSES, ids=str)
 def test_renyi_of_one_number(adversary: Adversary, where: ReleasedNumber, order: float) -> None:
     solved = programme(where, adversary)
@@ -157,7 +157,8 @@ def test_outcomes_that_only_one_side_has() -> None:
         assert found.renyi(2.0).high == found.kl().high == math.inf
     # but none of these does
     assert (
-        OfOutcomes(np.array([0.4, 0.5, 0.1]), np.array([0.5, 0.5, 0.0]), features[:2]).renyi(2.0).high < math.inf
+        OfOutcomes(np.array([0.4, 0.5, 0.1]), np.array([0.5, 0.5, 0.0]), features[:2]).renyi(2.0).high
+        < math.inf
     )
 
 

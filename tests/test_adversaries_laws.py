@@ -65,7 +65,7 @@ def test_grows_with_the_class(release: Mechanism, degree: int, order: float) -> 
     assert large <= guarantee.against(Unrestricted()).renyi(order) + SLACK
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(releases(), orders)
 def test_first_degree_is_linear(release: Mechanism, order: float) -> None:
     guarantee = release.guarantee()
@@ -78,7 +78,7 @@ def test_first_degree_is_linear(release: Mechanism, order: float) -> None:
     assert named == pytest.approx(line, abs=SLACK)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(shifts, orders)
 def test_one_number_and_sums_agree(shift: float, order: float) -> None:
     # the line's quadrature and the integral of the moment generating function share nothing
@@ -123,7 +123,7 @@ def test_kl_is_the_limit_of_order_one(release: Mechanism) -> None:
     assert reading.renyi(1) == kl <= release.guarantee().renyi(1)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(releases(), degrees)
 def test_kl_grows_with_the_class(release: Mechanism, degree: int) -> None:
     guarantee = release.guarantee()
@@ -132,7 +132,7 @@ def test_kl_grows_with_the_class(release: Mechanism, degree: int) -> None:
     assert large.high <= guarantee.renyi(1) * (1 + 1e-9)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.lists(releases(), min_size=2, max_size=4), orders, st.integers(1, 2))
 def test_composition_adds_up_at_most(parts: list[Mechanism], order: float, degree: int) -> None:
     joint = parts[0] + parts[1]

@@ -57,7 +57,7 @@ class IndependentProgramme:
         self.variance = np.array([count * number.q.variance for number, count in self.numbers])
         self._known: dict[float, Bracket] = {}
         tilt = self.offset / self.variance
-        second = -tilt / (1 + float(self.offset @ tilt))
+        second: Array = -tilt / (1 + float(self.offset @ tilt))
         self._last = (math.log(2.0), second)  # solves order 2
 
     def renyi(self, order: float) -> Bracket:
