@@ -197,14 +197,10 @@ def test_gap_is_closed_for_pieces(release, knots) -> None:
 )
 def test_gap_is_closed_for_knots_far_out(release, knots, order) -> None:
     # the second case closes to 1e-8 with the record and without it, and to 1.1e-7 the other way round
-    guarantee, adversary = release.guarantee(), PiecewiseLinear(knots)
-    number = ReleasedNumber.behind(guarantee.outputs[0][0])
-    one, found = (
-        OfOneNumber(number, adversary.span()).renyi(order),
-        guarantee.against(adversary).renyi_interval(order),
-    )
-    assert 0 < one.low <= one.high < one.low + 1e-8
-    assert one.low <= found.high and 0 < found.low <= found.high < found.low + 1e-6
+    number, span = ReleasedNumber.behind(release.guarantee().outputs[0][0]), PiecewiseLinear(knots).span()
+    for direction, gap in ((number, 1e-8), (number.reversed(), 1e-6)):
+        found = OfOneNumber(direction, span).renyi(order)
+        assert 0 < found.low <= found.high < found.low + gap
 
 
 @pytest.mark.parametrize(
@@ -404,6 +400,13 @@ def test_features_of_finitely_many_outcomes() -> None:
     assert everything.renyi([1.5, 3, 20]) == pytest.approx(guarantee.renyi([1.5, 3, 20]), rel=1e-9)
     assert everything.kl() == pytest.approx(guarantee.renyi(1), rel=1e-9)
     assert (np.asarray(ordinal.renyi([1.5, 3, 20])) < guarantee.renyi([1.5, 3, 20])).all()
+
+
+def test_mean_distance_counts_features_that_one_side_cannot_see() -> None:
+    # the third feature is 0 wherever Q is, which costs its rank and not its mean
+    outcomes = Discrete((0.5, 0.3, 0.2), (0.5, 0.5, 0.0)).guarantee()
+    features = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 3.0]])
+    assert outcomes.against(Features(features)).ipm() >= math.hypot(0.0, 0.6)
 
 
 def test_release_without_noise_is_told_apart() -> None:

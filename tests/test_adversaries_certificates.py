@@ -38,7 +38,7 @@ def planted(best: Array, rng: np.random.Generator) -> list[Array]:
     size = best.size
     shaken = [best + s * np.abs(best).max() * rng.normal(size=size) for s in (1e-9, 1e-6, 1e-3, 0.1, 10.0)]
     wild = [rng.normal(size=size) * np.exp(s * rng.normal(size=size)) for s in (0.0, 1.0, 5.0, 20.0, 80.0)]
-    cut = [np.where(np.arange(size) < k, best, 0.0) for k in range(1, size)]
+    cut = [np.where(np.arange(size) < k, best, 0.0) for k in {1, size // 2, size - 1}]
     single = list(np.eye(size)[[0, size // 2, -1]])
     scaled = [best * s for s in (-1.0, 1e-200, 1e200, 1e-5, 1e5)]
     scaled += [wild[0] * 1e-150, wild[0] * 1e150]
@@ -93,7 +93,7 @@ def test_renyi_of_one_number(adversary: Adversary, where: ReleasedNumber, order:
         assert found.low <= truth.high + CLOSE and truth.low - CLOSE <= found.high
 
 
-@pytest.mark.parametrize("order", [1.05, 3.0, 50.0])
+@pytest.mark.parametrize("order", [1.05, 50.0])
 @pytest.mark.parametrize(
     "places",
     [

@@ -60,7 +60,6 @@ CASES: list[tuple[Mechanism, list[tuple[np.ndarray, np.ndarray]], Adversary, lis
     for release, laws in [
         (Gaussian(scale=1.0, sensitivity=2.0), outputs(normal, 2.0)),
         (Laplace(scale=1.0, sensitivity=1.5), outputs(laplace, 1.5)),
-        (Gaussian(scale=1.0, sensitivity=1.0).group(2), outputs(normal, 2.0)),
         (Gaussian(scale=1.0, sensitivity=2.0).subsample(0.3), outputs(normal, 2.0, 0.3)),
     ]
     for adversary, functions in [
@@ -71,6 +70,9 @@ CASES: list[tuple[Mechanism, list[tuple[np.ndarray, np.ndarray]], Adversary, lis
         (Polynomial(2), CURVES),
     ]
 ]
+
+
+CASES.append((Gaussian(1.0).group(2), outputs(normal, 2.0), PiecewiseLinear([0.0]), ramps([0.0])))
 
 
 def missed(release: Mechanism, laws: list, adversary: Adversary, functions: list[np.ndarray]) -> float:

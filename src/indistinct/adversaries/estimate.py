@@ -238,8 +238,8 @@ def _bernstein(
 def _deviation(values: Array, width: float, log_odds: float) -> float:
     """How far a mean may be from its expectation, with L = log(2/δ): Bernstein's inequality at δ/2 gives
     sqrt(2 V L/n) + L/(3n) for the variance V, and sqrt(V) is at most the sample's + sqrt(2 L/(n-1)) at δ/2
-    (Maurer and Pontil 2009, Theorem 10); the sum is at most sqrt(2 V_n L/n) + 7 L/(3 (n-1)).
-    The statement is theirs from memory; the sum was derived again and tested over skewed laws."""
+    (Maurer and Pontil 2009, Theorem 10). The product of the two roots is at most 2 L/(n-1), so that the sum
+    is at most sqrt(2 V_n L/n) + 7 L/(3 (n-1)), their Theorem 4."""
     n = values.size
     spread = math.sqrt(2 * float(values.var(ddof=1)) * log_odds / n)
     return (spread + 7 * width * log_odds / (3 * (n - 1))) * (1 + 1e-12)

@@ -19,14 +19,14 @@ from scipy.special import gammaln
 
 from indistinct.adversaries.solvers.bracket import UNKNOWN, Bracket
 from indistinct.adversaries.solvers.laws import ReleasedNumber
-from indistinct.adversaries.solvers.newton import Slope, add, inverse_of, newton, stages
+from indistinct.adversaries.solvers.newton import Slope, inverse_of, newton, stages
 from indistinct.adversaries.solvers.quadrature import ROUNDING
 from indistinct.numerics.arrays import EPS, TINY, Array
 
 _MOST_NODES = 1 << 15
 _LOG_NEGLIGIBLE = 40.0
 """The integrand is followed until it has fallen this far, in logarithms."""
-_ENOUGH, _ROUGH = 1e-12, 1e-3
+_ENOUGH, _ROUGH = 1e-8, 1e-3
 """Slopes of log V at which the search ends, and at which it goes on to the next power."""
 _FURTHEST = math.log(1.6)
 """From one power A to the next, log A moves no further than this."""
@@ -78,7 +78,8 @@ class IndependentProgramme:
         return a
 
     def _descend(self, a: Array, power: float, enough: float) -> Array:
-        """To the least log V / A, the logarithm of a norm."""
+        """To the least log V / A, the logarithm of a norm, in numbers of unit variance."""
+        unit = np.sqrt(self.variance)
 
         def look(a: Array) -> Slope | None:
             try:
@@ -86,10 +87,14 @@ class IndependentProgramme:
             except ArithmeticError:
                 return None
             slope = at.slope / power
-            undo = inverse_of(at.bend / power - (power - 1) * np.outer(slope, slope))
-            return None if undo is None else Slope(slope, undo, at.log / power)
+            bend = at.bend / power - (power - 1) * np.outer(slope, slope)
+            undo = inverse_of(bend / np.outer(unit, unit))
+            return None if undo is None else Slope(slope / unit, undo, at.log / power)
 
-        return newton(look, a, enough=enough, move=add)
+        def move(a: Array, step: Array) -> Array:
+            return a + step / unit
+
+        return newton(look, a, enough=enough, move=move)
 
     def judge(self, power: float, a: Array) -> Bracket:
         """As for one number: g = |h|^(A-1) sign h / V has E_Q[g (x - E_P x)] = slope / A, which should

@@ -150,23 +150,13 @@ class Outcomes(Measure):
         chosen: Array = self._log[x.astype(np.intp)]
         return chosen
 
-    def extent(
-        self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
-    ) -> tuple[float, float]:
+    def extent(self, *_: Any, **__: Any) -> tuple[float, float]:
         return self.square_extent()
 
     def square_extent(self) -> tuple[float, float]:
         return 0.0, float(self._log.size)
 
-    def rule(
-        self,
-        low: float = 0.0,
-        high: float = 0.0,
-        zeros: Array | None = None,
-        *,
-        dense: bool = False,
-        exponential: bool = False,
-    ) -> Rule:
+    def rule(self, *_: Any, **__: Any) -> Rule:
         return Rule(np.arange(self._log.size, dtype=np.float64), self._log)
 
 
