@@ -123,8 +123,8 @@ def test_values_of_the_design_page(release, adversary, order, value) -> None:
 
 
 @pytest.mark.parametrize("noise", [Laplace, Gaussian])
-@pytest.mark.parametrize("shift", [0.01, 0.2, 1.0, 5.0])
-@pytest.mark.parametrize("degree", [1, 2, 3, 5])
+@pytest.mark.parametrize("shift", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize("degree", [1, 3, 5])
 def test_gap_is_closed(noise, shift, degree) -> None:
     orders = [1.05, 2.0, 4.0, 50.0]
     found = noise(1.0, shift).guarantee().against(Polynomial(degree)).renyi_interval(orders)
@@ -243,7 +243,7 @@ def test_pieces_beyond_what_floats_hold() -> None:
 def test_pieces_by_brute_force() -> None:
     # a fine table of the line, solved in the dual, knows nothing of panels and zeros; knots stay in place,
     # so each of the four directions is another problem, and the worst counts
-    x, shift, knots, order = np.linspace(-10, 10, 20_001), 1.0, (-1.0, 0.5, 2.0), 20.0
+    x, shift, knots, order = np.linspace(-10, 10, 10_001), 1.0, (-1.0, 0.5, 2.0), 20.0
     features = np.array([np.ones_like(x), x, *(np.maximum(x - k, 0.0) for k in knots)])
     exact = Gaussian(1.0, shift).guarantee().against(PiecewiseLinear(knots)).renyi_interval(order)
     rough = []
@@ -257,8 +257,8 @@ def test_pieces_by_brute_force() -> None:
     assert worst.gap < 1e-2
 
 
-@pytest.mark.parametrize("dimension", [2, 5, 20, 50])
-@pytest.mark.parametrize("order", [1.05, 1.5, 3.0, 50.0])
+@pytest.mark.parametrize("dimension", [2, 20, 50])
+@pytest.mark.parametrize("order", [1.05, 3.0, 50.0])
 def test_gap_is_closed_in_many_dimensions(dimension: int, order: float) -> None:
     shifts = np.linspace(0.02, 0.4, dimension)
     release = Laplace(1, shifts[0]) + Laplace(1, shifts[1])
@@ -507,7 +507,7 @@ def test_estimates_cover_the_truth(adversary, order) -> None:
     seen = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        found = estimate(rng.laplace(1, 1, 8000), rng.laplace(0, 1, 8000), adversary, order=order)
+        found = estimate(rng.laplace(1, 1, 4000), rng.laplace(0, 1, 4000), adversary, order=order)
         assert found.low <= found.value <= found.high and found.confidence == 0.95
         seen += found.low <= truth <= found.high
     assert seen >= 8

@@ -75,7 +75,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("order", [1.05, 3.0, 50.0])
+@pytest.mark.parametrize("order", [1.05, 50.0])
 @pytest.mark.parametrize("where", PLACES[:3], ids=str)
 @pytest.mark.parametrize("adversary", CLASSES, ids=str)
 def test_renyi_of_one_number(adversary: Adversary, where: ReleasedNumber, order: float) -> None:
