@@ -79,7 +79,7 @@ class IndependentProgramme:
 
     def _descend(self, a: Array, power: float, enough: float) -> Array:
         """To the least log V / A, the logarithm of a norm, in numbers of unit variance."""
-        unit = np.sqrt(self.variance)
+        unit: Array = np.sqrt(self.variance)
 
         def look(a: Array) -> Slope | None:
             try:

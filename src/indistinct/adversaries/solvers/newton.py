@@ -61,14 +61,15 @@ def newton(
     move: Callable[[Place, Array], Place],
     longest: float = math.inf,
     most: int = 60,
+    natural: bool = True,
 ) -> Place:
     """Until what is left is below `enough`, or as far as it gets.
 
     A step along a gradient is judged by what falls and, where that is flat to rounding, by the slope along
     it, which must not have turned; the last step is taken unjudged, because nothing is left that could judge
     it. A step of other equations is judged by what a further step with the same derivative would be
-    (Deuflhard's natural monotonicity): some of them may turn a hundred times as fast as others. `look` says
-    nothing where a place is beyond what can be computed.
+    (Deuflhard's natural monotonicity): some of them may turn a hundred times as fast as others; or, if not
+    `natural`, by what it leaves. `look` says nothing where a place is beyond what can be computed.
     """
     at, before = look(place), math.inf
     for _ in range(most):
@@ -96,9 +97,10 @@ def newton(
                     if falls and not rising > 0.5 * decrement:
                         break
                     share = min(max(decrement / (decrement + max(rising, 0.0)), 0.15), 0.7)
-                elif np.linalg.norm(at.undo(there.left)) < (1 - size / 4) * math.sqrt(decrement):
-                    break
                 else:
+                    after = np.linalg.norm(at.undo(there.left)) if natural else there.length
+                    if after < (1 - size / 10) * (math.sqrt(decrement) if natural else at.length):
+                        break
                     share = 0.5
             size *= share
         else:

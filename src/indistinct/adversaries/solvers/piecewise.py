@@ -38,38 +38,50 @@ class PieceSearch:
         under_q, _ = feature_means(line)
         # means are of all sizes; g is of the order of 1, or of the ratio of P to Q
         self._weight = 1 / np.maximum(np.abs(self._scale * under_q), np.abs(self._target))
-        self._solved = [(0.0, Signed.of(moments.second))]  # by log(A - 1)
+        second = Signed.of(moments.second)
+        self._solved = {plain: [(0.0, second)] for plain in (False, True)}  # by log(A - 1)
 
     def propose(self, power: float) -> Signed:
         """From the nearest power solved, through powers in between. Whatever a . target comes to."""
-        goal = math.log(power - 1)
-        before, a = min(self._solved, key=lambda known: abs(known[0] - goal))
+        return self._propose(power, plain=False)
+
+    def propose_plainly(self, power: float) -> Signed:
+        """The same, but a step is judged by what it leaves of the means, as they are, and g is scaled anew
+        after each: slow where P lives where Q hardly does, and found where the other is lost."""
+        return self._propose(power, plain=True)
+
+    def _propose(self, power: float, *, plain: bool) -> Signed:
+        goal, solved = math.log(power - 1), self._solved[plain]
+        before, a = min(solved, key=lambda known: abs(known[0] - goal))
         for place in stages(before, goal, _FURTHEST):
             a = Signed(a.sign, (a.log - a.largest()) * math.exp(before - place))  # so that |h|^(A-1) stays
-            a = self._solve(a, 1 + math.exp(place), _ENOUGH if place == goal else _ROUGH)
+            a = self._solve(a, 1 + math.exp(place), _ENOUGH if place == goal else _ROUGH, plain=plain)
             before = place
-        self._solved.append((goal, a))
+        solved.append((goal, a))
         return a
 
-    def _solve(self, a: Signed, power: float, enough: float) -> Signed:
+    def _solve(self, a: Signed, power: float, enough: float, *, plain: bool) -> Signed:
         """Until the means are met. Norms of h cannot judge a step: they do not see the pieces where h is
         small."""
-
-        reached = float(a.over(a.largest()) @ self._target)
-        if not reached > 0:
-            return a
-        # |h|^(A-1) / |g|, such that E_Q[g h] = E_P h to begin with
-        x, log_weight = self._line.rule(*power_reach(self._line, self._basis, a, power))
-        log_h = a.combine(self._basis @ self._line.features(x)).log
-        log_size = log_sum(power * log_h + log_weight) - math.log(reached) - a.largest()
+        first = self._log_size(a, power)
 
         def look(a: Signed) -> Slope | None:
             try:
-                return self._missing(a, power, log_size)
+                log_size = self._log_size(a, power) if plain else first
+                return self._missing(a, power, log_size, 1.0 if plain else self._weight)
             except LostError:
                 return None
 
-        return newton(look, a, enough=enough, move=self._move, longest=_LONGEST)
+        return newton(look, a, enough=enough, move=self._move, longest=_LONGEST, natural=not plain)
+
+    def _log_size(self, a: Signed, power: float) -> float:
+        """log of |h|^(A-1) / |g|, such that E_Q[g h] = E_P h."""
+        reached = float(a.over(a.largest()) @ self._target)
+        if not reached > 0:
+            raise LostError
+        x, log_weight = self._line.rule(*power_reach(self._line, self._basis, a, power))
+        log_h = a.combine(self._basis @ self._line.features(x)).log
+        return log_sum(power * log_h + log_weight) - math.log(reached) - a.largest()
 
     def _log_unit(self, a: Signed) -> Array:
         """The smaller of the values next to each, the ramps standing for a value a scale further out."""
@@ -89,8 +101,8 @@ class PieceSearch:
             log_sinh = np.where(size > 20, size - math.log(2.0), np.log(np.sinh(np.minimum(size, 30.0))))
         return Signed(np.sign(place + step), log_sinh + log_unit)
 
-    def _missing(self, a: Signed, power: float, log_size: float) -> Slope | None:
-        """E_Q[g φ] - E_P φ as a share of its terms, g = |h|^(A-1) sign h in a unit, and what undoes its
+    def _missing(self, a: Signed, power: float, log_size: float, weight: Array | float) -> Slope | None:
+        """E_Q[g φ] - E_P φ, weighted, g = |h|^(A-1) sign h in a unit, and what undoes its
         derivative in the coordinates of the values."""
         line = self._line
         low, high, zeros = power_reach(line, self._basis, a, power)
@@ -130,8 +142,8 @@ class PieceSearch:
         log_turn = log_coordinate[:, None] + ((power - 2) * log_large - log_size)
         size = (power - 1) * np.exp(np.minimum(log_turn, 300.0))
         turn = (first * aa + last * ab) @ (first * size).T + (first * ab + last * bb) @ (last * size).T
-        undo = inverse_of(self._weight[:, None] * turn)
-        return None if undo is None else Slope(self._weight * missing, undo)
+        undo = inverse_of((turn.T * weight).T)
+        return None if undo is None else Slope(weight * missing, undo)
 
 
 def _missed(small: Array, power: float) -> Array:

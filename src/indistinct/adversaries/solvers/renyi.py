@@ -68,7 +68,8 @@ class RenyiProgramme:
         if self.pieces is None:
             return [self.search.propose]
         by_norm = [self.search.propose, self.search.propose_carried]
-        return [*by_norm, self.pieces.propose] if power > 2 else [self.pieces.propose, *by_norm]
+        by_means = [self.pieces.propose, self.pieces.propose_plainly]
+        return [*by_norm, *by_means] if power > 2 else [*by_means, *by_norm]
 
     def _tried(self, power: float, propose: Callable[[float], Coefficients]) -> Bracket:
         try:
