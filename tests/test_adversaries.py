@@ -405,10 +405,9 @@ def test_features_of_finitely_many_outcomes() -> None:
 
 
 def test_mean_distance_counts_features_that_one_side_cannot_see() -> None:
-    # the third feature is 0 wherever Q is, which costs its rank and not its mean
-    outcomes = Discrete((0.5, 0.3, 0.2), (0.5, 0.5, 0.0)).guarantee()
-    features = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 3.0]])
-    assert outcomes.against(Features(features)).ipm() >= math.hypot(0.0, 0.6)
+    # each side has an outcome that the other has not: a feature of it costs rank there, and keeps its mean
+    outcomes = Discrete((0.5, 0.2, 0.3, 0.0), (0.5, 0.2, 0.0, 0.3)).guarantee()
+    assert outcomes.against(Features(np.eye(4)[:, 2:])).ipm() >= math.hypot(0.3, 0.3)
 
 
 def test_release_without_noise_is_told_apart() -> None:
