@@ -47,14 +47,12 @@ from indistinct.adversaries import (
     published_pinsker,
     sequential,
 )
-from indistinct.adversaries.coordinate import Coordinate, Law, coordinate
-from indistinct.adversaries.divergences import OneNumber
+from indistinct.adversaries.divergences import OfOneNumber
 from indistinct.adversaries.estimate import _deviation
-from indistinct.adversaries.kullback import KullbackProgramme
-from indistinct.adversaries.noise import GaussianNoise
-from indistinct.adversaries.programme import Programme
-from indistinct.adversaries.quadrature import Line
-from indistinct.adversaries.table import Table, TableProgramme
+from indistinct.adversaries.solvers.kullback import KullbackProgramme
+from indistinct.adversaries.solvers.laws import GaussianShape, ReleasedNumber
+from indistinct.adversaries.solvers.quadrature import Outcomes
+from indistinct.adversaries.solvers.tables import TableProgramme
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "adversaries.json").read_text("utf-8"))
 NOISE = {"laplace": Laplace, "gaussian": Gaussian}
@@ -125,10 +123,10 @@ def test_values_of_the_design_page(release, adversary, order, value) -> None:
 
 
 @pytest.mark.parametrize("noise", [Laplace, Gaussian])
-@pytest.mark.parametrize("shift", [0.01, 0.2, 1.0, 5.0])
-@pytest.mark.parametrize("degree", [1, 2, 3, 5])
+@pytest.mark.parametrize("shift", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize("degree", [1, 3, 5])
 def test_gap_is_closed(noise, shift, degree) -> None:
-    orders = [1.05, 1.3, 2.0, 4.0, 20.0, 50.0]
+    orders = [1.05, 2.0, 4.0, 50.0]
     found = noise(1.0, shift).guarantee().against(Polynomial(degree)).renyi_interval(orders)
     assert (np.asarray(found.high) - np.asarray(found.low) < 1e-8).all()
 
@@ -173,13 +171,12 @@ def test_gap_of_kl(release, degree, gap) -> None:
 def test_gap_is_closed_for_pieces(release, knots) -> None:
     # at order 50 the best h is below 1e-100 on whole pieces, and |h|^(A-1) is not
     guarantee = release.guarantee()
-    orders = [1.05, 1.5, 2.0, 4.0, 20.0, 50.0]
-    found = guarantee.against(PiecewiseLinear(knots)).renyi_interval(orders)
-    assert (np.asarray(found.high) - np.asarray(found.low) < 1e-8).all()
-    assert (np.asarray(found.high) <= guarantee.renyi(orders)).all()
-    # fewer knots, smaller class
-    fewer = guarantee.against(PiecewiseLinear(knots[:1])).renyi_interval(orders)
-    assert (np.asarray(fewer.low) <= np.asarray(found.high)).all()
+    number = ReleasedNumber.behind(guarantee.outputs[0][0])
+    all_of_them, first = (OfOneNumber(number, PiecewiseLinear(k).span()) for k in (knots, knots[:1]))
+    for order in (1.05, 4.0, 50.0):
+        found = all_of_them.renyi(order)
+        assert 0 <= found.gap < 1e-8 and found.low <= guarantee.renyi(order)
+        assert first.renyi(order).low <= found.high  # fewer knots, smaller class
 
 
 @pytest.mark.parametrize(
@@ -195,19 +192,17 @@ def test_gap_is_closed_for_pieces(release, knots) -> None:
         (Gaussian(1.0, 3.228290125794468), np.linspace(-4.7, 4.8, 18), 50.0),
         # a zero of h has to cross the knot on the way from order 2
         (Gaussian(1.0, 0.023214916400040583).subsample(0.3), [-6.0], 50.0),
+        # the first search for pieces is lost the other way round, the plain one is not
+        (Laplace(1.0, 3.3380119298537525), [0.33017132, 1.82913864], 50.0),
     ],
     ids=str,
 )
 def test_gap_is_closed_for_knots_far_out(release, knots, order) -> None:
     # the second case closes to 1e-8 with the record and without it, and to 1.1e-7 the other way round
-    guarantee, adversary = release.guarantee(), PiecewiseLinear(knots)
-    place = coordinate(guarantee.outputs[0][0])
-    one, found = (
-        OneNumber(place, adversary.span()).renyi(order),
-        guarantee.against(adversary).renyi_interval(order),
-    )
-    assert 0 < one.low <= one.high < one.low + 1e-8
-    assert one.low <= found.high and 0 < found.low <= found.high < found.low + 1e-6
+    number, span = ReleasedNumber.behind(release.guarantee().outputs[0][0]), PiecewiseLinear(knots).span()
+    for direction, gap in ((number, 1e-8), (number.reversed(), 1e-6)):
+        found = OfOneNumber(direction, span).renyi(order)
+        assert 0 < found.low <= found.high < found.low + gap
 
 
 @pytest.mark.parametrize(
@@ -233,51 +228,39 @@ def test_gap_is_closed_where_waves_touch_zero(release, frequencies, order) -> No
 def test_knots_where_only_one_side_is(knots, truth) -> None:
     # log E_P[φ]' E_Q[φφ']^-1 E_P[φ] by mpmath: the noise without the record hardly comes this far
     # (in the other directions it comes even less far, and the interval may stay open)
-    place = Coordinate(*(Law(GaussianNoise(), ((1.0, centre),)) for centre in (5.0, 0.0)))
-    found = OneNumber(place, PiecewiseLinear(knots).span()).renyi(2.0)
+    number = ReleasedNumber.shifted(GaussianShape(), 5.0)
+    found = OfOneNumber(number, PiecewiseLinear(knots).span()).renyi(2.0)
     whole = Gaussian(1.0, 5.0).guarantee().against(PiecewiseLinear(knots)).renyi(2.0)
     assert truth <= whole + 1e-11
     assert found.low - 1e-11 <= truth <= found.high + 1e-11
     assert found.high - found.low < 1e-8
 
 
-def test_a_search_that_is_lost_gives_no_smaller_bound() -> None:
-    # wherever the search stops, what is put in to meet the means is counted on the whole line
-    place = Coordinate(*(Law(GaussianNoise(), ((1.0, centre),)) for centre in (3.3, 0.0)))
-    span = PiecewiseLinear(np.linspace(-6, 6, 13)).span()
-    programme = Programme(Line(place.p, span), Line(place.q, span))
-    truth = programme.renyi(1.1).low
-    rng = np.random.default_rng(0)
-    for size in (0.0, 1.0, 5.0, 20.0):
-        lost = rng.normal(size=15) * np.exp(size * rng.normal(size=15))
-        assert programme._certify(11.0, lost).high >= truth
-
-
-@pytest.mark.slow
 def test_pieces_beyond_what_floats_hold() -> None:
     guarantee = Laplace(1.0).guarantee()
-    found = guarantee.against(PiecewiseLinear([0, 0.5, 1])).renyi_interval([300, 1e5])
-    assert (np.asarray(found.low) <= found.high).all()
-    assert (np.asarray(found.high) <= guarantee.renyi([300, 1e5])).all()
+    found = guarantee.against(PiecewiseLinear([0, 0.5, 1])).renyi_interval(300)
+    assert 0 < found.high - found.low < 1e-8 and found.high <= guarantee.renyi(300)
 
 
 def test_pieces_by_brute_force() -> None:
     # a fine table of the line, solved in the dual, knows nothing of panels and zeros; knots stay in place,
     # so each of the four directions is another problem, and the worst counts
-    x, shift, knots, order = np.linspace(-10, 10, 20_001), 1.0, (-1.0, 0.5, 2.0), 20.0
+    x, shift, knots, order = np.linspace(-10, 10, 10_001), 1.0, (-1.0, 0.5, 2.0), 20.0
     features = np.array([np.ones_like(x), x, *(np.maximum(x - k, 0.0) for k in knots)])
     exact = Gaussian(1.0, shift).guarantee().against(PiecewiseLinear(knots)).renyi_interval(order)
     rough = []
     for centres in ((shift, 0.0), (0.0, shift), (-shift, 0.0), (0.0, -shift)):
         p, q = (np.exp(-((x - centre) ** 2) / 2) for centre in centres)
-        rough.append(TableProgramme(Table(p / p.sum(), features), Table(q / q.sum(), features)).renyi(order))
+        rough.append(
+            TableProgramme(Outcomes(p / p.sum(), features), Outcomes(q / q.sum(), features)).renyi(order)
+        )
     worst = max(rough, key=lambda found: found.low)
     assert worst.low <= exact.high + 1e-5 and exact.low <= max(found.high for found in rough) + 1e-5
     assert worst.gap < 1e-2
 
 
-@pytest.mark.parametrize("dimension", [2, 5, 20, 50])
-@pytest.mark.parametrize("order", [1.05, 1.5, 3.0, 50.0])
+@pytest.mark.parametrize("dimension", [2, 20, 50])
+@pytest.mark.parametrize("order", [1.05, 3.0, 50.0])
 def test_gap_is_closed_in_many_dimensions(dimension: int, order: float) -> None:
     shifts = np.linspace(0.02, 0.4, dimension)
     release = Laplace(1, shifts[0]) + Laplace(1, shifts[1])
@@ -421,6 +404,12 @@ def test_features_of_finitely_many_outcomes() -> None:
     assert (np.asarray(ordinal.renyi([1.5, 3, 20])) < guarantee.renyi([1.5, 3, 20])).all()
 
 
+def test_mean_distance_counts_features_that_one_side_cannot_see() -> None:
+    # each side has an outcome that the other has not: a feature of it costs rank there, and keeps its mean
+    outcomes = Discrete((0.5, 0.2, 0.3, 0.0), (0.5, 0.2, 0.0, 0.3)).guarantee()
+    assert outcomes.against(Features(np.eye(4)[:, 2:])).ipm() >= math.hypot(0.3, 0.3)
+
+
 def test_release_without_noise_is_told_apart() -> None:
     # Lemma 2
     assert Laplace(scale=1e-120).guarantee().against(Linear()).renyi(3) == math.inf
@@ -519,24 +508,24 @@ def test_estimates_cover_the_truth(adversary, order) -> None:
     seen = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        found = estimate(rng.laplace(1, 1, 8000), rng.laplace(0, 1, 8000), adversary, order=order)
+        found = estimate(rng.laplace(1, 1, 4000), rng.laplace(0, 1, 4000), adversary, order=order)
         assert found.low <= found.value <= found.high and found.confidence == 0.95
         seen += found.low <= truth <= found.high
     assert seen >= 8
 
 
 @pytest.mark.parametrize("adversary", [Linear(), Polynomial(3), PiecewiseLinear([0.0, 1.0])], ids=str)
-@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 20.0])
+@pytest.mark.parametrize("order", [1.0, 1.5, 20.0])
 def test_finite_samples_of_bounded_numbers(adversary, order) -> None:
     # two laws on a grid: what a table gives is the truth
     x = np.linspace(-1, 2, 61)
     p, q = np.exp(-np.abs(x - 1)), np.exp(-np.abs(x))
     p, q = p / p.sum(), q / q.sum()
-    tables = Table(p, adversary.span()(x)), Table(q, adversary.span()(x))
+    tables = Outcomes(p, adversary.span()(x)), Outcomes(q, adversary.span()(x))
     exact = KullbackProgramme(*tables).divergence() if order == 1 else TableProgramme(*tables).renyi(order)
     truth = exact.high
     lows = []
-    for seed in range(6):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         for n in (200, 20_000):
             seen = estimate(

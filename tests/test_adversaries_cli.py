@@ -39,11 +39,11 @@ def test_as_data(word: str, adversary, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_compositions_must_be_fixed_beforehand(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "2 * laplace(2)", "--against", "linear"]) == 2
+    assert main(["explain", "2 * gaussian(2)", "--against", "linear"]) == 2
     assert "--non-adaptive" in capsys.readouterr().err
-    assert main(["explain", "2 * laplace(2)", "--against", "linear", "--non-adaptive"]) == 0
+    assert main(["explain", "2 * gaussian(2)", "--against", "linear", "--non-adaptive"]) == 0
     assert "chosen beforehand" in " ".join(capsys.readouterr().out.split())
-    assert main(["explain", "2 * laplace(2)", "--against", "everyone"]) == 0
+    assert main(["explain", "2 * gaussian(2)", "--against", "everyone"]) == 0
     assert "all functions" in capsys.readouterr().out
 
 

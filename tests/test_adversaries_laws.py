@@ -30,9 +30,8 @@ from indistinct.adversaries import (
     published_laplace_linear,
     sequential,
 )
-from indistinct.adversaries.coordinate import coordinate
-from indistinct.adversaries.sums import SumProgramme
-from indistinct.guarantees.noise_pairs import LaplacePair
+from indistinct.adversaries.solvers.independent import IndependentProgramme
+from indistinct.adversaries.solvers.laws import LaplaceShape, ReleasedNumber
 
 SLACK = 1e-8
 shifts = st.floats(0.01, 5.0)
@@ -48,7 +47,7 @@ def releases(draw: st.DrawFn) -> Mechanism:
     return release if rate == 1 else release.subsample(rate)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(releases(), degrees, orders)
 def test_restricted_is_between_nothing_and_everything(release: Mechanism, degree: int, order: float) -> None:
     guarantee = release.guarantee()
@@ -57,7 +56,7 @@ def test_restricted_is_between_nothing_and_everything(release: Mechanism, degree
     assert found.high - found.low < SLACK
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(releases(), degrees, orders)
 def test_grows_with_the_class(release: Mechanism, degree: int, order: float) -> None:
     guarantee = release.guarantee()
@@ -66,7 +65,7 @@ def test_grows_with_the_class(release: Mechanism, degree: int, order: float) -> 
     assert large <= guarantee.against(Unrestricted()).renyi(order) + SLACK
 
 
-@settings(max_examples=40)
+@settings(max_examples=8)
 @given(releases(), orders)
 def test_first_degree_is_linear(release: Mechanism, order: float) -> None:
     guarantee = release.guarantee()
@@ -79,20 +78,17 @@ def test_first_degree_is_linear(release: Mechanism, order: float) -> None:
     assert named == pytest.approx(line, abs=SLACK)
 
 
-@settings(max_examples=30)
+@settings(max_examples=6)
 @given(shifts, orders)
 def test_one_number_and_sums_agree(shift: float, order: float) -> None:
     # the line's quadrature and the integral of the moment generating function share nothing
-    place = coordinate(LaplacePair(shift))
-    assert place is not None
-    still = coordinate(LaplacePair(1e-9))
-    assert still is not None
-    sums = SumProgramme([(place, 1), (still, 1)]).renyi(order)
+    moved, still = (ReleasedNumber.shifted(LaplaceShape(), s) for s in (shift, 1e-9))
+    sums = IndependentProgramme([(moved, 1), (still, 1)]).renyi(order)
     alone = Laplace(1, shift).guarantee().against(Linear()).renyi_interval(order)
     assert sums.low <= alone.high + 1e-7 and alone.low <= sums.high + 1e-7
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(releases(), degrees, orders, st.floats(0.3, 0.99))
 def test_grows_with_the_shift(release: Mechanism, degree: int, order: float, share: float) -> None:
     # so that the furthest neighbours are the worst: docs/adversaries.md has the proof
@@ -105,20 +101,20 @@ def test_grows_with_the_shift(release: Mechanism, degree: int, order: float, sha
     assert near <= far + SLACK
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(st.sampled_from([Laplace, Gaussian]), st.floats(0.2, 1.0), st.floats(1.3, 3.0))
 def test_fine_pieces_approach_everything(noise: type, shift: float, order: float) -> None:
     guarantee = noise(1.0, shift).guarantee()
     low, high = (-0.1, shift + 0.1) if noise is Laplace else (-5.0, 6.5)
     coarse, fine = (
-        guarantee.against(PiecewiseLinear(np.linspace(low, high, n))).renyi(order) for n in (4, 60)
+        guarantee.against(PiecewiseLinear(np.linspace(low, high, n))).renyi(order) for n in (4, 40)
     )
     whole = guarantee.renyi(order)
     assert coarse <= fine + 1e-6
     assert whole * 0.99 < fine <= whole
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(releases())
 def test_kl_is_the_limit_of_order_one(release: Mechanism) -> None:
     reading = release.guarantee().against(Linear())
@@ -127,7 +123,7 @@ def test_kl_is_the_limit_of_order_one(release: Mechanism) -> None:
     assert reading.renyi(1) == kl <= release.guarantee().renyi(1)
 
 
-@settings(max_examples=20)
+@settings(max_examples=5)
 @given(releases(), degrees)
 def test_kl_grows_with_the_class(release: Mechanism, degree: int) -> None:
     guarantee = release.guarantee()
@@ -136,7 +132,7 @@ def test_kl_grows_with_the_class(release: Mechanism, degree: int) -> None:
     assert large.high <= guarantee.renyi(1) * (1 + 1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=5)
 @given(st.lists(releases(), min_size=2, max_size=4), orders, st.integers(1, 2))
 def test_composition_adds_up_at_most(parts: list[Mechanism], order: float, degree: int) -> None:
     joint = parts[0] + parts[1]

@@ -1,11 +1,15 @@
 """Adversaries of limited capacity: what a release leaks to someone who can only apply some functions."""
 
-from indistinct.adversaries.adversary import (
+from indistinct.adversaries.classes import (
     Adversary,
+    AffineMap,
+    AnyMap,
     Features,
     Linear,
     PiecewiseLinear,
     Polynomial,
+    PolynomialMap,
+    Rules,
     Unrestricted,
 )
 from indistinct.adversaries.closed_forms import (
@@ -22,7 +26,6 @@ from indistinct.adversaries.closed_forms import (
 from indistinct.adversaries.estimate import Estimate, estimate, estimate_from
 from indistinct.adversaries.generalization import generalization_gap, pinsker, published_pinsker
 from indistinct.adversaries.reading import Reading, disjoint, either, sequential
-from indistinct.adversaries.rules import AffineMap, AnyMap, PolynomialMap, Rules
 
 __all__ = [
     "Adversary",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indistinct.adversaries.noise import GaussianNoise, LaplaceNoise, Noise
+from indistinct.adversaries.solvers.laws import GaussianShape, LaplaceShape, NoiseShape
 from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_positive, check_real
 
 WHY_INVALID = (
@@ -71,16 +71,16 @@ def laplace_linear_bound(order: float, epsilon: float, shift: Sequence[float] = 
     alpha, moves = _order(order), _shift(shift)
     e = check_positive("epsilon", epsilon)
     whole = math.fsum(_laplace_renyi(alpha, e * abs(v)) for v in moves)
-    return min(_corrected(LaplaceNoise(), alpha, e * math.fsum(map(abs, moves))), whole)
+    return min(_corrected(LaplaceShape(), alpha, e * math.fsum(map(abs, moves))), whole)
 
 
 def gaussian_linear_bound(order: float, sigma: float, shift: Sequence[float] = (1.0,)) -> float:
     """The same for Gaussian noise: s = |shift|_2 / σ and E|N(0,1)|^A instead of Γ(A+1)."""
     alpha, s = _order(order), math.hypot(*_shift(shift)) / check_positive("sigma", sigma)
-    return min(_corrected(GaussianNoise(), alpha, s), alpha * s * s / 2)
+    return min(_corrected(GaussianShape(), alpha, s), alpha * s * s / 2)
 
 
-def _corrected(noise: Noise, order: float, shift: float) -> float:
+def _corrected(noise: NoiseShape, order: float, shift: float) -> float:
     power = order / (order - 1)
     return power * math.log1p(shift * math.exp(-noise.log_moment(power) / power)) * (1 + 1e-14)
 

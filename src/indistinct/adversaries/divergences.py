@@ -1,4 +1,4 @@
-"""Divergences of one release from a class, and how they combine: hooks on plain numbers."""
+"""Divergences of one release from a class, and how those of several combine: hooks on plain numbers."""
 
 import math
 from abc import ABC, abstractmethod
@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import qr
 
-from indistinct.adversaries.bracket import Bracket
-from indistinct.adversaries.coordinate import Coordinate
-from indistinct.adversaries.kullback import KullbackProgramme, linear_kl
-from indistinct.adversaries.moments import ROUNDING, feature_means
-from indistinct.adversaries.noise import GaussianNoise
-from indistinct.adversaries.programme import Programme
-from indistinct.adversaries.quadrature import Line
-from indistinct.adversaries.span import FunctionSpan, PiecewiseLinearSpan, PolynomialSpan, Span
-from indistinct.adversaries.sums import SumProgramme
-from indistinct.adversaries.table import Table, TableProgramme
+from indistinct.adversaries.solvers.bracket import INFINITE, Bracket
+from indistinct.adversaries.solvers.independent import IndependentProgramme
+from indistinct.adversaries.solvers.kullback import KullbackProgramme, linear_kl
+from indistinct.adversaries.solvers.laws import GaussianShape, ReleasedNumber
+from indistinct.adversaries.solvers.moments import feature_means
+from indistinct.adversaries.solvers.quadrature import ROUNDING, NoiseLine, Outcomes
+from indistinct.adversaries.solvers.renyi import RenyiProgramme
+from indistinct.adversaries.solvers.spans import FunctionSpan, PiecewiseLinearSpan, PolynomialSpan, Span
+from indistinct.adversaries.solvers.tables import TableProgramme
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -47,7 +47,7 @@ class Divergences(ABC):
         return Bracket(math.expm1(min(low, 700.0)), math.expm1(high) if high < 700 else math.inf)
 
 
-class Everything(Divergences):
+class OfEverything(Divergences):
     """All functions, or all that is known when only the loss is."""
 
     def __init__(self, guarantee: Guarantee, *, attained: bool) -> None:
@@ -69,15 +69,19 @@ class Everything(Divergences):
         raise ArgumentError("adversary", "all functions", "a class with features of its own")
 
 
-class OneNumber(Divergences):
+class OfOneNumber(Divergences):
     """One released number against a span of features."""
 
-    def __init__(self, place: Coordinate, span: Span, *, constant: bool = True) -> None:
-        self._place, self._span, self._constant = place, span, constant
+    def __init__(self, number: ReleasedNumber, span: Span, *, constant: bool = True) -> None:
+        self._number, self._span, self._constant = number, span, constant
 
     @cached_property
-    def _programme(self) -> Programme:
-        return Programme(Line(self._place.p, self._span), Line(self._place.q, self._span))
+    def _lines(self) -> tuple[NoiseLine, NoiseLine]:
+        return NoiseLine(self._number.p, self._span), NoiseLine(self._number.q, self._span)
+
+    @cached_property
+    def _programme(self) -> RenyiProgramme:
+        return RenyiProgramme(*self._lines)
 
     def renyi(self, order: float) -> Bracket:
         return self._programme.renyi(order)
@@ -85,35 +89,31 @@ class OneNumber(Divergences):
     def kl(self) -> Bracket:
         if not self._constant:
             raise ArgumentError("constant", False, "in the class, for the Kullback-Leibler divergence")
-        span = self._span
-        if not isinstance(span, PolynomialSpan):
-            return self._kullback(span).divergence()
+        if not isinstance(self._span, PolynomialSpan):
+            return self.kullback(self._span).divergence()
         # E_Q[e^h] is infinite for h of odd degree above 1, so the degree below is all that counts; what a
         # lower degree reaches is reached in any case
-        found = linear_kl(self._place)
-        if span.degree > 1:
-            line = self._kullback(PolynomialSpan(1))
-            line.divergence()
-            smaller, low = line.best, found.low
-            for degree in range(2, span.degree + 1, 2):
-                programme = self._kullback(PolynomialSpan(degree))
+        found = linear_kl(self._number)
+        if self._span.degree > 1:
+            programme, low = self.kullback(PolynomialSpan(1)), found.low
+            programme.divergence()
+            for degree in range(2, self._span.degree + 1, 2):
+                smaller, programme = programme.best, self.kullback(PolynomialSpan(degree))
                 found = programme.divergence(smaller)
-                smaller, low = programme.best, max(low, found.low)
+                low = max(low, found.low)
             found = Bracket(min(low, found.high), found.high)
         return found
 
-    def _kullback(self, span: Span) -> KullbackProgramme:
-        p, q = self._place.p, self._place.q
+    def kullback(self, span: Span) -> KullbackProgramme:
+        """The programme of the same number for a span of its own."""
         # a square may grow a little against Gaussian tails; anything else must fall
-        growing = 2 if isinstance(q.noise, GaussianNoise) else 1
+        growing = 2 if isinstance(self._number.q.noise, GaussianShape) else 1
         steep = isinstance(span, PolynomialSpan) and span.degree > growing
-        lines = (Line(law, span, exponential=True) for law in (p, q))
+        lines = (NoiseLine(law, span, exponential=True) for law in (self._number.p, self._number.q))
         return KullbackProgramme(*lines, steep=steep)
 
     def _difference(self) -> tuple[Array, Array]:
-        (p, p_error), (q, q_error) = (
-            feature_means(Line(law, self._span)) for law in (self._place.p, self._place.q)
-        )
+        (p, p_error), (q, q_error) = map(feature_means, self._lines)
         return p - q, p_error + q_error
 
     def total_variation(self) -> Bracket:
@@ -128,31 +128,30 @@ class OneNumber(Divergences):
 
     def mean_distance(self) -> float:
         if isinstance(self._span, PolynomialSpan) and self._span.degree == 1:
-            return abs(self._place.shift) * (1 + ROUNDING)
+            return abs(self._number.shift) * (1 + ROUNDING)
         if not isinstance(self._span, FunctionSpan):
-            raise ArgumentError(
-                "adversary", self._span, "Linear or Features: others have no norm of their own"
-            )
+            allowed = "Linear or Features: others have no norm of their own"
+            raise ArgumentError("adversary", self._span, allowed)
         difference, error = self._difference()
         return float(np.linalg.norm(np.abs(difference) + error)) * (1 + ROUNDING)
 
 
-class LinearInSeveral(Divergences):
+class OfSeveralNumbers(Divergences):
     """Several independent numbers against their linear functions."""
 
-    def __init__(self, places: Sequence[tuple[Coordinate, int]]) -> None:
-        self._places = places
+    def __init__(self, numbers: Sequence[tuple[ReleasedNumber, int]]) -> None:
+        self._numbers = numbers
 
     @cached_property
-    def _programme(self) -> SumProgramme:
-        return SumProgramme(self._places)
+    def _programme(self) -> IndependentProgramme:
+        return IndependentProgramme(self._numbers)
 
     def renyi(self, order: float) -> Bracket:
         return self._programme.renyi(order)
 
     def kl(self) -> Bracket:
-        # log E_Q e^{a.x} is a sum over coordinates, so each is maximised by itself
-        parts = [(linear_kl(place), count) for place, count in self._places]
+        # log E_Q e^{a.x} is a sum over numbers, so each is maximised by itself
+        parts = [(linear_kl(number), count) for number, count in self._numbers]
         low, high = (sum(count * part[side] for part, count in parts) for side in (0, 1))
         return Bracket(low, high * (1 + ROUNDING))
 
@@ -160,40 +159,37 @@ class LinearInSeveral(Divergences):
         return Bracket(0.0, 0.0)
 
     def mean_distance(self) -> float:
-        return math.sqrt(math.fsum(count * place.shift**2 for place, count in self._places)) * (1 + ROUNDING)
+        squares = math.fsum(count * number.shift**2 for number, count in self._numbers)
+        return math.sqrt(squares) * (1 + ROUNDING)
 
 
-class OnTable(Divergences):
-    """Finitely many outcomes with a matrix of features."""
+class OfOutcomes(Divergences):
+    """Finitely many outcomes with a matrix of features, one a row."""
 
     def __init__(self, p: Array, q: Array, features: Array) -> None:
         self._p, self._q, self._features = p, q, features
         seen = features[:, q > 0]
-        rank = np.linalg.matrix_rank(seen)
+        rank = int(np.linalg.matrix_rank(seen))
+        self._kept, self._open = features, False
         if np.linalg.matrix_rank(features) > rank:
-            self._open = _vanishing_sees(
-                seen, features[:, q == 0] @ (p[q == 0] / p[q == 0].max(initial=TINY))
-            )
-            kept = _independent_rows(seen)
-            self._features = features[kept]
-        else:
-            self._open = False
+            hidden = p[q == 0]
+            mean = features[:, q == 0] @ (hidden / hidden.max(initial=TINY))
+            self._open = _sees_where_q_is_not(seen, mean)
+            self._kept = features[np.sort(qr(seen.T, mode="r", pivoting=True)[1][:rank])]
 
     @cached_property
-    def _tables(self) -> tuple[Table, Table]:
-        return Table(self._p, self._features), Table(self._q, self._features)
+    def _tables(self) -> tuple[Outcomes, Outcomes]:
+        return Outcomes(self._p, self._kept), Outcomes(self._q, self._kept)
 
     @cached_property
     def _programme(self) -> TableProgramme:
         return TableProgramme(*self._tables)
 
     def renyi(self, order: float) -> Bracket:
-        return Bracket(math.inf, math.inf) if self._open else self._programme.renyi(order)
+        return INFINITE if self._open else self._programme.renyi(order)
 
     def kl(self) -> Bracket:
-        if self._open:
-            return Bracket(math.inf, math.inf)
-        return KullbackProgramme(*self._tables).divergence()
+        return INFINITE if self._open else KullbackProgramme(*self._tables).divergence()
 
     def total_variation(self) -> Bracket:
         return Bracket(0.0, float(np.abs(self._p - self._q).sum()) / 2 * (1 + ROUNDING))
@@ -202,30 +198,45 @@ class OnTable(Divergences):
         return float(np.linalg.norm(self._features @ (self._p - self._q))) * (1 + ROUNDING)
 
 
-class Worst(Divergences):
+def _sees_where_q_is_not(seen: Array, mean: Array) -> bool:
+    """Whether some function that vanishes wherever Q is has another mean than 0: Lemma 2's point masses. The
+    mean is taken where Q is not, in units of P's largest probability there, so that none is too small."""
+    left, sizes, _ = np.linalg.svd(seen)
+    rank = int((sizes > max(seen.shape) * EPS * sizes.max(initial=0.0)).sum())
+    return bool(np.linalg.norm(left[:, rank:].T @ mean) > _SEEN * np.linalg.norm(mean))
+
+
+class Combined(Divergences):
+    """Divergences made of those of parts, each in the same way."""
+
+    @abstractmethod
+    def _combine(self, read: Callable[[Divergences], Bracket]) -> Bracket: ...
+
+    def renyi(self, order: float) -> Bracket:
+        return self._combine(lambda part: part.renyi(order))
+
+    def kl(self) -> Bracket:
+        return self._combine(lambda part: part.kl())
+
+    def total_variation(self) -> Bracket:
+        return self._combine(lambda part: part.total_variation()).at_most(1.0)
+
+
+class Worst(Combined):
     """The worst of several: directions, parts of the data, a coin between mechanisms."""
 
     def __init__(self, parts: Sequence[Divergences]) -> None:
         self._parts = parts
 
-    def _worst(self, read: Callable[[Divergences], Bracket]) -> Bracket:
+    def _combine(self, read: Callable[[Divergences], Bracket]) -> Bracket:
         found = [read(part) for part in self._parts]
         return Bracket(max(b.low for b in found), max(b.high for b in found))
-
-    def renyi(self, order: float) -> Bracket:
-        return self._worst(lambda part: part.renyi(order))
-
-    def kl(self) -> Bracket:
-        return self._worst(lambda part: part.kl())
-
-    def total_variation(self) -> Bracket:
-        return self._worst(lambda part: part.total_variation())
 
     def mean_distance(self) -> float:
         return max(part.mean_distance() for part in self._parts)
 
 
-class Added(Divergences):
+class Added(Combined):
     """Independent releases: divergences add up, at most.
 
     Chaudhuri, Imola and Machanavajjhala 2019, Theorem 4, for sums of the classes. The product of the parts'
@@ -236,57 +247,24 @@ class Added(Divergences):
     def __init__(self, parts: Sequence[tuple[Divergences, int]]) -> None:
         self._parts = parts
 
-    def _sum(self, read: Callable[[Divergences], Bracket]) -> Bracket:
+    def _combine(self, read: Callable[[Divergences], Bracket]) -> Bracket:
         found = [(read(part), count) for part, count in self._parts]
         high = math.fsum(count * b.high for b, count in found)
         # one part alone can be told apart this well
         return Bracket(max(b.low for b, _ in found), high * (1 + ROUNDING))
 
-    def renyi(self, order: float) -> Bracket:
-        return self._sum(lambda part: part.renyi(order))
-
-    def kl(self) -> Bracket:
-        return self._sum(lambda part: part.kl())
-
-    def total_variation(self) -> Bracket:
-        high = self._sum(lambda part: part.total_variation())
-        return Bracket(high.low, min(high.high, 1.0))
-
     def mean_distance(self) -> float:
         return math.sqrt(math.fsum(count * part.mean_distance() ** 2 for part, count in self._parts))
 
 
-class Capped(Divergences):
+class Capped(Combined):
     """No class learns more than all functions do."""
 
     def __init__(self, inner: Divergences, ceiling: Divergences) -> None:
         self._inner, self._ceiling = inner, ceiling
 
-    def renyi(self, order: float) -> Bracket:
-        return self._inner.renyi(order).at_most(self._ceiling.renyi(order).high)
-
-    def kl(self) -> Bracket:
-        return self._inner.kl().at_most(self._ceiling.kl().high)
-
-    def total_variation(self) -> Bracket:
-        return self._inner.total_variation().at_most(self._ceiling.total_variation().high)
+    def _combine(self, read: Callable[[Divergences], Bracket]) -> Bracket:
+        return read(self._inner).at_most(read(self._ceiling).high)
 
     def mean_distance(self) -> float:
         return self._inner.mean_distance()
-
-
-def _vanishing_sees(seen: Array, mean: Array) -> bool:
-    """Whether some function that vanishes wherever Q is has another mean than 0: Lemma 2's point masses. The
-    mean is taken where Q is not, in units of P's largest probability there, so that none is too small."""
-    left, sizes, _ = np.linalg.svd(seen)
-    rank = int((sizes > max(seen.shape) * EPS * sizes.max(initial=0.0)).sum())
-    return bool(np.linalg.norm(left[:, rank:].T @ mean) > _SEEN * np.linalg.norm(mean))
-
-
-def _independent_rows(matrix: Array) -> list[int]:
-    """Indices of rows that span all of them."""
-    kept: list[int] = []
-    for k in range(matrix.shape[0]):
-        if np.linalg.matrix_rank(matrix[[*kept, k]]) > len(kept):
-            kept.append(k)
-    return kept

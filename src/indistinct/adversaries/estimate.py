@@ -15,15 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from indistinct.adversaries.adversary import (
-    Adversary,
-    Linear,
-    PiecewiseLinear,
-    Polynomial,
-    Unrestricted,
-)
-from indistinct.adversaries.kullback import KullbackProgramme
-from indistinct.adversaries.table import Table, TableProgramme
+from indistinct.adversaries.classes import Adversary, Linear, PiecewiseLinear, Polynomial, Unrestricted
+from indistinct.adversaries.solvers.kullback import KullbackProgramme
+from indistinct.adversaries.solvers.quadrature import Outcomes
+from indistinct.adversaries.solvers.tables import TableProgramme
 from indistinct.errors import ArgumentError, check_count, check_real
 from indistinct.numerics.arrays import Array
 
@@ -171,10 +166,8 @@ def _monomials(x: Array, degree: int) -> Array:
 
 def _fit(p: Array, q: Array, order: float) -> tuple[Array, float]:
     """The best function on these samples, and the divergence of the samples from each other."""
-    tables = Table(np.full(p.shape[1], 1 / p.shape[1]), p), Table(np.full(q.shape[1], 1 / q.shape[1]), q)
-    if order == 1:
-        return KullbackProgramme(*tables).solution()
-    return TableProgramme(*tables).solution(order)
+    seen = Outcomes.drawn(p), Outcomes.drawn(q)
+    return KullbackProgramme(*seen).solution() if order == 1 else TableProgramme(*seen).solution(order)
 
 
 def _judge(coefficients: Array, p: Array, q: Array, order: float) -> tuple[float, float, float]:
@@ -245,8 +238,8 @@ def _bernstein(
 def _deviation(values: Array, width: float, log_odds: float) -> float:
     """How far a mean may be from its expectation, with L = log(2/δ): Bernstein's inequality at δ/2 gives
     sqrt(2 V L/n) + L/(3n) for the variance V, and sqrt(V) is at most the sample's + sqrt(2 L/(n-1)) at δ/2
-    (Maurer and Pontil 2009, Theorem 10); the sum is at most sqrt(2 V_n L/n) + 7 L/(3 (n-1)).
-    The statement is theirs from memory; the sum was derived again and tested over skewed laws."""
+    (Maurer and Pontil 2009, Theorem 10). The product of the two roots is at most 2 L/(n-1), so that the sum
+    is at most sqrt(2 V_n L/n) + 7 L/(3 (n-1)), their Theorem 4."""
     n = values.size
     spread = math.sqrt(2 * float(values.var(ddof=1)) * log_odds / n)
     return (spread + 7 * width * log_odds / (3 * (n - 1))) * (1 + 1e-12)

@@ -3,7 +3,7 @@
 import math
 
 from indistinct.adjacency import Adjacency
-from indistinct.adversaries.adversary import Adversary, Unrestricted
+from indistinct.adversaries.classes import Adversary, Unrestricted
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive
 from indistinct.guarantees.guarantee import Guarantee
 

@@ -1,4 +1,4 @@
-"""What an adversary of limited capacity can learn: readings, and what may be done with them."""
+"""What an adversary of limited capacity can learn from a release, and what may be done with that."""
 
 import math
 from dataclasses import dataclass
@@ -8,15 +8,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.adversaries.bracket import Bracket
-from indistinct.adversaries.divergences import Added, Divergences, Worst
-from indistinct.adversaries.rules import ReleaseMap
+from indistinct.adversaries.divergences import (
+    Added,
+    Capped,
+    Divergences,
+    OfEverything,
+    OfOneNumber,
+    OfOutcomes,
+    OfSeveralNumbers,
+    Worst,
+)
+from indistinct.adversaries.solvers.bracket import Bracket
+from indistinct.adversaries.solvers.laws import GaussianShape, ReleasedNumber
 from indistinct.errors import ArgumentError, check_array, check_nonnegative
+from indistinct.guarantees.alternatives import Parallel
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.guarantee import Guarantee, Outputs
 from indistinct.guarantees.readings import Interval
+from indistinct.numerics.arrays import Array, shaped
 
 if TYPE_CHECKING:
-    from indistinct.adversaries.adversary import Adversary
+    from indistinct.adversaries.classes import Adversary, ReleaseMap
 
+Numbers = list[tuple[ReleasedNumber, int]]
+"""Released numbers, and how often each occurs."""
+
+ONLY_LOSS = "only the privacy loss is known and not the released value, so this bounds every adversary"
+WHY_NOT_ADAPTIVE = (
+    "a later release may be chosen so that it computes any function of an earlier one, and then no class is "
+    "limited; if all were fixed beforehand say adaptive=False (--non-adaptive in the shell), else read "
+    "against Unrestricted()"
+)
 _ORDERS = "1 (Kullback-Leibler) or a finite number above 1; a class has no largest loss of its own"
 
 
@@ -36,21 +58,17 @@ class Reading:
 
     def renyi(self, order: Any) -> Any:
         """The restricted Rényi divergence of an order, at most. It need not grow with the order."""
-        brackets, shape = self._renyi(order)
-        return _shaped([b.high for b in brackets], shape)
+        return self.renyi_interval(order).high
 
     def renyi_interval(self, order: Any) -> Interval:
         """Where the restricted Rényi divergence lies: the upper end is `renyi(order)`."""
-        brackets, shape = self._renyi(order)
-        return Interval(_shaped([b.low for b in brackets], shape), _shaped([b.high for b in brackets], shape))
-
-    def _renyi(self, order: Any) -> tuple[list[Bracket], tuple[int, ...]]:
         orders = check_array("order", order, 1.0, 1e12, _ORDERS)
-        found: dict[float, Bracket] = {}
+        wanted, found = orders.ravel().tolist(), dict[float, Bracket]()
         # outwards from order 2, whose solution is known: each order starts from its neighbour's
-        for value in sorted(set(orders.ravel().tolist()), key=lambda a: abs(math.log(max(a - 1, 1e-300)))):
+        for value in sorted(set(wanted), key=lambda a: abs(math.log(max(a - 1, 1e-300)))):
             found[value] = self._kl if value == 1 else self.divergences.renyi(value)
-        return [found[value] for value in orders.ravel().tolist()], orders.shape
+        low, high = np.array([found[value] for value in wanted]).reshape(-1, 2).T
+        return Interval(shaped(low, orders), shaped(high, orders))
 
     def kl(self) -> float:
         """The restricted Kullback-Leibler divergence, at most."""
@@ -79,7 +97,7 @@ class Reading:
         shift in noise scales for linear functions, the distance of mean embeddings for kernel features."""
         return check_nonnegative("radius", radius) * self.divergences.mean_distance()
 
-    def after(self, change: ReleaseMap) -> "Reading":
+    def after(self, change: "ReleaseMap") -> "Reading":
         """The reading once the release was mapped, for the class that it still covers (Theorem 1)."""
         covered = self.adversary.after(change)
         note = f"after {change}: holds for {covered}"
@@ -90,11 +108,102 @@ class Reading:
         return f"reading against {self.adversary}{f' ({self.note})' if self.note else ''}{scope}"
 
 
-def _shaped(flat: list[float], shape: tuple[int, ...]) -> Any:
-    values = np.array(flat)
-    if np.isnan(values).any():
-        raise ArithmeticError("a restricted divergence could not be computed; please report this as a bug")
-    return float(values[0]) if shape == () else values.reshape(shape)
+# -- from a guarantee and a class to divergences ---------------------------------------------------
+
+
+def read(adversary: "Adversary", guarantee: Guarantee, *, adaptive: bool) -> Reading:
+    """The reading of a guarantee against a class."""
+    if adversary.rules.adaptive:
+        return Reading(adversary, OfEverything(guarantee, attained=True), guarantee.adjacency)
+    if isinstance(guarantee, Parallel):
+        # a record is in one part; the others have the same law with and without it, and average out
+        parts = [read(adversary, part, adaptive=adaptive) for part in guarantee.parts]
+        worst = Worst([part.divergences for part in parts])
+        every = all(part.every_neighbour for part in parts)
+        return Reading(adversary, worst, guarantee.adjacency, "the worst of disjoint parts", every)
+    everything = OfEverything(guarantee, attained=False)
+    outputs = guarantee.outputs
+    if outputs is None:
+        return Reading(adversary, everything, guarantee.adjacency, ONLY_LOSS)
+    inner = _divergences(adversary, outputs)
+    if inner is None:
+        return Reading(adversary, everything, guarantee.adjacency, ONLY_LOSS)
+    if adaptive and sum(count for _, count in outputs) > 1:
+        raise ArgumentError("adaptive", True, f"False for a composition: {WHY_NOT_ADAPTIVE}")
+    several = len(outputs) > 1 or outputs[0][1] > 1
+    note = "all releases were chosen beforehand" if several else ""
+    capped = Capped(inner, everything)
+    return Reading(adversary, capped, guarantee.adjacency, note, adversary.every_neighbour)
+
+
+def _divergences(adversary: "Adversary", outputs: Outputs) -> Divergences | None:
+    if adversary.matrix is not None:
+        return _of_outcomes(adversary.matrix, outputs)
+    numbers: Numbers = []
+    for pair, count in outputs:
+        number = ReleasedNumber.behind(pair)
+        if number is None:
+            return None
+        numbers.append((number, count))
+    if adversary.rotates:
+        numbers = _rotated(numbers)
+    sides = [_one_direction(adversary, direction) for direction in _directions(adversary, numbers)]
+    return sides[0] if len(sides) == 1 else Worst(sides)
+
+
+def _directions(adversary: "Adversary", numbers: Numbers) -> list[Numbers]:
+    """P is the law with the record and Q the one without, or the other way round: for all numbers at once.
+    One of the two is enough if the class cannot tell it from the other."""
+    back = [(number.reversed(), count) for number, count in numbers]
+    same = all(one.congruent == two.congruent for (one, _), (two, _) in zip(numbers, back, strict=True))
+    return [numbers] if adversary.moves and same else [numbers, back]
+
+
+def _sides(adversary: "Adversary", number: ReleasedNumber) -> list[ReleasedNumber]:
+    """The record raises the number, or lowers it: for each number by itself."""
+    return [number] if adversary.moves else [number, number.reflected()]
+
+
+def _one_direction(adversary: "Adversary", numbers: Numbers) -> Divergences:
+    span = adversary.span()
+    assert span is not None
+    if adversary.linear and (len(numbers) > 1 or numbers[0][1] > 1):
+        return OfSeveralNumbers(numbers)
+    constant = adversary.rules.translation_invariant
+    parts: list[tuple[Divergences, int]] = []
+    for number, count in numbers:
+        sides = [OfOneNumber(side, span, constant=constant) for side in _sides(adversary, number)]
+        parts.append((sides[0] if len(sides) == 1 else Worst(sides), count))
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
+    if not adversary.rules.composes:
+        raise ArgumentError("adversary", adversary, "convex and translation invariant to be composed")
+    return Added(parts)
+
+
+def _rotated(numbers: Numbers) -> Numbers:
+    """Gaussian numbers as one: rotated so that only the first moves, and the others average out."""
+    turned = [isinstance(number.q.noise, GaussianShape) and number.plain for number, _ in numbers]
+    if not any(turned):
+        return numbers
+    squares = sum(n.shift**2 * count for (n, count), turns in zip(numbers, turned, strict=True) if turns)
+    others = [each for each, turns in zip(numbers, turned, strict=True) if not turns]
+    if squares or not others:
+        others.append((ReleasedNumber.shifted(GaussianShape(), math.sqrt(squares)), 1))
+    return others
+
+
+def _of_outcomes(features: Array, outputs: Outputs) -> Divergences:
+    pair, count = outputs[0]
+    if len(outputs) > 1 or count > 1 or not isinstance(pair, DiscretePair):
+        raise ArgumentError("features", "a matrix", "used for one release with finitely many outcomes")
+    p, q = np.array(pair.p), np.array(pair.q)
+    if features.shape[1] != p.size:
+        raise ArgumentError("features", features.shape[::-1], f"a matrix with {p.size} rows, one an outcome")
+    return Worst([OfOutcomes(p, q, features), OfOutcomes(q, p, features)])
+
+
+# -- several readings -----------------------------------------------------------------------------
 
 
 def sequential(*readings: Reading, adaptive: bool) -> Reading:
@@ -134,13 +243,6 @@ def either(*readings: Reading) -> Reading:
     if any(reading.adversary != readings[0].adversary for reading in readings):
         raise ArgumentError("readings", [str(r) for r in readings], "against the same adversary")
     return _joined(readings, Worst([reading.divergences for reading in readings]), "one of them, by a coin")
-
-
-WHY_NOT_ADAPTIVE = (
-    "a later release may be chosen so that it computes any function of an earlier one, and then no class is "
-    "limited; if all were fixed beforehand say adaptive=False (--non-adaptive in the shell), else read "
-    "against Unrestricted()"
-)
 
 
 def _check_same(readings: tuple[Reading, ...]) -> None:

@@ -17,7 +17,7 @@ from indistinct.guarantees.guarantee import Guarantee, OneWay, PairGuarantee
 from indistinct.mechanisms.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from indistinct.adversaries.adversary import Adversary
+    from indistinct.adversaries import Adversary
 
 _SMALLEST, _LARGEST = 1e-9, 1e15
 _TOLERANCE = 2e-7

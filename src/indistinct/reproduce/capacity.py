@@ -13,6 +13,7 @@ import numpy as np
 from indistinct import Gaussian, Laplace, Linear, Mechanism, Polynomial, generalization_gap
 from indistinct.adjacency import Adjacency
 from indistinct.adversaries import (
+    PublishedBound,
     gaussian_kl,
     gaussian_linear_bound,
     laplace_kl,
@@ -24,7 +25,6 @@ from indistinct.adversaries import (
     published_pinsker,
     sequential,
 )
-from indistinct.adversaries.closed_forms import PublishedBound
 from indistinct.numerics.arrays import Array
 from indistinct.reproduce.figure import Claim, Figure, Line, Panel, Table, curve
 

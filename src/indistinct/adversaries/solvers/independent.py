@@ -1,4 +1,4 @@
-"""Linear adversaries of several independent numbers: the same convex programme, by an integral on a line.
+"""Linear functions of several independent numbers: the same convex programme, by an integral on a line.
 
 A linear function of independent noises is a sum h, and the sum's moment generating function is a product, so
 no d-dimensional integral is needed: with M(w) = E_Q[e^{wh}] and any c > 0 where M(c) and M(-c) are finite,
@@ -7,7 +7,7 @@ no d-dimensional integral is needed: with M(w) = E_Q[e^{wh}] and any c > 0 where
 
 for every power A > 0 (the Laplace transform of x_+^A). The derivatives in the coefficients are integrals on
 the same nodes. The line goes through the saddle, where nothing cancels, and the trapezoid rule converges
-geometrically there. Equal coordinates share a coefficient, so their number costs nothing.
+geometrically there. Equal numbers share a coefficient, so their number costs nothing.
 """
 
 import math
@@ -17,16 +17,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from indistinct.adversaries.bracket import Bracket
-from indistinct.adversaries.coordinate import Coordinate
+from indistinct.adversaries.solvers.bracket import UNKNOWN, Bracket
+from indistinct.adversaries.solvers.laws import ReleasedNumber
+from indistinct.adversaries.solvers.newton import Slope, inverse_of, newton, stages
+from indistinct.adversaries.solvers.quadrature import ROUNDING
 from indistinct.numerics.arrays import EPS, TINY, Array
 
-_ROUNDING = 64 * EPS
 _MOST_NODES = 1 << 15
 _LOG_NEGLIGIBLE = 40.0
-_FURTHEST = 1.6
+"""The integrand is followed until it has fallen this far, in logarithms."""
+_ENOUGH, _ROUGH = 1e-8, 1e-3
+"""Slopes of log V at which the search ends, and at which it goes on to the next power."""
+_FURTHEST = math.log(1.6)
+"""From one power A to the next, log A moves no further than this."""
 _PLACES = np.concatenate((np.geomspace(1e-12, 1e-3, 64)[:-1], np.linspace(1e-3, 1.0, 200)[:-1]))
+"""Where the line may cross the real axis, as shares of how far it may go."""
 _HEIGHTS = np.concatenate(([0.0], 1.12 ** np.arange(-20.0, 140.0)))
+"""How high to look along the line, in units of where it crosses."""
 
 
 class _Moment(NamedTuple):
@@ -39,79 +46,68 @@ class _Moment(NamedTuple):
     slope_error: Array
 
 
-class SumProgramme:
-    """Linear functions of independent coordinates, each with the number of times it occurs."""
+class IndependentProgramme:
+    """Linear functions of independent numbers, each with the number of times it occurs."""
 
-    def __init__(self, coordinates: Sequence[tuple[Coordinate, int]]) -> None:
-        self.coordinates = [(place, count) for place, count in coordinates if place.shift and count]
-        self.counts = np.array([float(count) for _, count in self.coordinates])
-        self.target = np.array([count * place.p.mean for place, count in self.coordinates])
-        self.offset = np.array([-count * place.shift for place, count in self.coordinates])
-        self.variance = np.array([count * place.q.variance for place, count in self.coordinates])
+    def __init__(self, numbers: Sequence[tuple[ReleasedNumber, int]]) -> None:
+        self.numbers = [(number, count) for number, count in numbers if number.shift and count]
+        self.counts = np.array([float(count) for _, count in self.numbers])
+        self.target = np.array([count * number.p.mean for number, count in self.numbers])
+        self.offset = np.array([-count * number.shift for number, count in self.numbers])
+        self.variance = np.array([count * number.q.variance for number, count in self.numbers])
         self._known: dict[float, Bracket] = {}
         tilt = self.offset / self.variance
-        self._last = (2.0, -tilt / (1 + float(self.offset @ tilt)))  # solves order 2
+        second: Array = -tilt / (1 + float(self.offset @ tilt))
+        self._last = (math.log(2.0), second)  # solves order 2
 
     def renyi(self, order: float) -> Bracket:
         """The restricted divergence of a finite order above 1."""
-        if not self.coordinates:
+        if not self.numbers:
             return Bracket(0.0, 0.0)
-        if order in self._known:
-            return self._known[order]
-        power = order / (order - 1)
-        last, a = self._last
-        while max(power / last, last / power) > _FURTHEST:
-            last *= _FURTHEST if power > last else 1 / _FURTHEST
-            a = self._newton(a, last, 1e-6)
-        a = self._newton(a, power, 1e-24)
-        self._last = (power, a)
-        self._known[order] = self._certify(power, a)
+        if order not in self._known:
+            power = order / (order - 1)
+            self._known[order] = self.judge(power, self.propose(power))
         return self._known[order]
 
-    def _moment_if_any(self, a: Array, power: float) -> _Moment | None:
-        """Nothing where V is lost in rounding."""
-        try:
-            return self._moment(a, power)
-        except ArithmeticError:
-            return None
-
-    def _newton(self, a: Array, power: float, enough: float) -> Array:
-        at, before = self._moment_if_any(a, power), math.inf
-        for _ in range(60):
-            if at is None:
-                break
-            slope = at.slope / power
-            bend = at.bend / power - (power - 1) * np.outer(slope, slope)
-            bend += 1e-15 * np.trace(bend) * np.eye(slope.size)
-            step = np.linalg.solve(bend, -slope)
-            decrement = -float(slope @ step)
-            near = decrement < 1e-9
-            if not decrement > enough or (near and decrement >= before):
-                break
-            before = decrement if near else math.inf
-            size = 1.0
-            while size > 1e-6:
-                tried = self._moment_if_any(a + size * step, power)
-                if tried is not None and (near or tried.log <= at.log - 0.1 * power * size * decrement):
-                    break
-                size /= 2
-            else:
-                break
-            a, at = a + size * step, tried
+    def propose(self, power: float) -> Array:
+        """From the last power solved, through powers in between."""
+        (last, a), goal = self._last, math.log(power)
+        for place in stages(last, goal, _FURTHEST):
+            a = self._descend(a, math.exp(place), _ENOUGH if place == goal else _ROUGH)
+        self._last = (goal, a)
         return a
 
-    def _certify(self, power: float, a: Array) -> Bracket:
-        """As for one coordinate: g = |h|^(A-1) sign h / V has E_Q[g (x - E_P x)] = slope / A, which should
+    def _descend(self, a: Array, power: float, enough: float) -> Array:
+        """To the least log V / A, the logarithm of a norm, in numbers of unit variance."""
+        unit: Array = np.sqrt(self.variance)
+
+        def look(a: Array) -> Slope | None:
+            try:
+                at = self._moment(a, power)
+            except ArithmeticError:
+                return None
+            slope = at.slope / power
+            bend = at.bend / power - (power - 1) * np.outer(slope, slope)
+            undo = inverse_of(bend / np.outer(unit, unit))
+            return None if undo is None else Slope(slope / unit, undo, at.log / power)
+
+        def move(a: Array, step: Array) -> Array:
+            return a + step / unit
+
+        return newton(look, a, enough=enough, move=move)
+
+    def judge(self, power: float, a: Array) -> Bracket:
+        """As for one number: g = |h|^(A-1) sign h / V has E_Q[g (x - E_P x)] = slope / A, which should
         vanish, and E_Q[g] = 1 - a . slope / A; the rest is made up by a linear function. Where h is such that
         V cannot be had to within a tenth nothing is claimed."""
         order = power / (power - 1)
         try:
             at, again = self._moment(a, power), self._moment(a, power, dense=True)
         except ArithmeticError:
-            return Bracket(0.0, math.inf)
+            return UNKNOWN
         if not again.error < 0.1:
-            return Bracket(0.0, math.inf)
-        error = abs(at.log - again.log) + 1.1 * again.error + _ROUNDING * (1 + abs(again.log))
+            return UNKNOWN
+        error = abs(at.log - again.log) + 1.1 * again.error + ROUNDING * (1 + abs(again.log))
         missing = again.slope / power
         unseen = (np.abs(again.slope - at.slope) + again.slope_error) / power
         constant = float(a @ missing)
@@ -123,17 +119,17 @@ class SumProgramme:
         high = power * float(np.logaddexp(log_norm, math.log(repair + TINY)))
         low = -again.log - error
         if math.isnan(low) or math.isnan(high):
-            return Bracket(0.0, math.inf)
+            return UNKNOWN
         return Bracket(max(low, 0.0), max(high, 0.0) * (1 + 4 * EPS))
 
     def _norms(self, order: float) -> Array:
         """Bounds on (E_Q|x - E_Q x|^order)^(1/order): |x|^k <= (k/ec)^k e^{c|x|} for every c > 0."""
         norms = []
-        for (place, count), variance in zip(self.coordinates, self.variance, strict=True):
+        for (number, count), variance in zip(self.numbers, self.variance, strict=True):
             wide = max(order, 1.0) / math.sqrt(variance)
-            c = np.minimum(place.q.noise.steepest, wide) * _PLACES
-            mean = count * place.q.mean
-            both = [count * place.q.cumulant(side * c)[0] - side * c * mean for side in (1.0, -1.0)]
+            c = np.minimum(number.q.noise.steepest, wide) * _PLACES
+            mean = count * number.q.mean
+            both = [count * number.q.cumulant(side * c)[0] - side * c * mean for side in (1.0, -1.0)]
             log_norm = np.logaddexp(*both) / order + np.log(order / (math.e * c))
             norms.append(math.exp(float(np.min(log_norm))))
         return np.array(norms)
@@ -144,8 +140,8 @@ class SumProgramme:
         """log E_Q[e^{wh}] for h = 1 + a . (x - E_P x); its derivatives in a, divided by w and by w²."""
         total = w * (1 - float(a @ self.target)) + 0j
         slopes, bends = [], []
-        for coefficient, count, (place, _) in zip(a, self.counts, self.coordinates, strict=True):
-            value, slope, bend = place.q.cumulant(coefficient * w)
+        for coefficient, count, (number, _) in zip(a, self.counts, self.numbers, strict=True):
+            value, slope, bend = number.q.cumulant(coefficient * w)
             total = total + count * value
             slopes.append(count * slope)
             bends.append(count * bend)
@@ -165,7 +161,7 @@ class SumProgramme:
         term = np.exp(exponent - top)
         total = float(term.sum().real)
         size = float(np.abs(term).sum())
-        if not total > _ROUNDING * size:
+        if not total > ROUNDING * size:
             raise ArithmeticError("nothing is left of the integral but rounding")
         # beyond the last node both sides fall as y^(-A-1) at least; of centres that beat, the loudest
         window = slice(count - count // 8 - 1, count) if count == _MOST_NODES else slice(count - 1, count)
@@ -174,8 +170,8 @@ class SumProgramme:
         slope = (first @ term).real / total
         bend = ((first * term) @ first.T).real / total
         bend[np.diag_indices(a.size)] += (bends @ (w * w * term)).real / total
-        error = (_ROUNDING * size + last / power) / total
-        slope_error = np.abs(first) @ np.abs(term) * (_ROUNDING / total) + error * np.abs(slope)
+        error = (ROUNDING * size + last / power) / total
+        slope_error = np.abs(first) @ np.abs(term) * (ROUNDING / total) + error * np.abs(slope)
         steepest = np.maximum(np.abs(first[:, count - 1]), np.abs(first[:, -1]))
         slope_error += steepest * (last / (power - 1) / total)
         return _Moment(top + math.log(total), slope, bend, error, slope_error)
@@ -183,7 +179,7 @@ class SumProgramme:
     def _line(self, a: Array, power: float) -> tuple[float, float, float]:
         """Where to draw the line, how far up it matters, and the step."""
         steepest = min(
-            (place.q.noise.steepest / abs(b) for b, (place, _) in zip(a, self.coordinates, strict=True) if b),
+            (number.q.noise.steepest / abs(b) for b, (number, _) in zip(a, self.numbers, strict=True) if b),
             default=math.inf,
         )
         if not steepest > TINY or not np.isfinite(a).all():

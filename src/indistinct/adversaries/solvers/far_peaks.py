@@ -10,17 +10,16 @@ by factors of e^1000; at the end they agree.
 """
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from indistinct.adversaries.moments import Measure, Reach
+from indistinct.adversaries.solvers.kullback_certificate import ExponentialFamily
+from indistinct.adversaries.solvers.newton import inverse_of
 from indistinct.numerics.arrays import Array
 
 _MOST_STEPS, _MOST_TRIALS = 40, 22
 """Steps, and functions tried: who needs more has begun too far away, and nearer barriers cost less."""
-_RIDGE = 1e-14
 _NOTHING = 1e-26
 """A Newton decrement that is rounding."""
 _RISE = 5.0
@@ -56,14 +55,13 @@ class _Split(NamedTuple):
 class PeakSearch:
     """The largest a . target - log E_Q e^{a.φ} + barrier log|a_last|, where a_last has one sign."""
 
-    def __init__(
-        self, measure: Measure, basis: Array, target: Array, reach: Callable[[Array, float], Reach | None]
-    ) -> None:
-        self._measure, self._basis, self._target, self._reach = measure, basis, target, reach
+    def __init__(self, family: ExponentialFamily) -> None:
+        self._family, self._measure = family, family.measure
+        self._basis, self._target = family.basis, family.target
         self._left = _MOST_TRIALS
 
-    def solve(self, a: Array, barrier: float) -> Array:
-        """From the solution for a barrier that is not much higher. Wherever it ends: a certificate judges."""
+    def propose(self, a: Array, barrier: float) -> Array:
+        """From the solution for a barrier that is not much higher, wherever that ends."""
         split, masses = self._split(a, None), dict[int, float]()
         self._left = _MOST_TRIALS
         for _ in range(_MOST_STEPS):
@@ -84,11 +82,10 @@ class PeakSearch:
             off = {side: masses[side] - part.height for side, part in split.peaks.items()}
             for side, part in split.peaks.items():
                 slope += off[side] * (centred[:, part.nodes] @ density[part.nodes])
-            unit = np.sqrt(np.diag(spread))
-            if not (unit > 0).all() or not np.isfinite(spread).all():
+            undo = inverse_of(spread)
+            if undo is None:
                 break
-            step = np.linalg.solve(spread / np.outer(unit, unit) + _RIDGE * np.eye(a.size), slope / unit)
-            step /= unit
+            step = undo(slope)
             if not abs(float(slope @ step)) > _NOTHING and all(abs(o) < 1e-9 for o in off.values()):
                 break
             moves = {
@@ -122,7 +119,7 @@ class PeakSearch:
             x = np.linspace(top - _NEAR, top + _NEAR, 41)
             around = a @ self._basis @ self._measure.features(x) + self._measure.log_density(x)
             ceiling = float(around.max())
-        reach = self._reach(a, ceiling)
+        reach = self._family.reach(a, ceiling)
         if reach is None:
             return None
         x, log_weight = self._measure.rule(*reach, exponential=True)

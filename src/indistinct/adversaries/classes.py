@@ -1,7 +1,8 @@
 """Adversaries: the class of functions that someone can apply to a release.
 
 A class is the span of features, the constant among them. Each says which rules of composition and of
-post-processing hold for it; what does not hold is refused with the reason.
+post-processing hold for it (Chaudhuri, Imola and Machanavajjhala 2019, Theorem 1 on post-processing, 2 on
+convexity, 3 and 4 on composition); what does not hold is refused with the reason.
 """
 
 import math
@@ -12,16 +13,61 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.adversaries.build import read
-from indistinct.adversaries.reading import Reading
-from indistinct.adversaries.rules import AffineMap, PolynomialMap, ReleaseMap, Rules
-from indistinct.adversaries.span import FunctionSpan, PiecewiseLinearSpan, PolynomialSpan, Span
+from indistinct.adversaries.reading import Reading, read
+from indistinct.adversaries.solvers.spans import FunctionSpan, PiecewiseLinearSpan, PolynomialSpan, Span
 from indistinct.errors import ArgumentError, check_count, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.numerics.arrays import Array
 
 _HIGHEST_DEGREE = 20
 _MOST_KNOTS = 200
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which properties a class of functions has."""
+
+    convex: bool = True
+    """Mixtures of its functions are in it."""
+
+    translation_invariant: bool = True
+    """With h it has h + c for every constant c. Composition (Theorems 3, 4) needs this and convexity."""
+
+    closed_under_sums: bool = True
+    adaptive: bool = False
+    """Whether composition may be adaptive; known for all functions only (Section 4)."""
+
+    closed_under: str = ""
+    """The maps of the release that leave a reading valid (Theorem 1)."""
+
+    @property
+    def composes(self) -> bool:
+        """Whether the class meets the conditions of Theorems 3 and 4."""
+        return self.convex and self.translation_invariant
+
+
+class ReleaseMap:
+    """Something done to a release afterwards."""
+
+
+@dataclass(frozen=True)
+class AffineMap(ReleaseMap):
+    """x becomes Ax + b: matrix mechanisms, changes of unit, sums of released cells."""
+
+
+@dataclass(frozen=True)
+class PolynomialMap(ReleaseMap):
+    """Polynomials of a degree in the released numbers."""
+
+    degree: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", check_count("degree", self.degree, least=1))
+
+
+@dataclass(frozen=True)
+class AnyMap(ReleaseMap):
+    """A map of which nothing is known."""
 
 
 class Adversary(ABC):
@@ -39,7 +85,7 @@ class Adversary(ABC):
 
     moves: bool = False
     """Whether shifting a released number and turning it round (x becomes c - x) leave the class as it is.
-    This alone lets a reading leave out a direction (`build`)."""
+    This alone lets a reading leave out a direction (`reading`)."""
     every_neighbour: bool = False
     """Whether a reading covers all neighbours, not only those whose outputs are furthest apart."""
 

@@ -1,81 +1,17 @@
-"""Features and their means: what a programme has to know of the two laws.
-
-A `Measure` is a law with features on it and rules to integrate over it: the real line under noise
-(`quadrature.Line`), or finitely many outcomes (`table.Table`).
-"""
+"""Features and their means: what a programme has to know of the two laws."""
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from indistinct.adversaries.solvers.quadrature import ROUNDING, Measure, Reach
+from indistinct.adversaries.solvers.signed import Coefficients, Signed
 from indistinct.errors import ArgumentError
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import Array
 
-ROUNDING = 64 * EPS
-"""Relative rounding of an integral, on top of what refining its rule shows."""
 _DEPENDENT = 1e-11
-
-
-class Rule(NamedTuple):
-    """Nodes, and the logarithms of their weights under a law."""
-
-    x: Array
-    log_weight: Array
-
-
-class Reach(NamedTuple):
-    """From where to where to integrate an exponential, and where to cut so that no peak is missed."""
-
-    low: float
-    high: float
-    cuts: Array
-
-
-class Measure(Protocol):
-    """A law, features, and rules for the expectations of functions that these span."""
-
-    @property
-    def named(self) -> Any:
-        """The features, as an error message names them."""
-
-    @property
-    def all_moments(self) -> bool: ...
-
-    @property
-    def local(self) -> bool: ...
-
-    def features(self, x: Array) -> Array:
-        """One a row."""
-
-    def log_density(self, x: Array) -> Array: ...
-
-    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
-        """Where a function changes sign, as far as its rule has to know."""
-
-    def peaks(self, coefficients: Array) -> Array:
-        """Where to cut for e^h with these coefficients, so that no peak is missed."""
-
-    def extent(
-        self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
-    ) -> tuple[float, float] | None:
-        """Where e^{log_size(features)} times the density is not negligible against its largest value, or
-        against a ceiling in logarithms; none if that never ends."""
-
-    def square_extent(self) -> tuple[float, float]:
-        """Where the squares of the features matter; refused where their second moment is infinite."""
-
-    def rule(
-        self,
-        low: float,
-        high: float,
-        zeros: Array | None = None,
-        *,
-        dense: bool = False,
-        exponential: bool = False,
-    ) -> Rule:
-        """A rule from low to high for functions with these zeros, or for exponentials of functions."""
+"""Features of unit size whose Gram matrix has a smaller eigenvalue than this are refused."""
 
 
 class Moments(NamedTuple):
@@ -125,6 +61,46 @@ def _expect(measure: Measure) -> tuple[Array, Array, Array]:
     return (features * weight) @ features.T, means[1], error
 
 
+class LostError(ArithmeticError):
+    """A search that has left what can be integrated."""
+
+
+def power_reach(measure: Measure, basis: Array, a: Coefficients, power: float) -> Reach:
+    """From where to where |h|^A matters for h = a . φ, and the zeros of h there. Where features are local,
+    |h|^(A-1) times the features counts too: |h|^A alone would not see the pieces where h nearly vanishes."""
+    if measure.local:
+        signed = Signed.of(a).times(np.diag(basis))
+        signed = Signed(signed.sign, signed.log - signed.largest())
+        if not np.isfinite(signed.sign * np.exp(signed.log)).all():
+            raise LostError
+        seen: list[Array] = []  # on the grid of extents, which is looked at twice
+
+        def log_h(features: Array) -> Array:
+            if not seen:
+                seen.append(signed.combine(features).log)
+            return seen[0]
+
+        raw: Coefficients = signed
+        alone = measure.extent(lambda features: power * log_h(features))
+        beside = measure.extent(
+            lambda features: (power - 1) * log_h(features) + np.log1p(np.abs(features).max(axis=0))
+        )
+        if alone is None or beside is None:
+            raise LostError
+        low, high = min(alone[0], beside[0]), max(alone[1], beside[1])
+    else:
+        raw = plain = np.asarray(a @ basis)
+        reach = measure.extent(lambda features: power * np.log(np.abs(plain @ features)))
+        if reach is None:
+            if measure.all_moments or not (plain.any() and np.isfinite(plain).all()):
+                raise LostError
+            allowed = f"of finite moment of order {power:g} under the noise"
+            raise ArgumentError("features", measure.named, allowed)
+        low, high = reach
+    zeros = measure.zeros(raw, low, high)
+    return Reach(low, high, zeros[(zeros > low) & (zeros < high)])
+
+
 def held(basis: Array) -> Array:
     """The features, scaled down smoothly where their norm is large: bounded functions of the same shape."""
     most = held_at_most(basis.shape[0])
@@ -160,3 +136,9 @@ def log_sum(size: Array) -> float:
     if top == -math.inf:
         return top
     return top + math.log(float(np.exp(size - top).sum()))
+
+
+def log_power(values: Array, power: float, log_weight: Array) -> float:
+    """log of the sum of |values|^power, weighted."""
+    with np.errstate(divide="ignore"):
+        return log_sum(power * np.log(np.abs(values)) + log_weight)

@@ -8,8 +8,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermeroots, hermevander
+from scipy.special import factorial
 
-from indistinct.adversaries.signed import Signed
+from indistinct.adversaries.solvers.signed import Coefficients, Signed
 from indistinct.numerics.arrays import Array
 
 _GOLDEN = (3 - math.sqrt(5)) / 2
@@ -37,7 +39,7 @@ class Span(ABC):
         """The features, one a row."""
 
     @abstractmethod
-    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+    def zeros(self, coefficients: Coefficients, low: float, high: float) -> Array:
         """Where the function with these coefficients changes sign."""
 
     def peaks(self, coefficients: Array, constant: float, slope: float) -> list[tuple[float, float]]:
@@ -48,35 +50,24 @@ class Span(ABC):
 
 @dataclass(frozen=True)
 class PolynomialSpan(Span):
-    """Polynomials up to a degree, in the Hermite basis: powers would lose digits from degree 5 on."""
+    """Polynomials up to a degree, in normalised Hermite polynomials: powers would lose digits from degree 5
+    on. NumPy's are not normalised, so that its coefficients are these over sqrt(k!)."""
 
     degree: int
 
     def __call__(self, x: Array) -> Array:
-        rows = np.empty((self.degree + 1, x.size))
-        rows[0] = 1.0
-        if self.degree:
-            rows[1] = x
-        for k in range(1, self.degree):  # normalised He_k: sqrt(k+1) He_{k+1} = x He_k - sqrt(k) He_{k-1}
-            rows[k + 1] = (x * rows[k] - np.sqrt(k) * rows[k - 1]) / np.sqrt(k + 1)
+        rows: Array = hermevander(x, self.degree).T / _root_factorials(self.degree)[:, None]
         return rows
 
-    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+    def zeros(self, coefficients: Coefficients, low: float, high: float) -> Array:
         """The real zeros, and the real parts of those so near the axis that they can be felt on it."""
+        assert not isinstance(coefficients, Signed)
         top = self.degree
         while top and abs(coefficients[top]) <= 1e-18 * np.abs(coefficients).max():
             top -= 1
-        if top < 2:
-            return -coefficients[:top] / coefficients[1 : top + 1]
-        # x He_j is tridiagonal in the normalised basis: the zeros are eigenvalues of a comrade matrix
-        comrade = _jacobi(top).copy()
-        comrade[-1] -= math.sqrt(top) * coefficients[:top] / coefficients[top]
-        roots = np.linalg.eigvals(comrade)
+        roots = hermeroots(coefficients[: top + 1] / _root_factorials(top))
         near: Array = np.sort(roots.real[np.abs(roots.imag) <= 1.0])
-        if near.size > 1:
-            fresh = near[1:] - near[:-1] > 1e-12 * (1 + np.abs(near[1:]))
-            near = near[np.concatenate(([True], fresh))]
-        return near
+        return near[np.diff(near, prepend=-math.inf) > 1e-12 * (1 + np.abs(near))]
 
     def peaks(self, coefficients: Array, constant: float, slope: float) -> list[tuple[float, float]]:
         if self.degree < 2:
@@ -93,10 +84,8 @@ class PolynomialSpan(Span):
 
 
 @cache
-def _jacobi(size: int) -> Array:
-    """x times the normalised Hermite polynomials, as a matrix."""
-    off = np.sqrt(np.arange(1.0, size))
-    return np.diag(off, 1) + np.diag(off, -1)
+def _root_factorials(degree: int) -> Array:
+    return np.sqrt(factorial(np.arange(degree + 1.0)))
 
 
 @dataclass(frozen=True)
@@ -126,13 +115,11 @@ class PiecewiseLinearSpan(Span):
         rows[-1] = np.maximum(x - knots[-1], 0.0)
         return rows
 
-    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
-        return self.signed_zeros(Signed.of(coefficients))
-
-    def signed_zeros(self, coefficients: Signed) -> Array:
+    def zeros(self, coefficients: Coefficients, low: float, high: float) -> Array:
         """The zeros, and the knots where h is so much smaller than next to them that its zero, were the piece
         prolonged, is felt there."""
-        knots, (sign, log) = np.array(self.knots), coefficients
+        sign, log = coefficients = Signed.of(coefficients)
+        knots = np.array(self.knots)
         side, size = sign[:-2], log[:-2]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             cross = np.flatnonzero(side[:-1] * side[1:] < 0)
@@ -141,7 +128,7 @@ class PiecewiseLinearSpan(Span):
             ends = np.array([knots[0] + down, knots[-1] + up])
             outside = np.isfinite(ends) & np.array([ends[0] < knots[0], ends[1] > knots[-1]])
             # with the values a scale beyond the first knot and the last
-            beyond = coefficients.combined(self(np.array([knots[0] - 1, knots[-1] + 1]))).log
+            beyond = coefficients.combine(self(np.array([knots[0] - 1, knots[-1] + 1]))).log
             row = np.concatenate((beyond[:1], size, beyond[1:]))
             touched = knots[row[1:-1] < np.maximum(row[:-2], row[2:]) - math.log(2.0)]
         touched = np.concatenate((touched, knots[side == 0]))
@@ -165,8 +152,9 @@ class FunctionSpan(Span):
     def __call__(self, x: Array) -> Array:
         return np.asarray(self.function(x), dtype=np.float64)
 
-    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+    def zeros(self, coefficients: Coefficients, low: float, high: float) -> Array:
         """The zeros, and where h all but touches 0 between them: complex zeros beside the line are felt."""
+        assert not isinstance(coefficients, Signed)
         x = np.unique(np.concatenate((np.linspace(low, high, 2048), np.clip(self.breaks, low, high))))
         value = coefficients @ self(x)
         side, size = np.sign(value), np.abs(value)

@@ -15,7 +15,9 @@ class Signed(NamedTuple):
     log: Array
 
     @classmethod
-    def of(cls, values: Array) -> "Signed":
+    def of(cls, values: "Coefficients") -> "Signed":
+        if isinstance(values, Signed):
+            return values
         with np.errstate(divide="ignore"):
             return cls(np.sign(values), np.log(np.abs(values)))
 
@@ -32,7 +34,7 @@ class Signed(NamedTuple):
         values: Array = self.sign * np.exp(self.log - log_unit)
         return values
 
-    def combined(self, features: Array) -> "Signed":
+    def combine(self, features: Array) -> "Signed":
         """The combination of features with these coefficients, a column a value."""
         with np.errstate(divide="ignore", invalid="ignore"):
             size = self.log[:, None] + np.log(np.abs(features))
@@ -40,3 +42,7 @@ class Signed(NamedTuple):
             top = np.where(top > -math.inf, top, 0.0)
             value = (self.sign[:, None] * np.sign(features) * np.exp(size - top)).sum(axis=0)
             return Signed(np.sign(value), np.log(np.abs(value)) + top)
+
+
+Coefficients = Array | Signed
+"""Of features: floats, or beyond what a float can hold."""

@@ -1,4 +1,4 @@
-"""Integrals over the line of functions that are smooth but for a few known points.
+"""Laws with features on them, and rules to integrate over these: noise on the line, finitely many outcomes.
 
 Expectations of |h|^A and |h|^(A-1) sign h, with A as near to 1 as one likes, have branch points at the zeros
 of h. The line is cut at the zeros, at the kinks of the density and of the features, and into panels; panels
@@ -8,62 +8,165 @@ the difference is charged to the answer.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from indistinct.adversaries.coordinate import Law
-from indistinct.adversaries.moments import Rule
-from indistinct.adversaries.span import Span
+from indistinct.adversaries.solvers.laws import Law
+from indistinct.adversaries.solvers.signed import Coefficients
+from indistinct.adversaries.solvers.spans import Span
 from indistinct.errors import ArgumentError
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 
+ROUNDING = 64 * EPS
+"""Relative rounding of an integral, on top of what refining its rule shows."""
 _LOG_NEGLIGIBLE = 46.0
+"""What is this far below the largest value, in logarithms, is not integrated."""
 _OUTWARD = np.concatenate((np.arange(0.0, 8.0, 0.5), 8.0 * 1.2 ** np.arange(0, 66)))
 _FINE_OUTWARD = np.concatenate((np.arange(0.0, 8.0, 0.5), 8.0 * 1.02 ** np.arange(0, 608)))
+"""Where, from a centre, to look how far a function reaches; finer for exponentials."""
 _EDGES = np.concatenate(([0.0, 0.75, 1.5, 2.5, 4.0, 6.0, 8.0], 10.0 * 1.25 ** np.arange(0, 64)))
-
-
-class _Panel(NamedTuple):
-    """Nodes on [0, 1] and their weights."""
-
-    nodes: Array
-    weights: Array
-
-
-def _legendre(count: int) -> _Panel:
-    nodes, weights = np.polynomial.legendre.leggauss(count)
-    return _Panel(0.5 + 0.5 * nodes, 0.5 * weights)
-
-
-def _double_exponential(count: int) -> _Panel:
-    """x = 1/(1 + e^{-pi sinh t}), trapezoid in t: as near to the ends as 1e-15."""
-    t = np.linspace(-3.15, 3.15, count)
-    share = 1 / (1 + np.exp(-math.pi * np.sinh(t)))
-    other = 1 / (1 + np.exp(math.pi * np.sinh(t)))
-    return _Panel(share, share * other * math.pi * np.cosh(t) * (t[1] - t[0]))
-
-
-_PLAIN = _legendre(16), _legendre(24)
+"""Ends of panels, from a centre."""
 _PIECES = 5
 """Panels in one for exponentials, which are less smooth than powers."""
 _NARROW = 0.05
 """Widths of peaks, as a share of how far out they are, that panels do not resolve by themselves."""
 _AROUND = np.array([0.0, 2.0, 5.0, 10.0, 20.0, 50.0])
 """Where the line is cut around a peak, in units of its width."""
+
+
+class Rule(NamedTuple):
+    """Nodes, and the logarithms of their weights under a law."""
+
+    x: Array
+    log_weight: Array
+
+
+class Reach(NamedTuple):
+    """From where to where to integrate, and where to cut: at the zeros of h, or so that no peak is missed."""
+
+    low: float
+    high: float
+    cuts: Array
+
+
+class Panel(NamedTuple):
+    """Nodes on [0, 1] and their weights."""
+
+    nodes: Array
+    weights: Array
+
+
+def _legendre(count: int) -> Panel:
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return Panel(0.5 + 0.5 * nodes, 0.5 * weights)
+
+
+def _double_exponential(count: int) -> Panel:
+    """x = 1/(1 + e^{-pi sinh t}), trapezoid in t: as near to the ends as 1e-15."""
+    t = np.linspace(-3.15, 3.15, count)
+    share = 1 / (1 + np.exp(-math.pi * np.sinh(t)))
+    other = 1 / (1 + np.exp(math.pi * np.sinh(t)))
+    return Panel(share, share * other * math.pi * np.cosh(t) * (t[1] - t[0]))
+
+
+_PLAIN = _legendre(16), _legendre(24)
 _GRADED = _double_exponential(60), _double_exponential(90)
 GRADED = _GRADED[0]
 """Graded towards both ends; node k from the left is as far from 0 as node k from the right is from 1."""
-NEAREST = float(_GRADED[0].nodes[0])
+NEAREST = float(GRADED.nodes[0])
 """How near to its ends a graded panel comes, as a share of its length."""
 
 
-class Line:
-    """The real line, cut for one law and one span of features."""
+class Measure(ABC):
+    """A law, features, and rules for the expectations of functions that these span."""
+
+    named: Any
+    """The features, as an error message names them."""
+    all_moments: bool = True
+    local: bool = False
+
+    @abstractmethod
+    def features(self, x: Array) -> Array:
+        """One a row."""
+
+    @abstractmethod
+    def log_density(self, x: Array) -> Array: ...
+
+    def zeros(self, coefficients: Coefficients, low: float, high: float) -> Array:
+        """Where a function changes sign, as far as its rule has to know."""
+        return np.zeros(0)
+
+    def peaks(self, coefficients: Array) -> Array:
+        """Where to cut for e^h with these coefficients, so that no peak is missed."""
+        return np.zeros(0)
+
+    @abstractmethod
+    def extent(
+        self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
+    ) -> tuple[float, float] | None:
+        """Where e^{log_size(features)} times the density is not negligible against its largest value, or
+        against a ceiling in logarithms; none if that never ends."""
+
+    @abstractmethod
+    def square_extent(self) -> tuple[float, float]:
+        """Where the square of any feature matters; refused where a second moment is infinite."""
+
+    @abstractmethod
+    def rule(
+        self,
+        low: float,
+        high: float,
+        zeros: Array | None = None,
+        *,
+        dense: bool = False,
+        exponential: bool = False,
+    ) -> Rule:
+        """A rule from low to high for functions with these zeros, or for exponentials of functions."""
+
+
+class Outcomes(Measure):
+    """Finitely many outcomes: their probabilities, and their features, one a row. A table that stands for a
+    law, or a sample that was drawn from one."""
+
+    def __init__(self, probability: Array, features: Array) -> None:
+        seen = probability > 0
+        self._features = features[:, seen]
+        self._log = np.log(probability[seen])
+        self.named = self._features.shape
+
+    @classmethod
+    def drawn(cls, features: Array) -> "Outcomes":
+        """A sample, all of whose members weigh the same."""
+        return cls(np.full(features.shape[1], 1 / features.shape[1]), features)
+
+    def features(self, x: Array) -> Array:
+        chosen: Array = self._features[:, x.astype(np.intp)]
+        return chosen
+
+    def log_density(self, x: Array) -> Array:
+        chosen: Array = self._log[x.astype(np.intp)]
+        return chosen
+
+    def extent(self, *_: Any, **__: Any) -> tuple[float, float]:
+        return self.square_extent()
+
+    def square_extent(self) -> tuple[float, float]:
+        return 0.0, float(self._log.size)
+
+    def rule(self, *_: Any, **__: Any) -> Rule:
+        return Rule(np.arange(self._log.size, dtype=np.float64), self._log)
+
+
+class NoiseLine(Measure):
+    """The real line under noise, cut for one law and one span of features."""
 
     def __init__(self, law: Law, span: Span, *, exponential: bool = False) -> None:
-        self.law, self.span = law, span
+        self.law = law
+        self.span = self.named = span
+        self.all_moments, self.local = span.all_moments, span.local
         places = [place for _, place in law.centres]
         outward = _FINE_OUTWARD if exponential else _OUTWARD
         outward = outward[outward <= span.furthest]
@@ -84,25 +187,13 @@ class Line:
         self._log_density = law.log_density(self._grid)
         self._last_cut: tuple[Array, tuple[Array, Array, Array]] | None = None
 
-    @property
-    def named(self) -> Span:
-        return self.span
-
-    @property
-    def all_moments(self) -> bool:
-        return self.span.all_moments
-
-    @property
-    def local(self) -> bool:
-        return self.span.local
-
     def features(self, x: Array) -> Array:
         return self.span(x)
 
     def log_density(self, x: Array) -> Array:
         return self.law.log_density(x)
 
-    def zeros(self, coefficients: Array, low: float, high: float) -> Array:
+    def zeros(self, coefficients: Coefficients, low: float, high: float) -> Array:
         return self.span.zeros(coefficients, low, high)
 
     def peaks(self, coefficients: Array) -> Array:
@@ -124,8 +215,6 @@ class Line:
     def extent(
         self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
     ) -> tuple[float, float] | None:
-        """Where e^{log_size(features)} times the density is not negligible against its largest value, or
-        against a ceiling in logarithms; none if that never ends."""
         grid, features, log_density = self._cut_grid(cuts)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = log_size(features) + log_density
@@ -152,8 +241,7 @@ class Line:
         return self._last_cut[1]
 
     def square_extent(self) -> tuple[float, float]:
-        """Where the square of any feature matters; refused where its second moment is infinite. Each by
-        itself: far out P may live where Q hardly does, and a feature that is small there counts."""
+        # each by itself: far out P may live where Q hardly does, and a feature that is small there counts
         with np.errstate(divide="ignore"):
             size = 2 * np.log(np.abs(self._features)) + self._log_density
         size = size[size.max(axis=1) > -math.inf]  # a feature that is 0 is refused elsewhere
