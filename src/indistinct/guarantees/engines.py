@@ -216,10 +216,10 @@ class Reader:
             if tail is None:
                 continue
             for more in (1.0, 1 + NARROW):
-                if (known := rows[enough[rows] > 0]).size:
-                    meets = known[tail.read(enough[known] * more).high <= log_delta[known]]
-                    low[meets], high[meets] = 0.0, np.minimum(enough[meets] * more, high[meets])
-                    rows = np.setdiff1d(rows, meets, assume_unique=True)
+                if (enough[rows] > 0).any():
+                    meets = (tail.read(enough[rows] * more).high <= log_delta[rows]) & (enough[rows] > 0)
+                    met, rows = rows[meets], rows[~meets]
+                    low[met], high[met] = 0.0, np.minimum(enough[met] * more, high[met])
             if asked and rows.size:
                 found = solve(tail, log_delta[rows], self.loss.top)
                 low[rows], high[rows] = both((low[rows], high[rows]), found)

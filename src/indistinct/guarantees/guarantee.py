@@ -117,7 +117,11 @@ class PairGuarantee(Guarantee):
         return worst(direction.renyi_at(orders) for direction in self.directions)
 
     def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
-        return self._worst(Product.delta_bounds, epsilon)
+        return self._delta_bounds(epsilon)
+
+    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0) -> tuple[Array, Array]:
+        """Bounds on delta, which need not be close below `least`."""
+        return self._worst(Product.delta_bounds, epsilon, least)
 
     def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
         return self._worst(Product.epsilon_bounds, delta)
@@ -136,7 +140,7 @@ class PairGuarantee(Guarantee):
         return self._delta_interval(epsilon)[1]
 
     def _delta_above(self, least: Array, epsilon: Array) -> Array:
-        return self._worst(Product.delta_bounds, epsilon, least)[1]
+        return self._delta_bounds(epsilon, least)[1]
 
     def _epsilon(self, delta: Array) -> Array:
         return self._epsilon_interval(delta)[1]

@@ -9,7 +9,7 @@ import sys
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,8 +47,24 @@ def _frozen(instance: object, name: str, value: object) -> None:
     object.__setattr__(instance, name, value)
 
 
+class _Claim(PairGuarantee):
+    """(epsilon, delta)-DP as it was stated, whatever rounding makes of its pair."""
+
+    bound: float
+    slack: float
+
+    @cached_property
+    def product(self) -> Product:
+        return Product.of([(claim_pair(self.bound, self.slack), 1)])
+
+    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0) -> tuple[Array, Array]:
+        low, high = super()._delta_bounds(epsilon, least)
+        stated = np.where(epsilon >= self.bound, self.slack, 1.0)
+        return np.minimum(low, stated), np.minimum(high, stated)
+
+
 @dataclass(frozen=True)
-class PureDP(PairGuarantee):
+class PureDP(_Claim):
     """Pure epsilon-DP, as tight as randomized response (Kairouz, Oh and Viswanath 2015).
 
     >>> PureDP(1.0).delta(0.5) == PureDP(1.0).delta(epsilon=0.5)
@@ -58,15 +74,12 @@ class PureDP(PairGuarantee):
     """
 
     bound: float
+    slack: ClassVar[float] = 0.0  # type: ignore[misc]
     adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
     def __init__(self, epsilon: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
         _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
         _frozen(self, "adjacency", check_adjacency(adjacency))
-
-    @cached_property
-    def product(self) -> Product:
-        return Product.of([(claim_pair(self.bound, 0.0), 1)])
 
     def __repr__(self) -> str:
         return f"PureDP({self.bound!r})"
@@ -79,7 +92,7 @@ class PureDP(PairGuarantee):
 
 
 @dataclass(frozen=True)
-class ApproxDP(PairGuarantee):
+class ApproxDP(_Claim):
     """(epsilon, delta)-DP, through the four-point pair that attains it and nothing worse
     (Kairouz, Oh and Viswanath 2015; Murtagh and Vadhan 2016)."""
 
@@ -94,10 +107,6 @@ class ApproxDP(PairGuarantee):
 
     def __repr__(self) -> str:
         return f"ApproxDP({self.bound!r}, {self.slack!r})"
-
-    @cached_property
-    def product(self) -> Product:
-        return Product.of([(claim_pair(self.bound, self.slack), 1)])
 
 
 def claim_pair(epsilon: float, delta: float) -> DiscretePair:
