@@ -23,7 +23,6 @@ class DiscretePair(Pair):
     p: tuple[float, ...]
     q: tuple[float, ...]
     exact: bool = True
-    decays = False
 
     @classmethod
     def of(cls, p: Array, q: Array, *, exact: bool = True) -> "DiscretePair":

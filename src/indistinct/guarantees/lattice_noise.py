@@ -72,7 +72,6 @@ class DiscreteGaussianPair(Pair):
 
     shift: int
     scale: float
-    decays = False
 
     @property
     def unit(self) -> float:  # type: ignore[override]

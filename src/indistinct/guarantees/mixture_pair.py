@@ -48,10 +48,6 @@ class MixturePair(Pair):
     rate: float
 
     @property
-    def decays(self) -> bool:  # type: ignore[override]
-        return self.base.decays
-
-    @property
     def exact(self) -> bool:  # type: ignore[override]
         return self.base.exact
 

@@ -88,7 +88,6 @@ class LaplacePair(Pair):
     density e^{(l-s)/2}/4 under P between them."""
 
     loss: float
-    decays = False
 
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]

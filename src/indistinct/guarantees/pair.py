@@ -68,9 +68,6 @@ _CLOSE = 1e-3
 class Pair(ABC):
     """A directed pair (P, Q). Immutable, hashable, comparable."""
 
-    decays: bool = True
-    """Whether the characteristic function of the loss vanishes at infinity (no atoms)."""
-
     atoms: tuple[float, ...] = ()
     """Where the loss has atoms, if these should fall on the grid engine's lattice."""
 
@@ -238,10 +235,6 @@ class ReversedPair(Pair):
     """(Q, P) of a pair that is not symmetric."""
 
     pair: Pair
-
-    @property
-    def decays(self) -> bool:  # type: ignore[override]
-        return self.pair.decays
 
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]

@@ -30,7 +30,6 @@ class ProfiledPair(Pair):
     """Known by `profile` and `reversed_profile`, where it ends, and by a table that dominates it."""
 
     profiled = True
-    decays = False
 
     @property
     @abstractmethod

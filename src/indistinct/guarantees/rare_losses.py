@@ -158,7 +158,7 @@ class _Split:
                 return far
             return self._line(band, kind, self._scan(band, kind)) or far
         found = self._scan(band, kind)
-        if found.log_bound(self.centre) < self.log_level:
+        if found.read(np.array([self.centre])).high[0] < self.log_level:
             return found
         return self._line(band, kind, found) or found
 

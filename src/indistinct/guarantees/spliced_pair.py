@@ -41,10 +41,6 @@ class SplicedPair(Pair):
     mixture: MixturePair
 
     @property
-    def decays(self) -> bool:  # type: ignore[override]
-        return self.mixture.decays
-
-    @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         positive = [atom for atom in self.mixture.atoms if atom > 0]
         return (*(-atom for atom in positive), *positive)

@@ -51,14 +51,9 @@ class Scan:
     order: float  # where the objective is smallest
     log_mass: float = 0.0  # of the measure whose transform this is
 
-    def log_bound(self, epsilon: float) -> float:
-        """log of a bound on delta by the best of the orders, one more than the grid's (Canonne, Kamath and
-        Steinke 2020, Proposition 12), of the law that this cumulant sees."""
-        c = self.orders
-        return float((self.values - c * epsilon + c * np.log(c / (1 + c)) - np.log1p(c)).min()) + GUARD
-
     def read(self, epsilon: Array) -> LogBounds:
-        """That bound, and nothing from below."""
+        """A bound by the best of the orders, one more than the grid's (Canonne, Kamath and Steinke 2020,
+        Proposition 12), of the law that this cumulant sees; nothing from below."""
         c = self.orders
         bounds = self.values - c * epsilon[:, None] + c * np.log(c / (1 + c)) - np.log1p(c)
         best = bounds.argmin(axis=1)
@@ -120,10 +115,6 @@ class Aim:
         left = self.scan.log_mass - fall - math.log(-math.expm1(-fall))
         result: Array = np.logaddexp(right.min(axis=1, initial=np.inf), left) + GUARD
         return result
-
-    def log_beyond(self, loss: float) -> float:
-        """Log of a Chernoff bound on P(L > loss)."""
-        return min(0.0, float((self.scan.values - self.scan.orders * loss).min()))
 
     def laplace(self, log_delta: float) -> float:
         """A first guess of the epsilon of this delta: Laplace's method on the line."""

@@ -5,7 +5,7 @@ delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 """
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import erfcx, ndtr, ndtri_exp
 
 from indistinct.numerics.arrays import TINY, Array
 
@@ -63,35 +63,6 @@ def gaussian_delta(shift: float, epsilon: Array) -> Array:
         error = np.minimum(_log_error(shift, epsilon, log_delta), 1.0)
         bounded: Array = np.clip(np.exp(log_delta + error), TINY, 1.0)
     return np.where(np.isnan(bounded), 1.0, bounded)
-
-
-def gaussian_epsilon(shift: float, delta: Array) -> Array:
-    """The smallest epsilon >= 0 with delta(epsilon) <= delta, for 0 < delta < 1; rounded up."""
-    log_delta = np.log(delta)
-    z = np.where(delta > 1e-300, -ndtri(np.clip(delta, 1e-300, 1 - 1e-16)), np.sqrt(-2 * log_delta))
-    low = np.zeros_like(delta)
-    high = shift * (np.maximum(z, 0.0) + shift / 2)  # Phi(-u) <= delta there
-    epsilon = high
-    for _ in range(100):
-        log_value = log_gaussian_delta(shift, epsilon)
-        value = log_value + _log_error(shift, epsilon, log_value) - log_delta
-        low, high = np.where(value > 0, epsilon, low), np.where(value > 0, high, epsilon)
-        # d delta / d epsilon = -e^epsilon Phi(-mu/2 - epsilon/mu)
-        log_slope = epsilon + log_ndtr(-shift / 2 - epsilon / shift) - log_value
-        newton = epsilon + value * np.exp(-np.clip(log_slope, -700.0, 700.0))
-        inside = (newton > low) & (newton < high)
-        middle = np.where(inside, newton, (low + high) / 2)
-        done = np.abs(middle - epsilon) <= 2e-15 * (np.abs(middle) + shift)
-        epsilon = np.where(done, epsilon, middle)
-        if done.all():
-            break
-    # `high` always satisfies the inequality; Newton leaves it within rounding of the root.
-    bump = 1e-14 * (epsilon + shift)
-    log_value = log_gaussian_delta(shift, epsilon + bump)
-    fine = log_value + _log_error(shift, epsilon + bump, log_value) <= log_delta
-    result: Array = np.where(fine, epsilon + bump, high)
-    at_zero = log_gaussian_delta(shift, np.zeros_like(delta)) + 1e-13 <= log_delta
-    return np.where(at_zero, 0.0, result)
 
 
 def gaussian_tradeoff(shift: float, fpr: Array) -> Array:

@@ -21,8 +21,6 @@ _LOG_WEIGHTS = np.log(_WEIGHTS)
 
 MAX_NODES = 1 << 19
 """Of a rule."""
-_GRADES = 30
-"""How often panels are halved towards such a place."""
 _CHUNK = 1 << 20
 """Entries of a table of powers held at once."""
 
@@ -57,18 +55,6 @@ def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
     centres = low + radius * (2 * np.arange(count) + 1)
     nodes = np.add.outer(centres, radius * _NODES).ravel()
     return nodes, np.add.outer(np.full(count, math.log(radius)), _LOG_WEIGHTS).ravel()
-
-
-def graded_panels(low: float, high: float, half_width: float, place: float) -> tuple[Array, Array]:
-    """The same, with panels that shrink towards a place where a function is smooth but not analytic."""
-    count = max(1, int(np.ceil((high - low) / (2 * half_width))))
-    edges = np.linspace(low, high, count + 1)
-    if low < place < high:
-        steps = 2 * half_width * 0.5 ** np.arange(_GRADES)
-        edges = np.concatenate((edges, place - steps, [place], place + steps))
-        edges = np.unique(edges[(edges >= low) & (edges <= high)])
-    radius, centres = np.diff(edges)[:, None] / 2, (edges[1:] + edges[:-1])[:, None] / 2
-    return (centres + radius * _NODES).ravel(), (_LOG_WEIGHTS + np.log(radius)).ravel()
 
 
 @dataclass(frozen=True, eq=False)
