@@ -109,7 +109,7 @@ class Mixed(_OneOf):
         highest = worst(part._epsilon(delta) for part in self.parts)
         result, finite = highest.copy(), np.isfinite(highest)
         if finite.any():
-            result[finite] = bisect(self._delta, delta[finite], float(highest[finite].max()))
+            result[finite] = bisect(self._delta, delta[finite], highest[finite])
         return result
 
     def group(self, size: int) -> Guarantee:
@@ -139,7 +139,7 @@ class Chosen(_OneOf):
         highest = worst(part._epsilon(delta / len(self.parts)) for part in self.parts)
         result, finite = highest.copy(), np.isfinite(highest)
         if finite.any():
-            result[finite] = bisect(self._delta, delta[finite], float(highest[finite].max()))
+            result[finite] = bisect(self._delta, delta[finite], highest[finite])
         return result
 
     def group(self, size: int) -> Guarantee:

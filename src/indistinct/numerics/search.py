@@ -99,16 +99,18 @@ def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[A
     return np.take_along_axis(x, rows, 0), np.take_along_axis(y, rows, 0)
 
 
-def bisect(profile: Callable[[Array], Array], delta: Array, top: float, accuracy: float = 1e-13) -> Array:
-    """The smallest epsilon >= 0 with profile(epsilon) <= delta, from above, relatively to an accuracy: false
-    position on log delta, halving every third time."""
+def bisect(
+    profile: Callable[[Array], Array], delta: Array, top: Array | float, accuracy: float = 1e-13
+) -> Array:
+    """The smallest epsilon between 0 and a top with profile(epsilon) <= delta, from above, relatively to an
+    accuracy: false position on log delta, halving every third time."""
 
     def gap(epsilon: Array) -> Array:
         result: Array = np.log(np.maximum(profile(epsilon), TINY)) - log_delta
         return result
 
     log_delta = np.log(np.maximum(delta, TINY))
-    low, high = np.zeros_like(delta), np.full_like(delta, min(top, 1.0))
+    low, high = np.zeros_like(delta), np.minimum(np.ones_like(delta), top)
     at_low, at_high = gap(low), gap(high)
     while (short := (at_high > 0) & (high < top)).any():
         low, at_low = np.where(short, high, low), np.where(short, at_high, at_low)
