@@ -153,7 +153,7 @@ def parallel(*guarantees: Guarantee) -> Guarantee:
     Under add/remove a record is in one part. Under replace-one it may leave one part for another, and
     the parts' own guarantees say nothing about a part that changes its size: that is refused.
     """
-    if not guarantees:
+    if not guarantees or not all(isinstance(one, Guarantee) for one in guarantees):
         raise ArgumentError("guarantees", guarantees, "at least one guarantee")
     for other in guarantees:
         check_same_adjacency(guarantees[0], other)
@@ -174,6 +174,7 @@ def either(first: Guarantee, *then: Guarantee) -> Guarantee:
 
 def mixture(guarantees: Sequence[Guarantee], weights: Sequence[float]) -> Guarantee:
     """The guarantee of one of several releases, drawn with probabilities that do not depend on the data."""
+    weights = np.atleast_1d(weights).tolist()
     if not guarantees or len(guarantees) != len(weights):
         raise ArgumentError("weights", weights, "one probability for each guarantee, at least one")
     for other in guarantees:

@@ -100,9 +100,9 @@ class ComposedLoss:
         return min(-math.expm1(math.fsum(untold)) * (1 + 8 * EPS * self.steps), 1.0)
 
     def single(self, epsilon: Array) -> Array:
-        """The sum of the steps' own deltas: about delta, where single large losses make it up."""
-        total: Array = np.sum([n * pair.profile(epsilon) for pair, n in self.terms], axis=0)
-        return total
+        """The sum of the steps' own deltas: about delta, where single large and finite losses make it up."""
+        total: Array = np.sum([n * (pair.profile(epsilon) - pair.infinite_mass) for pair, n in self.terms], 0)
+        return np.maximum(total, 0.0)
 
     @property
     def exact(self) -> bool:

@@ -216,8 +216,10 @@ class Reader:
             if tail is None:
                 continue
             for more in (1.0, 1 + NARROW):
-                if (enough[rows] > 0).any():
-                    meets = (tail.read(enough[rows] * more).high <= log_delta[rows]) & (enough[rows] > 0)
+                asked_for = (enough[rows] > 0) & (enough[rows] < math.inf)
+                if asked_for.any():
+                    at = np.where(asked_for, enough[rows] * more, 0.0)
+                    meets = asked_for & (tail.read(at).high <= log_delta[rows])
                     met, rows = rows[meets], rows[~meets]
                     low[met], high[met] = 0.0, np.minimum(enough[met] * more, high[met])
             if asked and rows.size:

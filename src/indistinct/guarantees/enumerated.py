@@ -66,8 +66,10 @@ class EnumeratedTail:
             delta, q_above = self.pair.profile_and_slope(rest)
             q_above = q_above * np.exp(np.minimum(rest, 700.0))  # -d delta / d epsilon
             known = self.pair.from_below.profile(rest) if self.pair.profiled else delta
-            lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - 2 * self.shift * q_above, 0.0)
-            delta, lower = delta + 2 * self.shift * q_above, np.maximum(lower, 0.0)
+            # losses are known to `shift`, and the place where a profile is read to some last digits
+            moved = (2 * self.shift + 64 * EPS * np.abs(rest)) * np.minimum(q_above, 1e300)
+            lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - moved, 0.0)
+            delta, lower = delta + np.where(q_above > 0, moved, 0.0), np.maximum(lower, 0.0)
         high = (self.atoms.mass * delta).sum(axis=1) * (1 + self.relative_error)
         low = (self.atoms.mass * lower).sum(axis=1) * (1 - self.relative_error)
         slope = -(self.atoms.mass * q_above).sum(axis=1)

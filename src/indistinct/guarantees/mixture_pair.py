@@ -33,7 +33,9 @@ def mixture(base: Pair, rate: float) -> Pair:
         return MixturePair(base.base, base.rate * rate)
     if isinstance(base, DiscretePair):
         p, q = np.array(base.p), np.array(base.q)
-        return DiscretePair.of((1 - rate) * q + rate * p, q, exact=base.exact)
+        # rounded away from q: the rate may be as small as rounding
+        away = 1 + 2 * EPS * np.sign(p - q)
+        return DiscretePair.of(((1 - rate) * q + rate * p) * away, q, exact=base.exact)
     return MixturePair(base, rate)
 
 
@@ -270,6 +272,11 @@ class MixturePair(Pair):
             return loss + math.log(self.rate + (1 - self.rate) * math.exp(-loss))
         return math.log1p(self.rate * math.expm1(loss))
 
+    def _mixed_up(self, loss: float) -> float:
+        """The same, rounded up."""
+        lost = 4 * EPS * (loss - math.log(self.rate)) if loss > 300.0 else 0.0
+        return self.mixed(loss) * (1 + 4 * EPS) + lost
+
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         ends = self._unmixed(np.array([low, high]))
         bottom, top = self.base.outer_losses(0.0, LOG_NEGLIGIBLE)
@@ -281,7 +288,7 @@ class MixturePair(Pair):
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         low, _ = self.base.outer_losses(min(tilt, 0.0), log_tail)
         high = self._cut(log_tail) if tilt == 1 else self.base.outer_losses(max(tilt, 0.0), log_tail)[1]
-        return self.mixed(low), self.mixed(high) * (1 + 4 * EPS)
+        return self.mixed(low), self._mixed_up(high)
 
     def _unmixed(self, loss: Array) -> Array:
         """The base loss l0 with log(1 - q + q e^{l0}) = loss, minus infinity below log(1-q)."""
@@ -333,9 +340,11 @@ class MixturePair(Pair):
     def loss_range(self) -> tuple[float, float]:
         low, high = self.base.loss_range
         bottom = math.log1p(-self.rate) if low == -math.inf else self.mixed(max(low, -800.0))
-        return bottom, self.mixed(high) * (1 + 4 * EPS)
+        return bottom, self._mixed_up(high)
 
     def log_moment(self, order: float) -> float:
+        if order < -1e6:
+            return order * math.log1p(-self.rate)  # no loss is smaller
         if order > 1e4:
             # Minkowski: ||1 - q + q r||_w <= 1 - q + q ||r||_w, tight for large orders
             grown = self.base.log_moment(order) / order

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from indistinct.errors import ArgumentError
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.guarantees.product import Product
@@ -18,8 +19,8 @@ from indistinct.guarantees.tabulated import TestCurve, finite_pair, tabulated_pa
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.rule import LossRule
 
-_MOST = 64
-"""Larger groups are read off a table."""
+_MOST = 4096
+"""Larger groups are refused, unless they are known in closed form."""
 _PLACES = 33
 _ROUNDS = 40
 _FAR = 600.0
@@ -52,6 +53,10 @@ class CompositionPair(ProfiledPair):
     product: Product
     enough: float = 0.0
     upper: bool = True
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.product.exact
 
     @cached_property
     def stand_in(self) -> DiscretePair:
@@ -209,8 +214,10 @@ def group_pair(pair: Pair, size: int) -> Pair:
     """The pair for `size` records."""
     if (scaled := pair.scaled(size)) is not None:
         return scaled
+    if size > _MOST:
+        raise ArgumentError("size", size, f"at most {_MOST} (only additive noise is known for larger groups)")
     listed = isinstance(pair, DiscretePair) or pair.profiled or pair.infinite_mass > 0
-    return group_table(pair, size) if listed or size > _MOST else GroupPair(pair, size)
+    return group_table(pair, size) if listed else GroupPair(pair, size)
 
 
 def group_table(pair: Pair, size: int) -> DiscretePair:

@@ -159,12 +159,11 @@ class SplitCumulant:
             if jumps is not None:
                 ratio = jumps.log_moment(z) - one
                 # log(log(1 + e^r)), which is r where that is small
-                each = np.where(ratio < -30, ratio, np.log(np.log1p(np.exp(np.clip(ratio, -30.0, 700.0)))))
+                each = np.where(ratio < -30, ratio, np.log(np.logaddexp(0.0, np.maximum(ratio, -30.0))))
                 log_more = np.logaddexp(log_more, math.log(count) + each)
-        more = np.exp(np.clip(log_more, -30.0, 6.0))
-        return bulk + np.where(
-            log_more < -30, log_more, np.exp(np.minimum(log_more, 6.0)) + np.log(-np.expm1(-more))
-        )
+        # log(e^m - 1), which is log m where that is small
+        more = np.exp(np.maximum(log_more, -30.0))
+        return bulk + np.where(log_more < -30, log_more, more + np.log(-np.expm1(-more)))
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
         bulk, more = np.zeros(stop, dtype=np.complex128), np.zeros(stop, dtype=np.complex128)
