@@ -2,11 +2,13 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 from indistinct import (
     Adjacency,
+    ArgumentError,
     Discrete,
     Gaussian,
     Laplace,
@@ -14,6 +16,7 @@ from indistinct import (
     RandomizedResponse,
     RenyiCurve,
     ZeroConcentratedDP,
+    parse_guarantee,
 )
 from indistinct.guarantees.guarantee import Known
 from indistinct.guarantees.mixture_pair import MixturePair
@@ -184,3 +187,46 @@ def test_event_of_mironovs_example() -> None:
         for p, q in ((0.5, end), (end, 0.5)):
             divergence = math.log(p**10 * q**-9 + (1 - p) ** 10 * (1 - q) ** -9) / 9
             assert divergence <= 0.1 + 1e-6
+
+
+# -- found by an audit of the engines -------------------------------------------------------------------
+
+
+def test_few_steps_without_replacement_far_out() -> None:
+    """The transform of rare losses was cut off at large orders, and an interval did not hold the truth
+    (2.3303e-69 by mpmath, 110 digits)."""
+    run = 2 * Gaussian(scale=6.727225523347498).subsample(70692, of=837430)
+    delta = run.guarantee(Adjacency.REPLACE_ONE).delta_interval(0.732894669935)
+    assert delta.low < 2.33035e-69 and 2.33025e-69 < delta.high < 2.33035e-69
+
+
+def test_a_sampled_table_is_known_from_above_only() -> None:
+    g = parse_guarantee("(2 * parallel(gaussian(1), gaussian(2))).subsample(0.5)")
+    assert g.epsilon_interval(1e-40).low == g.delta_interval(60.0).low == 0
+
+
+@pytest.mark.parametrize("rate", [0.3, 1e-6, 1e-12, 1e-15, 1e-17])
+def test_a_finite_pair_at_a_tiny_rate(rate: float) -> None:
+    """The loss was the logarithm of a quotient that is 1 but for rounding."""
+    g = RandomizedResponse(truth=0.75).subsample(rate).guarantee()
+    assert g.pure() >= mpmath.log1p(mpmath.mpf(rate) * 2)
+    assert g.delta(0) >= rate / 2
+
+
+@pytest.mark.parametrize("below", [1e-6, 1e-10, 1e-12, 1e-14])
+def test_a_profile_just_below_the_largest_loss(below: float) -> None:
+    g = Laplace(scale=1.0).subsample(0.01).guarantee()
+    epsilon = g.pure() * (1 - below)
+    with mpmath.workdps(40):
+        rate = mpmath.mpf(0.01)
+        place = mpmath.log1p(mpmath.expm1(mpmath.mpf(epsilon)) / rate)
+        truth = rate * -mpmath.expm1((place - 1) / 2)
+        delta = g.delta_interval(epsilon)
+        assert delta.low <= truth <= delta.high
+
+
+def test_absurd_groups_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="size"):
+        Laplace(scale=1.0).subsample(0.1).group(2**62).guarantee()
+    with pytest.raises(ArgumentError, match="size"):
+        Gaussian(scale=1.0).guarantee().group(10**400)

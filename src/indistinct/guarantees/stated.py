@@ -47,6 +47,10 @@ def _frozen(instance: object, name: str, value: object) -> None:
     object.__setattr__(instance, name, value)
 
 
+_LARGEST_MU = 1e150
+"""Its square is a number."""
+
+
 class _Claim(PairGuarantee):
     """(epsilon, delta)-DP as it was stated, whatever rounding makes of its pair."""
 
@@ -126,6 +130,8 @@ class GaussianDP(PairGuarantee):
 
     def __post_init__(self) -> None:
         _frozen(self, "mu", check_nonnegative("mu", self.mu))
+        if self.mu > _LARGEST_MU:
+            raise ArgumentError("mu", self.mu, f"at most {_LARGEST_MU}")
         check_adjacency(self.adjacency)
 
     @cached_property
