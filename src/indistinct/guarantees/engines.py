@@ -215,13 +215,14 @@ class Reader:
         for asked, tail in enumerate(tails):
             if tail is None:
                 continue
-            for more in (1.0, 1 + NARROW):
-                asked_for = (enough[rows] > 0) & (enough[rows] < math.inf)
-                if asked_for.any():
-                    at = np.where(asked_for, enough[rows] * more, 0.0)
-                    meets = asked_for & (tail.read(at).high <= log_delta[rows])
-                    met, rows = rows[meets], rows[~meets]
-                    low[met], high[met] = 0.0, np.minimum(enough[met] * more, high[met])
+            wanted = (enough[rows] > 0) & (enough[rows] < math.inf)
+            if wanted.any():
+                at = np.outer([1.0, 1 + NARROW], np.where(wanted, enough[rows], 0.0))
+                meets = (tail.read(at.ravel()).high.reshape(at.shape) <= log_delta[rows]) & wanted
+                met = meets.any(axis=0)
+                low[rows[met]] = 0.0
+                high[rows[met]] = np.minimum(np.where(meets[0], at[0], at[1])[met], high[rows[met]])
+                rows = rows[~met]
             if asked and rows.size:
                 found = solve(tail, log_delta[rows], self.loss.top)
                 low[rows], high[rows] = both((low[rows], high[rows]), found)

@@ -252,7 +252,7 @@ class MixturePair(Pair):
     def _vanishing(self, order: float) -> float:
         """A base loss above which Q times e^{order L}, order <= 0, is negligible."""
         near, far = 0.0, LOG_NEGLIGIBLE
-        for _ in range(14):
+        for _ in range(8):
             middle = (near + far) / 2
             _, edge = self.base.outer_losses(0.0, middle)
             if middle + order * self.mixed(edge) > LOG_NEGLIGIBLE:
