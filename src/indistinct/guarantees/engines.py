@@ -204,7 +204,9 @@ class Reader:
         for level in np.unique(levels[levels >= 0]).tolist():
             rows = levels == level
             # the first may show that `enough` is enough; its own answer comes last
-            asked = (drawn(engine, self.loss, level) for engine in (chernoff, *ENGINES, chernoff))
+            route = [(engine, level) for engine in (chernoff, *ENGINES)]
+            route += [(LATTICES[-1], max(level - 1, 0)), (chernoff, level)]
+            asked = (drawn(engine, self.loss, near) for engine, near in route)
             low[rows], high[rows] = self._solved(asked, np.log(delta[rows]), enough[rows])
         return (low if self.loss.exact else np.zeros_like(low)), high
 
@@ -314,6 +316,11 @@ def by_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
     return loss.levels_of(high)
 
 
+def above_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+    """One less: delta falls by several levels at once where there are atoms."""
+    return np.maximum(loss.levels_of(high) - 1, 0)
+
+
 def below_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
     """One more, where that bound is still too much."""
     return loss.levels_of(high) + 1
@@ -331,6 +338,7 @@ ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]
     (split_tail, by_bound),
     *((engine, by_bound) for engine in LATTICES),
     (LATTICES[-1], below_bound),
+    (LATTICES[-1], above_bound),
     (chernoff, by_bound),
 )
 """How delta is looked for, whose level has to be found as well."""
