@@ -120,8 +120,8 @@ def test_engines_agree(case: Case) -> None:
             asked = (engines.drawn(engine, loss, level) for engine in engines.ENGINES)
             tails = [tail for tail in asked if tail is not None]
             assert len(tails) > 2, "nothing would be compared"
-            bounds = [engines.solve(tail, math.log(delta), loss.top) for tail in tails]
-            assert max(low for low, _ in bounds) <= min(high for _, high in bounds)
+            bounds = [engines.solve(tail, np.log([delta]), loss.top) for tail in tails]
+            assert max(low[0] for low, _ in bounds) <= min(high[0] for _, high in bounds)
 
 
 @pytest.mark.parametrize(("scale", "steps"), [(1, 2), (5, 10), (100, 10**4), (1e4, 10**9)])

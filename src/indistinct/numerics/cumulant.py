@@ -174,7 +174,10 @@ class SplitCumulant:
             errors += count * one.errors
             if jumps is not None:
                 values, jump_errors = jumps.log_line(c, step, stop)
-                more += count * log1p(np.exp(values - one.values))
+                ratio = values - one.values
+                # log(1 + e^r) = r + log(1 + e^-r)
+                over = ratio.real > 0
+                more += count * (np.where(over, ratio, 0.0) + log1p(np.exp(np.where(over, -ratio, ratio))))
                 # relative to the jumps themselves, however few they are
                 errors += jump_errors + one.errors
         return OnLine(bulk + more + np.log(-np.expm1(-more)), errors)

@@ -6,7 +6,6 @@ Every value of such a bound is valid, so a search that stops early only loses sh
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,33 +48,32 @@ def refined(objective: Objective, places: Array, values: Array) -> Array:
         places, values, rows = places[:, open_], values[:, open_], rows[open_]
         if not rows.size:
             return found
-    # what is this near is so by rounding of the bound itself, and not by a kink
-    kinked = np.abs(foretold - at_probe)[open_] > 1e-7
-    places, rows = places[:, kinked], rows[kinked]
-    if not rows.size:
-        return found
-    halved = golden(partial(_swapped, objective, rows), places[0], places[2])
+    halved = golden(objective, rows, places[::2], values[::2])
     found[rows] = np.maximum(found[rows], halved)
     return found
 
 
-def _swapped(objective: Objective, rows: Any, place: Array) -> Array:
-    return objective(place, rows)
-
-
-def golden(objective: Callable[[Array], Array], low: Array, high: Array, sections: int = 40) -> Array:
-    """The largest values found by golden sections."""
+def golden(objective: Objective, rows: Any, ends: Array, at_ends: Array, sections: int = 40) -> Array:
+    """The largest values found by golden sections between two ends, until all of a row's are alike."""
+    (low, high), (at_low, at_high) = ends, at_ends
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = objective(left), objective(right)
-    best: Array = np.maximum(at_left, at_right)
+    at_left, at_right = objective(left, rows), objective(right, rows)
+    best, open_ = np.maximum(at_left, at_right), np.arange(rows.size)
     for _ in range(sections):
         up = at_left < at_right
         low, high = np.where(up, left, low), np.where(up, high, right)
+        at_low, at_high = np.where(up, at_left, at_low), np.where(up, at_high, at_right)
         probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
-        at_probe = objective(probe)
+        at_probe = objective(probe, rows[open_])
         left, right = np.where(up, right, probe), np.where(up, probe, left)
         at_left, at_right = np.where(up, at_right, at_probe), np.where(up, at_probe, at_left)
-        best = np.maximum(best, at_probe)
+        best[open_] = np.maximum(best[open_], at_probe)
+        state = np.stack((low, high, at_low, at_high, left, right, at_left, at_right))
+        apart = np.ptp(state[[2, 3, 6, 7]], axis=0) > 1e-10
+        low, high, at_low, at_high, left, right, at_left, at_right = state[:, apart]
+        open_ = open_[apart]
+        if not open_.size:
+            break
     return best
 
 
