@@ -180,7 +180,10 @@ class SplitCumulant:
                 more += count * (np.where(over, ratio, 0.0) + log1p(np.exp(np.where(over, -ratio, ratio))))
                 # relative to the jumps themselves, however few they are
                 errors += jump_errors + one.errors
-        return OnLine(bulk + more + np.log(-np.expm1(-more)), errors)
+        # log(e^m - 1) = m + log(1 - e^-m), whichever does not overflow
+        over = more.real > 0
+        inner = np.expm1(np.where(over, -more, more))
+        return OnLine(bulk + np.where(over, more + np.log(-inner), np.log(inner)), errors)
 
 
 def _closed(values: ComplexArray) -> OnLine:
