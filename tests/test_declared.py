@@ -563,7 +563,12 @@ def spills() -> set[str]:
     return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("indistinct-spill-")}
 
 
-def test_the_folder_is_private_and_goes(collated: Path) -> None:
+def test_the_folder_is_private_and_goes(
+    collated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # of its own, as other tests run beside it
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     before = spills()
     data = read_sql("SELECT * FROM t", database=collated)
     (own,) = spills() - before

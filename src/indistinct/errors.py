@@ -13,7 +13,6 @@ ValueError
 
 import math
 import operator
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -125,8 +124,6 @@ def check_count(argument: str, value: Any, *, least: int = 0) -> int:
         raise ArgumentError(argument, value, allowed) from None
     if number < least:
         raise ArgumentError(argument, value, allowed)
-    if number > sys.maxsize:
-        raise ArgumentError(argument, "a larger one", f"an integer, at most {sys.maxsize}")
     return number
 
 

@@ -163,6 +163,8 @@ class PairGuarantee(Guarantee):
 
     def group(self, size: int) -> Guarantee:
         count = check_count("size", size, least=1)
+        if count > sys.maxsize:
+            raise ArgumentError("size", size, f"at most {sys.maxsize}")
         if count == 1:
             return self
         terms = [(group_pair(pair, count), steps) for pair, steps in self.product.terms]
