@@ -34,6 +34,13 @@ class _OneOf(Guarantee):
     def _delta(self, epsilon: Array) -> Array:
         return self._combined(part._delta(epsilon) for part in self.parts)
 
+    def _epsilon_below(self, highest: Array, delta: Array) -> Array:
+        """Where `_delta` falls to each delta, which it does at an epsilon that is known."""
+        result, finite = highest.copy(), np.isfinite(highest)
+        if finite.any():
+            result[finite] = bisect(self._delta, delta[finite], highest[finite])
+        return result
+
     @cached_property
     def product(self) -> Product | None:
         """One pair that dominates them all, for composing further."""
@@ -106,11 +113,7 @@ class Mixed(_OneOf):
         return max((top + math.log1p(total)) / (order - 1) * (1 + 1e-12), 0.0)
 
     def _epsilon(self, delta: Array) -> Array:
-        highest = worst(part._epsilon(delta) for part in self.parts)
-        result, finite = highest.copy(), np.isfinite(highest)
-        if finite.any():
-            result[finite] = bisect(self._delta, delta[finite], highest[finite])
-        return result
+        return self._epsilon_below(worst(part._epsilon(delta) for part in self.parts), delta)
 
     def group(self, size: int) -> Guarantee:
         return mixture([part.group(size) for part in self.parts], self.weights)
@@ -136,11 +139,9 @@ class Chosen(_OneOf):
         return (self.first._renyi(order) + max(one._renyi(order) for one in self.then)) * (1 + 1e-15)
 
     def _epsilon(self, delta: Array) -> Array:
-        highest = worst(part._epsilon(delta / len(self.parts)) for part in self.parts)
-        result, finite = highest.copy(), np.isfinite(highest)
-        if finite.any():
-            result[finite] = bisect(self._delta, delta[finite], highest[finite])
-        return result
+        return self._epsilon_below(
+            worst(part._epsilon(delta / len(self.parts)) for part in self.parts), delta
+        )
 
     def group(self, size: int) -> Guarantee:
         count = check_count("size", size, least=1)

@@ -64,17 +64,11 @@ class ComposedLoss:
         """The cumulant on real orders, around the one that decides delta at this level."""
         if level not in self._scans:
             log_delta, log_cut = self.log_delta_of(level), self.log_cut(level)
-
-            def place(c: Array, k: Array) -> Array:
-                # epsilon at which the integrand on this line is as large as delta
-                result: Array = (k - log_delta - np.log(c * (1 + c))) / c
-                return result
-
             # as if the loss were Gaussian, but no steeper than what its largest values bear
             start = math.sqrt(2 * max(-log_delta, 1.0) / max(self._size, 1e-300))
             largest = max(pair.span(log_cut)[1] for pair, _ in self.terms)
             start = min(start, 10 * max(-log_delta, 1.0) / max(largest, 1e-300))
-            self._scans[level] = scan(lambda last: self.cumulant(log_cut, 0.0, last).real, place, start)
+            self._scans[level] = scan(lambda last: self.cumulant(log_cut, 0.0, last).real, log_delta, start)
         return self._scans[level]
 
     @cached_property

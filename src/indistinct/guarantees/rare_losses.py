@@ -107,8 +107,10 @@ class _Split:
 
     def tail(self) -> "SplitTail":
         bands = self._bands()
-        parts = [self._part(bands[0], 0)]
-        parts += [self._part(band, 1) for band in bands if self._split(band, 1, -1.0, 0.0).jumps]
+        parts = [self._near_part(bands[0], 0, self._scan(bands[0], 0))]
+        for band in bands:
+            if (split := self._split(band, 1, -1.0, 0.0)).jumps:
+                parts.append(self._band_part(band, *split.log_masses))
         return SplitTail(tuple(parts), self.loss.infinite_mass, math.exp(self.log_level), self.centre)
 
     @cached_property
@@ -148,16 +150,19 @@ class _Split:
         """The largest loss of one step that is not cut."""
         return max(pair.span(self.log_cut)[1] for pair, _ in self.loss.terms if pair.splits)
 
-    def _part(self, band: Band, kind: int) -> "Part":
-        """What has its largest loss in a band (kind 1), or the bulk below it (kind 0)."""
-        if kind and (masses := self._split(band, kind, -1.0, 0.0).log_masses)[0] < self.log_level:
-            return FarBand(*masses, np.zeros(0), np.zeros(0))  # no more is needed
-        if kind and band[0] > self.centre:
-            far = far_band(self._split(band, kind, -FarBand.reach(band[0]), 0.0), band[0])
+    def _band_part(self, band: Band, log_p: float, log_q: float) -> "Part":
+        """What has its largest loss in a band (kind 1), of so much mass."""
+        if log_p < self.log_level:
+            return FarBand(log_p, log_q, np.zeros(0), np.zeros(0))  # no more is needed
+        if band[0] > self.centre:
+            far = far_band(self._split(band, 1, -FarBand.reach(band[0]), 0.0), band[0])
             if far.log_rest(self._places[1]) < self.log_delta - _FAR:
                 return far
-            return self._line(band, kind, self._scan(band, kind)) or far
-        found = self._scan(band, kind)
+            return self._line(band, 1, self._scan(band, 1, log_p)) or far
+        return self._near_part(band, 1, self._scan(band, 1, log_p))
+
+    def _near_part(self, band: Band, kind: int, found: Scan) -> "Part":
+        """The same of a band near epsilon, or what has all its losses below the band (kind 0)."""
         if found.read(np.array([self.centre])).high[0] < self.log_level:
             return found
         return self._line(band, kind, found) or found
@@ -168,15 +173,12 @@ class _Split:
         resolution = Resolution((1 + first, 1 + last), frequency, self.log_cut)
         return SplitCumulant([(*pair.split(resolution, band, kind), n) for pair, n in self.loss.terms])
 
-    def _scan(self, band: Band, kind: int) -> Scan:
-        def place(c: Array, k: Array) -> Array:
-            result: Array = (k - self.log_delta - np.log(c * (1 + c))) / c
-            return result
-
-        log_mass = self._split(band, kind, -1.0, 0.0).log_masses[0] if kind else 0.0
+    def _scan(self, band: Band, kind: int, log_mass: float = 0.0) -> Scan:
         largest = min(band[1], self._end) if kind else band[0]
         start = min(1 / band[0], 10 * max(-self.log_delta, 1.0) / largest)
-        return scan(lambda last: self._split(band, kind, 0.0, last).part(kind).real, place, start, log_mass)
+        return scan(
+            lambda last: self._split(band, kind, 0.0, last).part(kind).real, self.log_delta, start, log_mass
+        )
 
     def _line(self, band: Band, kind: int, found: Scan) -> Line | None:
         aim = found.aim(self.centre, self.log_level)

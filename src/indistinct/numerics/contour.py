@@ -44,11 +44,10 @@ class LogBounds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """The cumulant on a grid of real orders, best near where an objective is smallest."""
+    """The cumulant on a grid of real orders, best near the one that decides."""
 
     orders: Array
     values: Array
-    order: float  # where the objective is smallest
     log_mass: float = 0.0  # of the measure whose transform this is
 
     def read(self, epsilon: Array) -> LogBounds:
@@ -124,12 +123,12 @@ class Aim:
 
 def scan(
     real_up_to: Callable[[float], Callable[[Array], Array]],
-    objective: Callable[[Array, Array], Array],
+    log_delta: float,
     start: float,
     log_mass: float = 0.0,
 ) -> Scan:
-    """Minimise objective(c, K(c)) over c > 0, from a guess of its scale; `real_up_to(c)` gives K on real
-    orders, accurate up to c."""
+    """K around the order c > 0 whose line has an integrand of this delta at the least epsilon, from a guess
+    of its scale; `real_up_to(c)` gives K on real orders, accurate up to c."""
     limit = math.inf
     for _ in range(60):
         try:
@@ -139,7 +138,7 @@ def scan(
             continue
         orders = start * _GRID
         values = real(orders)
-        best = int(np.argmin(objective(orders, values)))
+        best = int(np.argmin((values - log_delta - np.log(orders * (1 + orders))) / orders))
         if 0 < best < _GRID.size - 3 or (best > 0 and 2 * start >= limit):
             break
         start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)
@@ -149,8 +148,7 @@ def scan(
     order = np.argsort(np.concatenate((orders, near)))
     orders, values = np.concatenate((orders, near))[order], np.concatenate((values, real(near)))[order]
     usable = np.isfinite(values)
-    orders, values = orders[usable], values[usable]
-    return Scan(orders, values, float(orders[np.argmin(objective(orders, values))]), log_mass)
+    return Scan(orders[usable], values[usable], log_mass)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Feature maps of images: random Fourier features of a sum of Gaussian kernels, each on a view of its own.
 
 Whatever the image, |φ(x)|² is the sum of the kernels' weights, because cos² + sin² = 1. The same finite map
-carries the records, the noise and the generated images; that is what the guarantee needs (MATH.md §4).
+carries the records, the noise and the generated images; that is what the guarantee needs.
 """
 
 import math
