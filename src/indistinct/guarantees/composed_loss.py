@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from indistinct.guarantees.discrete_pair import merged
 from indistinct.guarantees.pair import Pair, Resolution
+from indistinct.guarantees.sampled_gaussians import SampledGaussians, bundled
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY, Scan, scan
 from indistinct.numerics.cumulant import CumulantSum
@@ -66,7 +67,8 @@ class ComposedLoss:
             log_delta, log_cut = self.log_delta_of(level), self.log_cut(level)
             # as if the loss were Gaussian, but no steeper than what its largest values bear
             start = math.sqrt(2 * max(-log_delta, 1.0) / max(self._size, 1e-300))
-            largest = max(pair.span(log_cut)[1] for pair, _ in self.terms)
+            bundles, others = self._bundled
+            largest = max(part.span(log_cut)[1] for part in [*bundles, *(pair for pair, _ in others)])
             start = min(start, 10 * max(-log_delta, 1.0) / max(largest, 1e-300))
             self._scans[level] = scan(lambda last: self.cumulant(log_cut, 0.0, last).real, log_delta, start)
         return self._scans[level]
@@ -79,18 +81,29 @@ class ComposedLoss:
     def cumulant(self, log_cut: float, first: float, last: float, frequency: float = 0.0) -> CumulantSum:
         """K(z) for Re z between first and last."""
         resolution = Resolution((1 + first, 1 + last), frequency, log_cut)
-        return CumulantSum([(pair.cumulant(resolution), n) for pair, n in self.terms])
+        bundles, others = self._bundled
+        return CumulantSum(
+            [(bundle.cumulant(resolution), 1) for bundle in bundles]
+            + [(pair.cumulant(resolution), n) for pair, n in others]
+        )
 
     def log_envelope(self, log_cut: float, order: float, frequency: float) -> float:
         """log of a bound on |e^{K(order + is) - K(order)}| for every s >= frequency."""
         resolution = Resolution((1 + order, 1 + order), frequency, log_cut)
-        return sum(n * pair.log_envelope(resolution) for pair, n in self.terms)
+        bundles, others = self._bundled
+        together = sum(bundle.log_envelope(resolution) for bundle in bundles)
+        return together + sum(n * pair.log_envelope(resolution) for pair, n in others)
+
+    @cached_property
+    def _bundled(self) -> tuple[list[SampledGaussians], list[Term]]:
+        return bundled(self.terms)
 
     @cached_property
     def most(self) -> float:
         """No delta is larger: 1 less the probability that no step tells anything (coupling)."""
-        zero = np.zeros(1)
-        untold = [n * math.log1p(-min(float(pair.profile(zero)[0]), 1 - EPS)) for pair, n in self.terms]
+        zero, (bundles, others) = np.zeros(1), self._bundled
+        untold = [n * math.log1p(-min(float(pair.profile(zero)[0]), 1 - EPS)) for pair, n in others]
+        untold += [bundle.log_untold for bundle in bundles]
         return min(-math.expm1(math.fsum(untold)) * (1 + 8 * EPS * self.steps), 1.0)
 
     def single(self, epsilon: Array) -> Array:

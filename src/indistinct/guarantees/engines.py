@@ -52,8 +52,8 @@ class Tail(Protocol):
         """Bounds on log delta at each epsilon, each computed as if it were alone."""
         ...
 
-    def guess(self, log_delta: float) -> float:
-        """About where delta has this size."""
+    def guess(self, log_delta: Array) -> Array:
+        """About where delta has each size."""
         ...
 
 
@@ -70,7 +70,7 @@ def contour(loss: ComposedLoss, level: int) -> Tail | None:
     log_delta, log_cut = loss.log_delta_of(level), loss.log_cut(level)
     found = loss.scan(level)
     log_level = log_delta + LOG_ACCURACY
-    centre = found.aim(found.least_epsilon(log_delta), log_level).laplace(log_delta)
+    centre = found.likely_epsilon(log_delta)
     line: Line | None = None
     for _ in range(3):
         aim = found.aim(min(centre, loss.top), log_level)
@@ -84,7 +84,7 @@ def contour(loss: ComposedLoss, level: int) -> Tail | None:
         if drawn is None:
             return line
         line = drawn
-        if abs(float(line.read(np.array([aim.epsilon])).high[0]) - log_delta) < _NEAR:
+        if abs(line.at_aim[0] - log_delta) < _NEAR:
             break
         # aimed badly, as with heavy tails: once more, at what this line says
         centre = float(solve(line, np.array([log_delta]), loss.top)[1][0])
@@ -110,12 +110,11 @@ def lattice(cells: int, coarser: Lattice | None = None) -> Lattice:
         highest = -2 * log_level / widest
         unit = common_unit([pair for pair, _ in loss.terms])
         atoms = [atom for pair, _ in loss.terms for atom in pair.atoms]
-        first = found.aim(min(found.least_epsilon(log_delta), loss.top), log_level, highest)
-        centre = (
-            max(first.laplace(log_delta), -first.period)
-            if coarser is None
-            else coarser(loss, level).aim.epsilon
-        )
+        if coarser is None:
+            first = found.aim(min(found.least_epsilon(log_delta), loss.top), log_level, highest)
+            centre = max(found.likely_epsilon(log_delta), -first.period)
+        else:
+            centre = coarser(loss, level).aim.epsilon
         for _ in range(4):
             aim = found.aim(min(centre, loss.top), log_level, highest)
             finest = max(aim.period, widest) / MAX_CELLS
@@ -349,7 +348,7 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
     to the left, until the lower bound is above. Both ends were checked on the bounds themselves."""
     fails, meets = np.full_like(log_delta, -math.inf), np.full_like(log_delta, math.inf)
     gap, steep = np.zeros_like(log_delta), np.ones_like(log_delta)
-    epsilon = np.array([tail.guess(one) for one in log_delta.tolist()])
+    epsilon = tail.guess(log_delta)
     epsilon = np.where(np.isfinite(epsilon), np.minimum(epsilon, top), min(top, 1.0))
     rows = np.arange(log_delta.size)  # of what is open
     for _ in range(80):

@@ -91,11 +91,11 @@ class EnumeratedTail:
     def _window(self) -> Window:
         return Window(self.atoms.loss, self.atoms.mass, 0.0, -math.inf, 0.0, 0.0)
 
-    def guess(self, log_delta: float) -> float:
+    def guess(self, log_delta: Array) -> Array:
         if self.pair is not None and self.atoms.loss.size == 1:
-            return self.pair.likely_epsilon(log_delta)
+            return np.array([self.pair.likely_epsilon(one) for one in log_delta.tolist()])
         above = np.cumsum(self.atoms.mass[::-1])[::-1]
-        return float(self.atoms.loss[max(int(np.searchsorted(-above, -math.exp(log_delta))) - 1, 0)])
+        return self.atoms.loss[np.maximum(np.searchsorted(-above, -np.exp(log_delta)) - 1, 0)]
 
 
 def enumerate_losses(

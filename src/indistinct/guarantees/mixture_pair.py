@@ -12,12 +12,10 @@ from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounde
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.envelope import SPLIT_WIDTH, Window, mixture_envelope
-from indistinct.numerics.rule import MAX_NODES, LossRule, TooFineError, mixed_loss
+from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
 
 _SHARPEST = 200.0
 """With a larger Gaussian shift sampling is not credited: the mixture is too sharp to be integrated."""
-_MOST_NODES = 1 << 16
-"""With more nodes than this other engines are faster."""
 _QUICK_LOSS = 9.0
 _SHORT = 1.4
 """Base losses over which the slope of the mixed loss changes by a factor of four at most."""
@@ -203,7 +201,7 @@ class MixturePair(Pair):
             wave = Wave(slope * power, slope * resolution.frequency, sharpness + more_sharpness)
             pieces.append(self.base.rule_on(bottom, top, wave))
             size += pieces[-1].loss.size
-            if size > (MAX_NODES if resolution.log_cut is None else _MOST_NODES):
+            if size > (MAX_NODES if resolution.log_cut is None else MAX_ENGINE_NODES):
                 raise TooFineError(f"{size} quadrature nodes")
             if bottom == low:
                 return pieces

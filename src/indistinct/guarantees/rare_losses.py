@@ -269,5 +269,5 @@ class SplitTail:
         low = np.logaddexp(low, math.log(self.infinite)) if self.infinite else low
         return LogBounds(low, np.minimum(high, 0.0), slope * np.exp(-high))
 
-    def guess(self, log_delta: float) -> float:
-        return self.centre
+    def guess(self, log_delta: Array) -> Array:
+        return np.full_like(log_delta, self.centre)

@@ -19,7 +19,7 @@ import numpy as np
 
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray, vertical_line
 from indistinct.numerics.cumulant import Cumulant
-from indistinct.numerics.rule import TooFineError
+from indistinct.numerics.rule import TooFineError, powers_of_unit
 
 ACCURACY = 1e-12
 """Aliases, truncation and mass cut off that are aimed at, relative to delta."""
@@ -82,15 +82,20 @@ class Scan:
         # at the far end of the grid nothing bounds the right: fall back on the left
         period = np.where(np.isfinite(period), period, 4 * left)
         pick = int(near[np.argmin(period)])
-        middle = min(max(pick, 1), c.size - 2)
-        curvature = _second_difference(c, k, middle)
-        return Aim(float(c[pick]), float(k[pick]), float(period.min()), curvature, epsilon, self)
+        return Aim(float(c[pick]), float(period.min()), self._curvature(pick), epsilon, self)
 
+    def likely_epsilon(self, log_delta: float) -> float:
+        """About where delta has this size: Laplace's method at the order of the least epsilon."""
+        c, k = self.orders, self.values
+        pick = int(np.argmin((k - log_delta - np.log(c * (1 + c))) / c))
+        order, width = float(c[pick]), math.sqrt(2 * math.pi * self._curvature(pick))
+        return (float(k[pick]) - log_delta - math.log(order * (order + 1) * width)) / order
 
-def _second_difference(x: Array, y: Array, i: int) -> float:
-    left = (y[i] - y[i - 1]) / (x[i] - x[i - 1])
-    right = (y[i + 1] - y[i]) / (x[i + 1] - x[i])
-    return max(float(2 * (right - left) / (x[i + 1] - x[i - 1])), 1e-300)
+    def _curvature(self, pick: int) -> float:
+        """About K'' there: by second differences."""
+        middle = min(max(pick, 1), self.orders.size - 2)
+        (x, y, z), (a, b, c) = (part[middle - 1 : middle + 2].tolist() for part in (self.orders, self.values))
+        return max(2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x), 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +103,6 @@ class Aim:
     """Where to put the line, and how finely to sample it, for one epsilon."""
 
     order: float
-    value: float  # K there
     period: float
     curvature: float
     epsilon: float
@@ -114,11 +118,6 @@ class Aim:
         left = self.scan.log_mass - fall - math.log(-math.expm1(-fall))
         result: Array = np.logaddexp(right.min(axis=1, initial=np.inf), left) + GUARD
         return result
-
-    def laplace(self, log_delta: float) -> float:
-        """A first guess of the epsilon of this delta: Laplace's method on the line."""
-        c = self.order
-        return (self.value - log_delta - math.log(c * (c + 1) * math.sqrt(2 * math.pi * self.curvature))) / c
 
 
 def scan(
@@ -170,8 +169,9 @@ class Line:
         if epsilon.size > rows:
             parts = [self.read(epsilon[k : k + rows]) for k in range(0, epsilon.size, rows)]
             return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        terms = _powers(-2 * np.pi / self.aim.period * epsilon, self.nodes.size)
-        terms *= self._weights
+        powers = powers_of_unit(-2 * np.pi / self.aim.period * epsilon, self.nodes.size)
+        # a row is added up as if it were alone, so in memory too
+        terms = np.multiply(powers.T, self._weights, order="C")
         total = terms.real.sum(axis=1)
         fixed, per_epsilon = self._rounding
         error = self.truncation + fixed + per_epsilon * np.abs(epsilon)
@@ -187,8 +187,15 @@ class Line:
         )
         return LogBounds(low, np.minimum(high, 0.0), slope)
 
-    def guess(self, log_delta: float) -> float:
-        return self.aim.laplace(log_delta)
+    @cached_property
+    def at_aim(self) -> tuple[float, float]:
+        """log delta where it was aimed, and its slope."""
+        _, high, slope = self.read(np.array([self.aim.epsilon]))
+        return float(high[0]), float(slope[0])
+
+    def guess(self, log_delta: Array) -> Array:
+        high, slope = self.at_aim
+        return self.aim.epsilon + (log_delta - high) / (slope if slope < -1e-9 else -math.inf)
 
     @cached_property
     def _weights(self) -> ComplexArray:
@@ -207,18 +214,6 @@ class Line:
             (size * (self.errors + _RELATIVE_ERROR * (1 + doublings + np.abs(self.log_values)))).sum()
         )
         return fixed, _RELATIVE_ERROR * float((size * np.abs(self.nodes)).sum())
-
-
-def _powers(angle: Array, count: int) -> ComplexArray:
-    """exp(i k angle) for k < count, a row for each angle: by doubling, so a multiplication an entry."""
-    table = np.empty((angle.size, count), dtype=np.complex128)
-    table[:, 0] = 1.0
-    done = 1
-    while done < count:
-        more = min(done, count - done)
-        np.multiply(table[:, :more], np.exp(1j * done * angle)[:, None], out=table[:, done : done + more])
-        done += more
-    return table
 
 
 def draw_line(

@@ -80,9 +80,10 @@ class LaplaceCumulant:
 
 @dataclass(frozen=True, eq=False)
 class RuleCumulant:
-    """Read off a quadrature rule."""
+    """Read off a quadrature rule; the sum over its laws, with these counts, if it has several."""
 
     rule: LossRule
+    counts: Array | None = None
 
     @property
     def size(self) -> int:
@@ -93,15 +94,20 @@ class RuleCumulant:
             result: Array = np.log1p(np.maximum(self.rule.excess(z), -1.0))
         high = ~(result < 600.0)
         if high.any():
-            result[high] = self.rule.log_moment(z[high])
-        return result
+            high = high if self.counts is None else high.any(axis=0)
+            result[..., high] = self.rule.log_moment(z[high])
+        return result if self.counts is None else self.counts @ result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
         if self.rule.log_size(c) > 600.0:
-            return OnLine(*self.rule.log_line(c, step, stop))
-        moment, error = self.rule.line(c, step, stop)
-        values = log1p(moment)
-        return OnLine(values, error * np.exp(-np.maximum(values.real, -600.0)))
+            values, errors = self.rule.log_line(c, step, stop)
+        else:
+            moment, error = self.rule.line(c, step, stop)
+            values = log1p(moment)
+            errors = error * np.exp(-np.maximum(values.real, -600.0))
+        if self.counts is None:
+            return OnLine(values, errors)
+        return OnLine(self.counts @ values, self.counts @ errors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,32 +97,58 @@ def mixture_envelope(
 ) -> tuple[float, float]:
     """Logarithms of a bound on |E[r^{order + is}; low < x < high]| for every s >= frequency, and of its value
     at s = 0; or over a window instead."""
+    bound, value = mixture_envelopes(np.array([[shift]]), rate, order, frequency, low, high, part)
+    return float(bound[0]), float(value[0])
+
+
+def mixture_envelopes(
+    shift: Array,
+    rate: Array | float,
+    order: float,
+    frequency: float,
+    low: float,
+    high: float,
+    part: Window | None = None,
+) -> tuple[Array, Array]:
+    """The same for several laws, whose shifts and rates are columns."""
     # panels as for the integral itself: the path's own poles are further away than those of 1/r
-    sharpness = max(-order, 0.0) * shift**2 + (0.0 if part is None else SPLIT_WIDTH**-2)
-    speed = 0.6 * min(max(abs(low), abs(high)), 12.0) * math.sqrt(1 + sharpness)
+    more, largest = 0.0 if part is None else SPLIT_WIDTH**-2, float(shift.max())
+    speed = 0.6 * min(max(abs(low), abs(high)), 12.0) * math.sqrt(1 + max(-order, 0.0) * largest**2 + more)
     widest = _RAMP if low > _SHARP else math.inf
-    x, log_weight = panels(low, high, min(2.5 / shift, 18 / max(speed, 1.0), widest))
-    slope = _slope(x, shift, rate)
+    nodes, log_weight = panels(low, high, min(2.5 / largest, 18 / max(speed, 1.0), widest))
+    x = np.concatenate((nodes, (low, high)))
+    exponent = shift * x + (np.log(rate) - shift * shift / 2)
+    slope = 1 / (1 + np.exp(np.clip(np.log1p(-rate) - exponent, -700.0, 700.0)))
     # the sharper the integrand, the closer the path keeps to the axis
-    steepness = frequency * shift**2 / (1 + shift**2 + (0.0 if part is None else SPLIT_WIDTH**-2))
+    steepness = frequency * shift**2 / (1 + shift**2 + more)
     turn, bend = _path(x, slope, steepness, shift, part, low)
-    log_size, argument = _polar(x, turn, shift, rate)
-    log_real = log_weight - x * x / 2 - _LOG_ROOT
-    on_path = log_real + (turn / shift) ** 2 / 2 + 0.5 * np.log1p(bend * bend)
-    on_path += order * log_size - frequency * argument
-    at_zero = log_real + order * _polar(x, np.zeros_like(x), shift, rate)[0]
+    height, at_foot = turn / shift, _log_size(exponent, rate)
+    log_size, argument = _polar(exponent, turn, rate)
+    log_real = log_weight - nodes * nodes / 2 - _LOG_ROOT
+    inner = np.s_[:, : nodes.size]
+    on_path = log_real + (0.5 * height * height + 0.5 * np.log1p(bend * bend))[inner]
+    on_path += (order * log_size - frequency * argument)[inner]
+    at_zero = log_real + order * at_foot[inner]
+    # the straight piece from the axis up, at either end
+    outer = np.s_[:, nodes.size :]
+    ends = height[outer] ** 2 / 2 - x[nodes.size :] ** 2 / 2 - _LOG_ROOT
+    ends = ends + np.maximum(order * log_size[outer], order * at_foot[outer])
+    # on the way up the argument is concave or convex, so at least its smaller slope times the height
+    up = np.maximum(height[outer], 1e-300)
+    rise = np.minimum(slope[outer] * shift, argument[outer] / up)
+    ends += np.log(np.maximum(np.minimum(up, 1 / np.maximum(frequency * rise, 1e-300)), 1e-300))
     if part is not None:
-        on_path += part.log_share(x + 1j * (turn / shift)).real
-        at_zero += part.log_share(x)
-    ends = [_end(end, order, frequency, steepness, shift, rate, part, low) for end in (low, high)]
-    top = max(float(at_zero.max()), float(on_path.max()))
-    value = float(np.exp(at_zero - top).sum())
-    bound = float(np.exp(on_path - top).sum()) + sum(math.exp(min(end - top, 700.0)) for end in ends)
-    return math.log(bound + _ROUNDING * value) + top, math.log(value) + top
+        on_path += part.log_share(nodes + 1j * height[inner]).real
+        at_zero += part.log_share(nodes)
+        ends += [[part.log_largest(x, float(height[0, k])) for k, x in ((-2, low), (-1, high))]]
+    top = np.maximum(at_zero.max(axis=1), on_path.max(axis=1))[:, None]
+    value = np.exp(at_zero - top).sum(axis=1)
+    bound = np.exp(on_path - top).sum(axis=1) + np.exp(np.minimum(ends - top, 700.0)).sum(axis=1)
+    return np.log(bound + _ROUNDING * value) + top[:, 0], np.log(value) + top[:, 0]
 
 
 def _path(
-    x: Array, slope: Array, steepness: float, shift: float, part: Window | None, low: float
+    x: Array, slope: Array, steepness: Array, shift: Array, part: Window | None, low: float
 ) -> tuple[Array, Array]:
     """shift * eta, less than a quarter of a circle, and d eta / dx; the path keeps low where the law begins
     all of a sudden, and returns to the axis beyond a window."""
@@ -139,42 +165,8 @@ def _path(
     return turn * kept, bend * kept - turn / shift * falls
 
 
-def _end(
-    place: float,
-    order: float,
-    frequency: float,
-    steepness: float,
-    shift: float,
-    rate: float,
-    part: Window | None,
-    low: float,
-) -> float:
-    """Log of a bound on the straight piece of the path from the real axis up, at one end."""
-    x = np.array([place])
-    slope = _slope(x, shift, rate)
-    turn, _ = _path(x, slope, steepness, shift, part, low)
-    log_size, argument = (float(part[0]) for part in _polar(x, turn, shift, rate))
-    height = float(turn[0]) / shift
-    # on the way up the argument is concave or convex, so at least its smaller slope times the height
-    rise = min(float(slope[0]) * shift, argument / height) if height > 0 else 0.0
-    length = min(height, 1 / max(frequency * rise, 1e-300))
-    at_foot = float(_polar(x, np.zeros(1), shift, rate)[0][0])
-    largest = max(order * log_size, order * at_foot)
-    if part is not None:
-        largest += part.log_largest(place, height)
-    return -place * place / 2 - _LOG_ROOT + height * height / 2 + largest + math.log(max(length, 1e-300))
-
-
-def _slope(x: Array, shift: float, rate: float) -> Array:
-    """d log r / d(shift x)."""
-    logit = shift * x - shift * shift / 2 + math.log(rate) - math.log1p(-rate)
-    result: Array = 1 / (1 + np.exp(np.clip(-logit, -700.0, 700.0)))
-    return result
-
-
-def _polar(x: Array, turn: Array, shift: float, rate: float) -> tuple[Array, Array]:
-    """log |r| and arg r at x + i turn/shift, scaled where r is large."""
-    exponent = shift * x - shift * shift / 2 + math.log(rate)
+def _polar(exponent: Array, turn: Array, rate: Array | float) -> tuple[Array, Array]:
+    """log |r| and arg r where r = 1 - rate + e^{exponent + i turn}, scaled where r is large."""
     scale = np.maximum(exponent, 0.0)
     moved, rest = np.exp(exponent - scale), (1 - rate) * np.exp(-scale)
     re, im = rest + moved * np.cos(turn), moved * np.sin(turn)
@@ -183,6 +175,15 @@ def _polar(x: Array, turn: Array, shift: float, rate: float) -> tuple[Array, Arr
     near = (scale == 0) & (away > -0.5)
     log_size = np.where(near, 0.5 * np.log1p(np.where(near, away, 0.0)), np.log(np.hypot(re, im)))
     return scale + log_size, np.arctan2(im, re)
+
+
+def _log_size(exponent: Array, rate: Array | float) -> Array:
+    """log r on the axis."""
+    scale = np.maximum(exponent, 0.0)
+    result: Array = scale + np.log1p(
+        np.where(exponent > 0, (1 - rate) * np.exp(-scale), np.exp(exponent - scale) - rate)
+    )
+    return result
 
 
 def edge_envelope(log_heights: Array, log_atoms: float, frequency: float, log_mass: float) -> float:

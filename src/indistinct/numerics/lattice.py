@@ -181,8 +181,8 @@ class LatticeTail:
             np.where(known & np.isfinite(slope), slope, 0.0),
         )
 
-    def guess(self, log_delta: float) -> float:
-        return self.aim.epsilon
+    def guess(self, log_delta: Array) -> Array:
+        return np.full_like(log_delta, self.aim.epsilon)
 
 
 def convolve(laws: Sequence[tuple[LatticeLaw, int]], step: float, aim: Aim, log_level: float) -> Window:

@@ -21,6 +21,8 @@ _LOG_WEIGHTS = np.log(_WEIGHTS)
 
 MAX_NODES = 1 << 19
 """Of a rule."""
+MAX_ENGINE_NODES = 1 << 16
+"""With more nodes than this other engines are faster."""
 _CHUNK = 1 << 20
 """Entries of a table of powers held at once."""
 
@@ -57,9 +59,33 @@ def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
     return nodes, np.add.outer(np.full(count, math.log(radius)), _LOG_WEIGHTS).ravel()
 
 
+def graded_panels(edges: Array, half_widths: Array) -> tuple[Array, Array]:
+    """The same over cells with these edges, where a panel in each may be so wide: wide ones span several
+    cells, narrow ones divide one."""
+    widths, ends = half_widths.tolist(), edges.tolist()
+    starts, radii, total = [], [], 0
+    stop = len(widths)
+    while stop:
+        first, allowed = stop - 1, widths[stop - 1]
+        while first and ends[stop] - ends[first - 1] <= 2 * min(allowed, widths[first - 1]):
+            first, allowed = first - 1, min(allowed, widths[first - 1])
+        count = math.ceil((ends[stop] - ends[first]) / (2 * allowed))
+        total += count * PANEL_SIZE
+        if total > MAX_ENGINE_NODES:
+            raise TooFineError(f"{total} quadrature nodes")
+        radius = (ends[stop] - ends[first]) / (2 * count)
+        starts += [ends[first] + (2 * k + 1) * radius for k in range(count)]
+        radii += [radius] * count
+        stop = first
+    radius_of = np.array(radii)
+    nodes = np.add.outer(np.array(starts), np.zeros(PANEL_SIZE)) + np.multiply.outer(radius_of, _NODES)
+    return nodes.ravel(), np.add.outer(np.log(radius_of), _LOG_WEIGHTS).ravel()
+
+
 @dataclass(frozen=True, eq=False)
 class LossRule:
-    """Finite losses, the logarithms of their weights under Q, and what is not among them."""
+    """Finite losses, the logarithms of their weights under Q, and what is not among them: of one law, or of
+    several on the same nodes, a row for each."""
 
     loss: Array
     log_q: Array
@@ -67,9 +93,9 @@ class LossRule:
     """P-mass where Q has none: an infinite loss."""
     only_q: float = 0.0
     """Q-mass where P has none."""
-    missing_p: float = 0.0
-    """P-mass of the losses that a truncated range leaves out."""
-    missing_q: float = 0.0
+    missing_p: float | Array = 0.0
+    """P-mass of the losses that a truncated range leaves out; a column, of several laws."""
+    missing_q: float | Array = 0.0
     """Q-mass of those."""
 
     def reversed(self) -> "LossRule":
@@ -115,47 +141,48 @@ class LossRule:
         relative accuracy.
         """
         large, total = self._split(float(np.max(np.abs(z))), z)
-        exponent = z[:, None] * self.loss[large]
-        log_p = self.log_q[large] + self.loss[large]
-        if np.abs(exponent).max(initial=0.0) < 700 and np.abs(log_p).max(initial=0.0) < 700:
-            gains = self._p[large] * np.expm1(exponent)
+        loss, p = self.loss[..., large], self._p[..., large]
+        log_p = self.log_q[..., large] + loss
+        exponent = z[:, None] * loss[..., None, :]
+        furthest = max(float(np.abs(end).max(initial=0.0)) for end in (exponent, log_p))
+        if furthest < 700:
+            gains = np.einsum("...zx,...x->...z", np.expm1(exponent), p)
         else:
             with np.errstate(over="ignore"):
-                gains = np.exp(log_p + exponent) - self._p[large]
-        result: Array = total + gains.sum(axis=1)
+                gains = (np.exp(log_p[..., None, :] + exponent) - p[..., None, :]).sum(axis=-1)
+        result: Array = total + gains
         return result
 
     def log_moment(self, z: Array) -> Array:
         """log E_P[e^{zL}] where it is too large for `excess`."""
-        exponent = self.log_q + (1 + z[:, None]) * self.loss
-        top = exponent.max(axis=1)
-        result: Array = top + np.log(np.exp(exponent - top[:, None]).sum(axis=1))
+        exponent = self.log_q[..., None, :] + (1 + z[:, None]) * self.loss[..., None, :]
+        top = exponent.max(axis=-1)
+        result: Array = top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1))
         return result
 
-    def line(self, c: float, step: float, stop: int) -> tuple[ComplexArray, float]:
+    def line(self, c: float, step: float, stop: int) -> tuple[ComplexArray, Array]:
         """E_P[e^{zL}] - 1 at z = c + i step k, for 0 <= k < stop, and its rounding error."""
         z = vertical_line(c, step, 0, stop)
-        large, total = self._split(float(np.abs(z[-1])), z)
-        loss = self.loss[large]
-        amplitude = np.exp(self.log_q[large] + (1 + c) * loss)
-        size = float(amplitude.sum() + self._p[large].sum())
-        error = _ROUNDING * (size + float(np.abs(total[-1])))
+        large, total = self._split(abs(complex(z[-1])), z)
+        loss, p = self.loss[..., large], self._p[..., large]
+        amplitude = np.exp(self.log_q[..., large] + (1 + c) * loss)
+        listed = p.sum(axis=-1, keepdims=True)
+        error: Array = _ROUNDING * (amplitude.sum(axis=-1, keepdims=True) + listed + np.abs(total[..., -1:]))
         if c < _SMALL_ORDER:
-            small: ComplexArray = total + np.einsum("kx,x->k", np.expm1(z[:, None] * loss), self._p[large])
-            return small, error
-        moment: ComplexArray = total + (_fourier(loss, amplitude, step, 0, stop) - self._p[large].sum())
+            small = np.expm1(z[:, None] * loss[..., None, :])
+            return total + np.einsum("...kx,...x->...k", small, p), error
+        moment: ComplexArray = total + (_fourier(loss, amplitude, step, stop) - listed)
         return moment, error
 
     def log_line(self, c: float, step: float, stop: int) -> tuple[ComplexArray, Array]:
         """log E_P[e^{zL}] on the same line, where it is too large for `line`, or too small, and its error."""
         exponent = self.log_q + (1 + c) * self.loss
-        top = float(exponent.max())
+        top = exponent.max(axis=-1, keepdims=True)
         amplitude = np.exp(exponent - top)
-        moment = _fourier(self.loss, amplitude, step, 0, stop)
+        moment = _fourier(self.loss, amplitude, step, stop)
+        size = amplitude.sum(axis=-1, keepdims=True)
         logarithm: ComplexArray = np.log(moment)
-        return logarithm + top, _ROUNDING * (
-            abs(top) + float(amplitude.sum()) / np.maximum(np.abs(moment), 1e-300)
-        )
+        return logarithm + top, _ROUNDING * (np.abs(top) + size / np.maximum(np.abs(moment), 1e-300))
 
     def log_size(self, c: float) -> float:
         """The logarithm of the largest term of E_P[e^{cL}]."""
@@ -164,13 +191,15 @@ class LossRule:
     def _split(self, reach: float, z: Any) -> tuple[npt.NDArray[np.bool_], Any]:
         """Which losses are large for |z| <= reach, and all of E_P[e^{zL}] - 1 but their e^{zl} - 1."""
         large = np.abs(self.loss) * (reach + 1) > _SMALL
-        q, p, loss = self._q[large], self._p[large], self.loss[large]
-        gain = np.where(loss < 1.0, q * np.expm1(np.minimum(loss, 1.0)), p - q)
+        if large.ndim > 1:
+            large = large.any(axis=0)
+        q, p, loss = self._q[..., large], self._p[..., large], self.loss[..., large]
+        gain = np.where(loss < 1.0, q * np.expm1(np.minimum(loss, 1.0)), p - q).sum(axis=-1, keepdims=True)
         # the listed losses carry less than all of Q, and of P
         less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
-        total = -z * float(gain.sum()) - less_p + z * (less_q - less_p)
+        total = z * (less_q - less_p - gain) - less_p
         if not large.all():
-            total = total + _series(self.loss[~large], self._q[~large], z)
+            total = total + _series(self.loss[..., ~large], self._q[..., ~large], z)
         return large, total
 
     def mean(self) -> float:
@@ -192,37 +221,40 @@ def _series(loss: Array, weight: Array, z: Any) -> Any:
     w^k - w = w z (1 + w + ... + w^{k-2}), so with a_k = sum weight l^k / k! the sum is w z times the
     polynomial whose coefficients are the tails of the sequence a_k.
     """
-    powers = np.cumprod(np.broadcast_to(loss, (_TERMS, loss.size)), axis=0)[1:]
-    coefficients = np.einsum("kx,x->k", powers, weight) / _FACTORIALS
-    tails = np.cumsum(coefficients[::-1])[::-1]
+    powers = np.cumprod(np.broadcast_to(loss, (_TERMS, *loss.shape)), axis=0)[1:]
+    coefficients = np.einsum("k...x,...x->...k", powers, weight) / _FACTORIALS
+    tails = np.cumsum(coefficients[..., ::-1], axis=-1)
     w = 1 + z
-    total = tails[-1] * np.ones_like(w)
-    for tail in tails[-2::-1]:
+    total = tails[..., :1] * w
+    for k in range(1, _TERMS - 2):
+        total += tails[..., k : k + 1]
         total *= w
-        total += tail
-    return total * w * z
+    return (total + tails[..., -1:]) * w * z
 
 
-def _fourier(loss: Array, amplitude: Array, step: float, start: int, stop: int) -> ComplexArray:
-    """sum of amplitude e^{i step k loss} for start <= k < stop."""
-    count = stop - start
-    total = np.zeros(count, dtype=np.complex128)
-    for part in np.array_split(np.arange(loss.size), max(1, count * loss.size // _CHUNK)):
+def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
+    """sum of amplitude e^{i step k loss} for k < count."""
+    total = np.zeros((*loss.shape[:-1], count), dtype=np.complex128)
+    nodes = loss.shape[-1]
+    size, angle = max(_CHUNK * nodes // max(count * loss.size, 1), 1), step * loss
+    for k in range(0, nodes, size):
         # einsum rather than BLAS: threads cost more than they bring at this size
-        total += np.einsum("kx,x->k", _powers(step * loss[part], start, stop), amplitude[part])
+        table = powers_of_unit(angle[..., k : k + size], count)
+        total += np.einsum("k...x,...x->...k", table, amplitude[..., k : k + size])
     return total
 
 
-def _powers(angle: Array, start: int, stop: int) -> ComplexArray:
-    """exp(i k angle) for start <= k < stop: by doubling, so a multiplication an entry."""
-    count = stop - start
-    table = np.empty((count, angle.size), dtype=np.complex128)
-    table[0] = np.exp(1j * start * angle)
-    done = 1
+def powers_of_unit(angle: Array, count: int) -> ComplexArray:
+    """exp(i k angle) for k < count: by doubling, so a multiplication an entry."""
+    table = np.empty((count, *angle.shape), dtype=np.complex128)
+    table[0] = 1.0
+    done, power = 1, np.exp(1j * angle)
     while done < count:
         more = min(done, count - done)
-        np.multiply(table[:more], np.exp(1j * done * angle), out=table[done : done + more])
+        np.multiply(table[:more], power, out=table[done : done + more])
         done += more
+        if done < count:
+            power = np.exp(1j * done * angle)
     return table
 
 

@@ -1,0 +1,152 @@
+"""Sampled Gaussian losses, many at once: similar ones are integrated on the same nodes, a row for each.
+
+L = log(1 - q + q e^{mu x - mu^2/2}) with x normal under Q. A composition of a hundred phases then costs little
+more than one phase: what takes time is the number of calls, not the numbers.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import erf, ndtr
+
+from indistinct.guarantees.mixture_pair import MixturePair
+from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, ReversedPair
+from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.cumulant import RuleCumulant
+from indistinct.numerics.envelope import mixture_envelopes
+from indistinct.numerics.rule import LossRule, graded_panels, mixed_loss
+
+_MOST = 64
+"""Laws on the same nodes: their tables are held in memory."""
+_SHORT = 1.4
+"""Base losses over which the slope of the mixed loss changes by a factor of four at most."""
+_PLAIN = 9.0
+"""Above this base loss, less log q, a negative power that is not small has vanished, and L runs along."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampledGaussians:
+    """Losses of sampled Gaussian noise with their counts, all in the same direction."""
+
+    shifts: Array  # columns
+    rates: Array
+    counts: Array
+    turned: bool
+
+    def cumulant(self, resolution: Resolution) -> RuleCumulant:
+        """K of them all."""
+        rule = self._rule(self._own(resolution))
+        return RuleCumulant(rule.reversed() if self.turned else rule, self.counts)
+
+    def log_envelope(self, resolution: Resolution) -> float:
+        """`Pair.log_envelope` of them all."""
+        own = self._own(resolution)
+        ends = self._reach(own)
+        bounds, values = mixture_envelopes(self.shifts, self.rates, own.orders[0], own.frequency, *ends)
+        return float(self.counts @ np.minimum(bounds - values, 0.0))
+
+    def span(self, log_cut: float) -> tuple[float, float]:
+        """About that of the furthest."""
+        pair = MixturePair(GaussianPair(float(self.shifts.max())), float(self.rates.max()))
+        return (ReversedPair(pair) if self.turned else pair).span(log_cut)
+
+    @property
+    def log_untold(self) -> float:
+        """Of the probability that none tells anything, at least: a pair is told apart with probability
+        q (2 Phi(mu/2) - 1)."""
+        told = np.minimum(self.rates * erf(self.shifts / math.sqrt(8)) * (1 + 8 * EPS), 1 - EPS)
+        return float(self.counts @ np.log1p(-told[:, 0])) * (1 + 8 * EPS)
+
+    def _own(self, resolution: Resolution) -> Resolution:
+        return resolution.turned() if self.turned else resolution
+
+    def _reach(self, resolution: Resolution) -> tuple[float, float]:
+        """Between which x all is integrated but a negligible part, and but for the mass that may be cut where L
+        is largest (orders from 1) or smallest (orders up to 0, the reversed pair): Phi(-r) <= e^{-r^2/2}."""
+        assert resolution.log_cut is not None
+        largest, log_cut = float(self.shifts.max()), resolution.log_cut
+        if resolution.orders[1] >= 1:
+            # what is above has most mass for the largest shift and rate
+            log_rest = log_cut - math.log(2 * float(self.rates.max()))
+            high = max(_radius(log_cut - math.log(2)), largest + _radius(log_rest) if log_rest < 0 else 0.0)
+            return -_radius(LOG_NEGLIGIBLE), high
+        # Q times e^{order L} vanishes last for the smallest, beyond all centres
+        smallest = MixturePair(GaussianPair(float(self.shifts.min())), float(self.rates.min()))
+        near, far = 0.0, LOG_NEGLIGIBLE
+        for _ in range(8):
+            middle = (near + far) / 2
+            loss = smallest.mixed(smallest.base.outer_losses(0.0, middle)[1])
+            near, far = (
+                (middle, far) if middle + resolution.orders[1] * loss > LOG_NEGLIGIBLE else (near, middle)
+            )
+        return -_radius(log_cut), max(_radius(far), largest)
+
+    def _rule(self, resolution: Resolution) -> LossRule:
+        low, high = self._reach(resolution)
+        x, log_weight = graded_panels(*self._half_widths(low, high, resolution))
+        log_q = log_weight - x * x / 2 - 0.5 * math.log(2 * math.pi)
+        loss = mixed_loss(self.shifts * x - self.shifts**2 / 2, self.rates)
+        missing_q = float(ndtr(low) + ndtr(-high))
+        missing_p = ndtr(low - self.shifts) + ndtr(self.shifts - high)
+        missing = self.rates * missing_p + (1 - self.rates) * missing_q
+        return LossRule(loss, np.broadcast_to(log_q, loss.shape), missing_p=missing, missing_q=missing_q)
+
+    def _half_widths(self, low: float, high: float, resolution: Resolution) -> tuple[Array, Array]:
+        """Edges of cells and how wide a panel may be in each: it must resolve the density, the oscillation and
+        the sharpness, a tilt that pushes against the upper end, and stay away from the zero of
+        1 - q + q dP/dQ at height pi/mu above the axis. The slope of L rises from nothing to 1, so most of the
+        range needs few points."""
+        shifts, rates = self.shifts, self.rates
+        largest = float(shifts.max())
+        edges = np.linspace(low, high, math.ceil((high - low) * largest / _SHORT) + 1)
+        base = shifts * edges - shifts * shifts / 2
+        bottom, top = base[:, :-1], base[:, 1:]
+        slope = 1 / (1 + np.exp(np.minimum(np.log1p(-rates) - np.log(rates) - top, 700.0)))
+        first, last = resolution.orders
+        sharpness: Array | float = 0.0
+        power: Array | float = max(-first, abs(last))
+        if first < 0:
+            # negative orders that vanish need not be resolved
+            loss = mixed_loss(bottom, rates)
+            counts = np.minimum(-first, -2 * LOG_NEGLIGIBLE / np.maximum(loss, 1e-300))
+            power = np.maximum(np.where(loss > 0, counts, -first), abs(last))
+            # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
+            plain = bottom > _PLAIN - np.log(rates)
+            sharpness = power * np.where(plain, math.exp(-_PLAIN), np.minimum(slope, 0.25))
+        reach = np.minimum(np.maximum(np.abs(edges[:-1]), np.abs(edges[1:])), 12.0)
+        push = np.maximum(slope * power * shifts - np.abs(edges[1:]), 0.0)
+        speed = 0.6 * reach * np.sqrt(1 + sharpness * shifts**2)
+        speed = speed + np.hypot(push, slope * resolution.frequency * shifts)
+        return edges, np.minimum(5 / largest, 23 / speed.max(axis=0))
+
+
+def _radius(log_tail: float) -> float:
+    return math.sqrt(max(-2 * log_tail, 0.0))
+
+
+def bundled(terms: Iterable[tuple[Pair, int]]) -> tuple[list[SampledGaussians], list[tuple[Pair, int]]]:
+    """Sampled Gaussian losses in bundles of similar ones, and the other terms."""
+    alike: dict[tuple[int, int, bool], list[tuple[MixturePair, int]]] = {}
+    others = []
+    for pair, count in terms:
+        turned = isinstance(pair, ReversedPair)
+        inner = pair.pair if isinstance(pair, ReversedPair) else pair
+        if isinstance(inner, MixturePair) and isinstance(inner.base, GaussianPair):
+            sizes = (math.frexp(size)[1] // 2 for size in (inner.base.shift, inner.rate))
+            alike.setdefault((*sizes, turned), []).append((inner, count))  # type: ignore[arg-type]
+        else:
+            others.append((pair, count))
+    bundles = [
+        SampledGaussians(
+            np.array([[pair.base.shift] for pair, _ in some]),  # type: ignore[attr-defined]
+            np.array([[pair.rate] for pair, _ in some]),
+            np.array([float(count) for _, count in some]),
+            turned,
+        )
+        for (*_, turned), all_ in alike.items()
+        for some in (all_[k : k + _MOST] for k in range(0, len(all_), _MOST))
+    ]
+    return bundles, others
