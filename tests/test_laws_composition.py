@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indistinct import Gaussian, Guarantee, Interval, RandomizedResponse
+from indistinct.guarantees import sampled_gaussians
 
 OWN_DIGITS = 1e-12
 SEARCHED = 1e-7
@@ -193,3 +194,15 @@ def test_a_table_claims_no_lower_end() -> None:
     table = fresh("3 * (gaussian(2.0).subsample(0.1)).group(2)")
     assert table.delta_interval(20.0).low == table.epsilon_interval(1e-13).low == 0
     assert table.epsilon_interval(0.0).low == 0
+
+
+PHASES = " + ".join(f"{40 + 7 * k} * gaussian({0.9 + k / 7}).subsample({0.004 * 1.3**k})" for k in range(9))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-40])
+def test_phases_read_together_are_read_as_if_apart(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = fresh(PHASES).epsilon_interval(delta)
+    monkeypatch.setattr(sampled_gaussians, "_MOST", 1)
+    apart = fresh(PHASES).epsilon_interval(delta)
+    assert together.high == pytest.approx(apart.high, rel=1e-8)
+    assert max(together.low, apart.low) <= min(together.high, apart.high)

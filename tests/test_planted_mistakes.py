@@ -9,13 +9,15 @@ import pytest
 from compositions import fresh
 from scipy.special import log_ndtr
 from test_hard_reference import OWN_DIGITS, ROWS
-from test_laws_composition import assert_order_does_not_matter
+from test_laws_composition import PHASES, assert_order_does_not_matter
 
 from indistinct import Laplace, parse_guarantee
 from indistinct.guarantees import engines
 from indistinct.guarantees.composed_loss import ComposedLoss
 from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.profiled_pairs import GroupPair
+from indistinct.guarantees.sampled_gaussians import SampledGaussians
 from indistinct.mechanisms import noise
 from indistinct.numerics.envelope import SPLIT_WIDTH, Window
 
@@ -65,6 +67,18 @@ def test_a_far_tail_that_is_cut_and_not_charged(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(engines, "ROUTE", CONTOUR_ALONE)
     with pytest.raises(AssertionError):
         assert_none_below("training")
+
+
+def test_a_range_that_suits_only_one_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses that share their nodes share a range, which must hold the furthest of them."""
+    truth, reach = fresh(PHASES).epsilon_interval(1e-9), SampledGaussians._reach
+
+    def short(losses: SampledGaussians, resolution: Resolution) -> tuple[float, float]:
+        low, high = reach(losses, resolution)
+        return low, high / 2
+
+    monkeypatch.setattr(SampledGaussians, "_reach", short)
+    assert fresh(PHASES).epsilon(1e-9) < truth.low
 
 
 def test_a_tail_kept_from_another_reading(monkeypatch: pytest.MonkeyPatch) -> None:

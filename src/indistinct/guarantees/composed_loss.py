@@ -68,7 +68,8 @@ class ComposedLoss:
             # as if the loss were Gaussian, but no steeper than what its largest values bear
             start = math.sqrt(2 * max(-log_delta, 1.0) / max(self._size, 1e-300))
             bundles, others = self._bundled
-            largest = max(part.span(log_cut)[1] for part in [*bundles, *(pair for pair, _ in others)])
+            spans = [bundle.span(log_cut) for bundle in bundles] + [pair.span(log_cut) for pair, _ in others]
+            largest = max(high for _, high in spans)
             start = min(start, 10 * max(-log_delta, 1.0) / max(largest, 1e-300))
             self._scans[level] = scan(lambda last: self.cumulant(log_cut, 0.0, last).real, log_delta, start)
         return self._scans[level]

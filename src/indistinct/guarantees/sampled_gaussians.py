@@ -1,7 +1,7 @@
 """Sampled Gaussian losses, many at once: similar ones are integrated on the same nodes, a row for each.
 
-L = log(1 - q + q e^{mu x - mu^2/2}) with x normal under Q. A composition of a hundred phases then costs little
-more than one phase: what takes time is the number of calls, not the numbers.
+L = log(1 - q + q e^{mu x - mu^2/2}) with x normal under Q. A composition of a hundred phases then costs
+little more than one phase: what takes time is the number of calls, not the numbers.
 """
 
 import math
@@ -64,8 +64,9 @@ class SampledGaussians:
         return resolution.turned() if self.turned else resolution
 
     def _reach(self, resolution: Resolution) -> tuple[float, float]:
-        """Between which x all is integrated but a negligible part, and but for the mass that may be cut where L
-        is largest (orders from 1) or smallest (orders up to 0, the reversed pair): Phi(-r) <= e^{-r^2/2}."""
+        """Between which x all is integrated but a negligible part, and but for the mass that may be cut where
+        L is largest (orders from 1) or smallest (orders up to 0, the reversed pair):
+        Phi(-r) <= e^{-r^2/2}."""
         assert resolution.log_cut is not None
         largest, log_cut = float(self.shifts.max()), resolution.log_cut
         if resolution.orders[1] >= 1:
@@ -92,13 +93,13 @@ class SampledGaussians:
         missing_q = float(ndtr(low) + ndtr(-high))
         missing_p = ndtr(low - self.shifts) + ndtr(self.shifts - high)
         missing = self.rates * missing_p + (1 - self.rates) * missing_q
-        return LossRule(loss, np.broadcast_to(log_q, loss.shape), missing_p=missing, missing_q=missing_q)
+        return LossRule(loss, log_q[None], missing_p=missing, missing_q=missing_q)
 
     def _half_widths(self, low: float, high: float, resolution: Resolution) -> tuple[Array, Array]:
-        """Edges of cells and how wide a panel may be in each: it must resolve the density, the oscillation and
-        the sharpness, a tilt that pushes against the upper end, and stay away from the zero of
-        1 - q + q dP/dQ at height pi/mu above the axis. The slope of L rises from nothing to 1, so most of the
-        range needs few points."""
+        """Edges of cells and how wide a panel may be in each: it must resolve the density, the oscillation
+        and the sharpness, a tilt that pushes against the upper end, and stay away from the zero of
+        1 - q + q dP/dQ at height pi/mu above the axis. The slope of L rises from nothing to 1, so most of
+        the range needs few points."""
         shifts, rates = self.shifts, self.rates
         largest = float(shifts.max())
         edges = np.linspace(low, high, math.ceil((high - low) * largest / _SHORT) + 1)

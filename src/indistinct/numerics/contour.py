@@ -95,7 +95,7 @@ class Scan:
         """About K'' there: by second differences."""
         middle = min(max(pick, 1), self.orders.size - 2)
         (x, y, z), (a, b, c) = (part[middle - 1 : middle + 2].tolist() for part in (self.orders, self.values))
-        return max(2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x), 1e-300)
+        return float(max(2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x), 1e-300))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,14 +110,17 @@ class Aim:
 
     def log_alias(self, epsilon: Array) -> Array:
         """Log of a bound on all aliases: Chernoff on the right, delta <= 1 on the left, geometric series."""
+        orders, right, left = self._aliases
+        result: Array = np.logaddexp((right - orders * epsilon[:, None]).min(axis=1, initial=np.inf), left)
+        return result
+
+    @cached_property
+    def _aliases(self) -> tuple[Array, Array, float]:
         above = self.scan.orders > self.order * 1.0001
         s, k = self.scan.orders[above], self.scan.values[above]
-        gap = (s - self.order) * self.period
-        right = k - s * epsilon[:, None] - gap - np.log(-np.expm1(-gap))
-        fall = self.order * self.period
-        left = self.scan.log_mass - fall - math.log(-math.expm1(-fall))
-        result: Array = np.logaddexp(right.min(axis=1, initial=np.inf), left) + GUARD
-        return result
+        gap, fall = (s - self.order) * self.period, self.order * self.period
+        right = k - gap - np.log(-np.expm1(-gap)) + GUARD
+        return s, right, self.scan.log_mass - fall - math.log(-math.expm1(-fall)) + GUARD
 
 
 def scan(

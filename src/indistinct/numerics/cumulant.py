@@ -94,8 +94,8 @@ class RuleCumulant:
             result: Array = np.log1p(np.maximum(self.rule.excess(z), -1.0))
         high = ~(result < 600.0)
         if high.any():
-            high = high if self.counts is None else high.any(axis=0)
-            result[..., high] = self.rule.log_moment(z[high])
+            some = np.atleast_2d(high).any(axis=0)
+            result[..., some] = self.rule.log_moment(z[some])
         return result if self.counts is None else self.counts @ result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:

@@ -42,6 +42,8 @@ _ROUNDING = 32 * EPS
 _TERMS = 12
 _FACTORIALS = np.cumprod(np.arange(1.0, _TERMS + 1))[1:]
 """Powers kept in that sum: 0.25^13/13! is below rounding."""
+_LAGS = np.subtract.outer(np.arange(2.0, _TERMS + 1), np.arange(0.0, _TERMS - 1))
+"""Of a moment, and of a power to whose coefficient it contributes if this is above 1."""
 
 
 def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
@@ -190,16 +192,15 @@ class LossRule:
 
     def _split(self, reach: float, z: Any) -> tuple[npt.NDArray[np.bool_], Any]:
         """Which losses are large for |z| <= reach, and all of E_P[e^{zL}] - 1 but their e^{zl} - 1."""
-        large = np.abs(self.loss) * (reach + 1) > _SMALL
-        if large.ndim > 1:
-            large = large.any(axis=0)
+        # all rows have the same nodes, so these are columns
+        large: npt.NDArray[np.bool_] = np.abs(np.atleast_2d(self.loss)).max(axis=0) * (reach + 1) > _SMALL
         q, p, loss = self._q[..., large], self._p[..., large], self.loss[..., large]
         gain = np.where(loss < 1.0, q * np.expm1(np.minimum(loss, 1.0)), p - q).sum(axis=-1, keepdims=True)
         # the listed losses carry less than all of Q, and of P
         less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
         total = z * (less_q - less_p - gain) - less_p
         if not large.all():
-            total = total + _series(self.loss[..., ~large], self._q[..., ~large], z)
+            total = total + _series(self.loss[..., ~large], self._q[..., ~large], z, reach + 1)
         return large, total
 
     def mean(self) -> float:
@@ -212,24 +213,23 @@ class LossRule:
             big = self.loss > 30
             terms = np.where(big, self.loss * np.exp(self.log_q + self.loss), self._q * gap)
         less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
-        return float(terms.sum()) + less_q - less_p
+        return float(terms.sum() + less_q - less_p)
 
 
-def _series(loss: Array, weight: Array, z: Any) -> Any:
-    """sum of weight (e^{wl} - 1 - w (e^l - 1)), w = 1 + z, for small losses, as a power series.
+def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
+    """sum of weight (e^{wl} - 1 - w (e^l - 1)), w = 1 + z with |w| <= reach, for small losses, as a power
+    series.
 
     w^k - w = w z (1 + w + ... + w^{k-2}), so with a_k = sum weight l^k / k! the sum is w z times the
-    polynomial whose coefficients are the tails of the sequence a_k.
+    polynomial whose coefficients are the tails of the sequence a_k; in powers of w / reach.
     """
-    powers = np.cumprod(np.broadcast_to(loss, (_TERMS, *loss.shape)), axis=0)[1:]
-    coefficients = np.einsum("k...x,...x->...k", powers, weight) / _FACTORIALS
-    tails = np.cumsum(coefficients[..., ::-1], axis=-1)
+    powers = np.multiply.accumulate(np.broadcast_to(reach * loss, (_TERMS, *loss.shape)), axis=0)[1:]
+    scaled = np.einsum("k...x,...x->...k", powers, weight) / _FACTORIALS
+    coefficients = scaled @ np.where(_LAGS > 1, reach ** -np.maximum(_LAGS, 1.0), 0.0)
     w = 1 + z
-    total = tails[..., :1] * w
-    for k in range(1, _TERMS - 2):
-        total += tails[..., k : k + 1]
-        total *= w
-    return (total + tails[..., -1:]) * w * z
+    table = np.broadcast_to(w / reach, (_TERMS - 1, w.size)).copy()
+    table[0] = 1.0
+    return (coefficients @ np.multiply.accumulate(table, axis=0)) * w * z
 
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
@@ -258,7 +258,7 @@ def powers_of_unit(angle: Array, count: int) -> ComplexArray:
     return table
 
 
-def mixed_loss(loss: Array, rate: float) -> Array:
+def mixed_loss(loss: Array, rate: float | Array) -> Array:
     """log(1 - rate + rate e^loss), accurate for small losses and for large ones."""
     with np.errstate(over="ignore", divide="ignore"):
         near = np.log1p(rate * np.expm1(loss))
