@@ -93,7 +93,7 @@ def cases(table: dict[str, tuple[Callable[[Any], object], str, list[Any]]]) -> A
         "group of a guarantee": (KNOWN.group, "size", [*NOT_A_COUNT, 0, -1]),
         "group of a claim": (CURVE.group, "size", [*NOT_A_COUNT, 0, -1]),
         "group of pure": (PureDP(1).group, "size", [*NOT_A_COUNT, 0, -1]),
-        "adjacency": (BASE.guarantee, "adjacency", ["add/remove", None, 1]),
+        "adjacency": (BASE.guarantee, "adjacency", ["add", None, 1]),
         "pure": (PureDP, "epsilon", [*NOT_A_NUMBER, -1, INF]),
         "approximate epsilon": (lambda v: ApproxDP(v, 1e-6), "epsilon", [*NOT_A_NUMBER, -1, INF]),
         "approximate delta": (lambda v: ApproxDP(1, v), "delta", NOT_A_NUMBER + NOT_A_PROBABILITY),
@@ -180,7 +180,7 @@ def test_bad_renyi_curve(orders: Any, values: Any, argument: str) -> None:
 
 @pytest.mark.parametrize("claim", [PureDP, GaussianDP, ZeroConcentratedDP])
 def test_bad_adjacency_of_a_claim(claim: Any) -> None:
-    assert_refused(lambda: claim(1, adjacency="replace-one"), "adjacency", "replace-one")
+    assert_refused(lambda: claim(1, adjacency="replace"), "adjacency", "replace")
 
 
 def test_adjacency_must_fit() -> None:
@@ -191,16 +191,16 @@ def test_adjacency_must_fit() -> None:
     assert_refused(lambda: replaced + KNOWN, "adjacency", "add/remove")
     assert_refused(lambda: parallel(replaced, replaced), "adjacency", "replace-one")
     assert_refused(lambda: parallel(KNOWN, replaced), "adjacency", "replace-one")
-    assert_refused(parallel, "guarantees", ())
+    assert_refused(parallel, "parts", ())
 
 
-@pytest.mark.parametrize("other", [1, "x", None, BASE])
+@pytest.mark.parametrize("other", [1, "x", None])
 def test_only_guarantees_add(other: object) -> None:
     with pytest.raises(TypeError):
         KNOWN + other  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("other", [1, "x", None, KNOWN])
+@pytest.mark.parametrize("other", [1, "x", None])
 def test_only_mechanisms_add(other: object) -> None:
     with pytest.raises(TypeError):
         BASE + other  # type: ignore[operator]
@@ -295,7 +295,7 @@ def nested(depth: int) -> dict[str, Any]:
 def test_huge_nesting_of_json() -> None:
     with pytest.raises(ExpressionError, match="deep"):
         mechanism_from_json(nested(50_000))
-    assert mechanism_from_json(nested(20)).to_json() == nested(20)
+    assert mechanism_from_json(nested(20)).to_json() == {"format": 1, **nested(20)}
     parts: Any = [0.5]
     for _ in range(50_000):
         parts = [parts]

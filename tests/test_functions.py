@@ -42,7 +42,6 @@ from indistinct.functions import (
     RandomFeatures,
     Space,
     load_function,
-    space_from_json,
 )
 from indistinct.functions.exact import Coordinates
 from indistinct.functions.whitening import Functionals, Whitening
@@ -270,7 +269,7 @@ def test_saved_functions_read_back_equal(space: Space, tmp_path: Path) -> None:
     function.save(tmp_path / "f.npz")
     again = load_function(tmp_path / "f.npz")
     assert (again(POINTS) == values).all() and (again.gradient(POINTS) == slopes).all()
-    assert again.space == space == space_from_json(space.to_json())
+    assert again.space == space == Space.from_json(space.to_json())
     assert (again.deviation(POINTS) == function.deviation(POINTS)).all()
     assert again.guarantee(Adjacency.ADD_REMOVE).delta(1.0) == function.guarantee().delta(1.0)
 
@@ -496,7 +495,7 @@ def test_units_and_engines(tmp_path: Path) -> None:
         (lambda: released(ExactKernel(LaplaceKernel(1.0), 2)).gradient(POINTS), "kernel"),
         (lambda: Covariance([[1.0, 2.0], [2.0, 1.0]]), "matrix"),
         (lambda: load_function(__file__), "test_functions.py: it is not a whole"),
-        (lambda: space_from_json({"space": "os.system"}), "space"),
+        (lambda: Space.from_json({"space": "os.system"}), "space"),
         (lambda: released(SPACES[0]) / 0, "number"),
     ],
 )

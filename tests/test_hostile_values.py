@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from indistinct import from_json
 from indistinct.data import (
     Bins,
     Categories,
@@ -33,7 +34,6 @@ from indistinct.data import (
     UserRecords,
     UserTotals,
     VectorSum,
-    from_json,
     read_csv,
     read_parquet,
     read_sql,

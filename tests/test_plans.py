@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indistinct import Adjacency, ArgumentError
+from indistinct import Adjacency, ArgumentError, from_json
 from indistinct.cli import main
-from indistinct.data import Bins, Count, from_json
+from indistinct.data import Bins, Count
 from indistinct.errors import DataError, SourceChanged, TargetError
 from indistinct.mechanisms.mechanism import Composed
 from indistinct.plans import check_plan, parse_plan, read_plan, run_plan

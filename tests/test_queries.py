@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from indistinct import Adjacency, Gaussian, Laplace, calibrate
+from indistinct import Adjacency, Gaussian, Laplace, calibrate, from_json
 from indistinct.data import (
     Bins,
     Categories,
@@ -32,7 +32,6 @@ from indistinct.data import (
     UserRecords,
     UserTotals,
     VectorSum,
-    from_json,
     read_parquet,
     table,
 )

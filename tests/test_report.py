@@ -27,7 +27,6 @@ from indistinct import (
     parse,
     parse_guarantee,
 )
-from indistinct.mechanisms import parse_statement
 from indistinct.report import User, explain
 from indistinct.report.results import Line, counts_chart, curve_chart, heat_map
 from indistinct.report.text import rounded_down, rounded_up, sentences
@@ -151,7 +150,7 @@ def test_beliefs_and_guesses_as_data() -> None:
 
 @pytest.mark.slow
 def test_statements_have_reports() -> None:
-    stated = parse_statement("pure(0.5) + 10 * gaussian(20).subsample(5, of=100) + zcdp(0.01).group(2)")
+    stated = parse("pure(0.5) + 10 * gaussian(20).subsample(5, of=100) + zcdp(0.01).group(2)")
     report = explain(stated)
     data, text = report.data(), " ".join(str(report).split())
     assert text.startswith("Stated pure(0.5) + 10 * gaussian(20.0)")

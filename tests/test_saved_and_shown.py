@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indistinct import Adjacency, ArgumentError, Exponential, Gaussian, RandomizedResponse
+from indistinct import Adjacency, ArgumentError, Exponential, Gaussian, RandomizedResponse, from_json
 from indistinct.data import (
     Count,
     HeavyHitters,
@@ -19,7 +19,6 @@ from indistinct.data import (
     Records,
     UserRecords,
     UserTotals,
-    from_json,
     table,
 )
 from indistinct.errors import DataError

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from untouched import Untouched
 
-from indistinct import Adjacency
+from indistinct import Adjacency, from_json
 from indistinct.data import (
     Bins,
     Categories,
@@ -21,7 +21,6 @@ from indistinct.data import (
     Outside,
     Tables,
     UserRecords,
-    from_json,
     read_parquet,
     table,
 )

@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import from_json
 from indistinct.errors import ArgumentError, ExpressionError, TargetError
 from indistinct.guarantees import (
     ApproxDP,
@@ -27,8 +28,6 @@ from indistinct.guarantees import (
     RenyiCurve,
     TradeoffCurve,
     ZeroConcentratedDP,
-    mixture,
-    parallel,
 )
 from indistinct.mechanisms import (
     Discrete,
@@ -42,8 +41,11 @@ from indistinct.mechanisms import (
     RandomizedResponse,
     Release,
     ReportNoisyMax,
+    Stated,
     calibrate,
     mechanism_from_json,
+    mixture,
+    parallel,
     parse,
     parse_guarantee,
 )
@@ -89,11 +91,13 @@ __all__ = [
     "Release",
     "RenyiCurve",
     "ReportNoisyMax",
+    "Stated",
     "TargetError",
     "TradeoffCurve",
     "Unrestricted",
     "ZeroConcentratedDP",
     "calibrate",
+    "from_json",
     "generalization_gap",
     "mechanism_from_json",
     "mixture",

@@ -6,9 +6,11 @@ guarantees when a neighbour lacks a record and when a neighbour has another reco
 
 from enum import Enum
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError
 
 
+@describable()
 class Adjacency(Enum):
     """The relation between neighbouring data sets.
 
@@ -24,7 +26,13 @@ class Adjacency(Enum):
 
 
 def check_adjacency(adjacency: object) -> Adjacency:
-    """The adjacency; refuses a word that only looks like one."""
-    if not isinstance(adjacency, Adjacency):
-        raise ArgumentError("adjacency", adjacency, "Adjacency.ADD_REMOVE or Adjacency.REPLACE_ONE")
-    return adjacency
+    """The adjacency, or the one of this name.
+
+    >>> check_adjacency("replace-one")
+    <Adjacency.REPLACE_ONE: 'replace-one'>
+    """
+    try:
+        return Adjacency(adjacency)
+    except ValueError:
+        names = " or ".join(repr(one.value) for one in Adjacency)
+        raise ArgumentError("adjacency", adjacency, f"an Adjacency, or {names}") from None

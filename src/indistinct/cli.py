@@ -27,7 +27,7 @@ from indistinct import (
 )
 from indistinct.boundary import SWITCH
 from indistinct.errors import DataError
-from indistinct.mechanisms import Statement, natural_adjacency, parse_statement
+from indistinct.mechanisms import natural_adjacency
 from indistinct.report import Subject, explain
 
 _ADJACENCIES = {"add-remove": Adjacency.ADD_REMOVE, "replace-one": Adjacency.REPLACE_ONE}
@@ -251,7 +251,7 @@ def _add_synth(commands: Any) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    stated = parse_statement(options.expression)
+    stated = parse(options.expression)
     adjacency = _adjacency(options, stated)
     report = explain(
         stated,
@@ -323,10 +323,10 @@ def _reproduce(options: argparse.Namespace) -> None:
     print(claims(figures))
 
 
-def _adjacency(options: argparse.Namespace, stated: Mechanism | Statement) -> Adjacency:
+def _adjacency(options: argparse.Namespace, stated: Mechanism) -> Adjacency:
     if options.adjacency:
         return _ADJACENCIES[options.adjacency]
-    return stated.natural_adjacency() if isinstance(stated, Statement) else natural_adjacency(stated)
+    return natural_adjacency(stated)
 
 
 def _show(

@@ -20,7 +20,6 @@ from indistinct.data.records.encoding import Boxed, Cells, Clipped
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.types import Kind, Times
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals
-from indistinct.data.saved import from_json
 from indistinct.data.written import write_parquet
 
 __all__ = [
@@ -69,7 +68,6 @@ __all__ = [
     "VectorSum",
     "WithLaplace",
     "frame_from_file",
-    "from_json",
     "pandas_frame",
     "pandas_holds",
     "read_csv",

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.errors import ArgumentError, FileError
-from indistinct.files.opened import PathLike, read_bytes, whole
+from indistinct.description import FORMAT, check_format, plain
+from indistinct.errors import FileError
+from indistinct.files.opened import PathLike, meaning, read_bytes, whole
 from indistinct.files.text import MOST_TEXT, json_text
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-_HEAD, _DIGEST = "head", "digest"
+_HEAD, _DIGEST, _FORMAT = "head", "digest", "format"
 _MOST_MEMBERS = 4096
 _MOST_DIMENSIONS = 8
 _ROOM = 2**26
@@ -50,7 +51,7 @@ _NAMES = {np.dtype(kind): name for name, kind in _SAFETENSORS.items()}
 
 
 def write_npz(path: PathLike, head: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """A description and arrays in one .npz file."""
+    """A description, with described values among its own, and arrays in one .npz file."""
     text = _described(head, arrays)
     with whole(path) as file:
         np.savez(file, **{_HEAD: np.array(text)}, **arrays)  # type: ignore[arg-type]
@@ -91,6 +92,8 @@ def read_saved(path: PathLike) -> tuple[dict[str, Any], Arrays]:
         raise FileError(path, "it has no description")
     if head.pop(_DIGEST, None) != _digest(head, arrays):
         raise FileError(path, "it is not as it was saved: it was damaged, or changed by hand")
+    with meaning(path, f"in format {FORMAT}, that of this version of indistinct"):
+        check_format(head.pop(_FORMAT, FORMAT))
     return head, arrays
 
 
@@ -105,11 +108,8 @@ def read_npz(path: PathLike, names: tuple[str, ...]) -> list[npt.NDArray[Any]]:
 
 
 def _described(head: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> str:
-    try:
-        plain = json.loads(json.dumps(head))
-    except TypeError as error:  # dates among values that follow from others, for instance
-        raise ArgumentError("values", str(error), "texts, numbers and truth values, to be kept") from None
-    return json.dumps({_DIGEST: _digest(plain, arrays), **plain})
+    plain_head = json.loads(json.dumps({_FORMAT: FORMAT, **plain(head)}))
+    return json.dumps({_DIGEST: _digest(plain_head, arrays), **plain_head})
 
 
 def _digest(head: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> str:

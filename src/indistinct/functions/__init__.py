@@ -21,11 +21,10 @@ from indistinct.functions.kernels import (
     RationalQuadraticKernel,
     Scaled,
     Sum,
-    kernel_from_json,
 )
 from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.random_features import RandomFeatures
-from indistinct.functions.saved import load_function, space_from_json
+from indistinct.functions.saved import load_function
 from indistinct.functions.space import FiniteSpace, Space
 
 __all__ = [
@@ -55,10 +54,8 @@ __all__ = [
     "Space",
     "Sum",
     "density_from",
-    "kernel_from_json",
     "load_density",
     "load_function",
     "public_bandwidth",
     "release_density",
-    "space_from_json",
 ]

@@ -5,12 +5,12 @@ Noise N(0, σ²Σ) hides a shift u of a vector as well as Gaussian noise of scal
 with the kernel Σ."""
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError
 from indistinct.functions.space import FiniteSpace
 from indistinct.mechanisms.release import real_values
@@ -20,7 +20,7 @@ _SINGULAR = 1e-10
 """Directions whose variance is this much smaller than the largest one: there is no noise along them."""
 
 
-@dataclass(frozen=True)
+@describable("covariance")
 class Covariance(FiniteSpace):
     """Vectors whose noise has this covariance; a point is a place in the vector.
 
@@ -93,6 +93,3 @@ class Covariance(FiniteSpace):
 
     def integrals(self, low: Array, high: Array) -> Array:
         raise ArgumentError("low", "places in a vector", "the corner of a box, for an integral")
-
-    def to_json(self) -> dict[str, Any]:
-        return {"space": "covariance", "matrix": [list(row) for row in self.matrix]}

@@ -3,14 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from indistinct.data import WithLaplace, from_json
+from indistinct.data import WithLaplace
+from indistinct.description import from_json
 from indistinct.errors import ArgumentError, check_positive, check_probability, check_real
 from indistinct.files import meaning, read_saved, write_npz
 from indistinct.functions.density import PrivateDensity
 from indistinct.functions.density_fit import Shape
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import Drawn, FiniteFunction
-from indistinct.functions.saved import finite_function, space_from_json
+from indistinct.functions.saved import finite_function
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Release, restored
 from indistinct.numerics.arrays import Array
@@ -20,7 +21,7 @@ def save_density(density: PrivateDensity, path: str | Path) -> None:
     """Writes it; the guarantee goes with it."""
     released, count = density.released, density.count
     head: dict[str, Any] = {
-        "basis": density.basis.to_json(),
+        "basis": density.basis,
         "records": density.records,
         "floor": density.floor,
         "sized": density.sized,
@@ -31,7 +32,7 @@ def save_density(density: PrivateDensity, path: str | Path) -> None:
     if isinstance(density.otherwise, Drawn):
         head["otherwise"] = vars(density.otherwise)
     elif density.otherwise is not None:
-        head["otherwise"] = density.otherwise.to_json()
+        head["otherwise"] = density.otherwise
     arrays = {"factors": density.shape.factors, "share": density.shape.share}
     if isinstance(released, Release):
         head["counts"], arrays["counts"] = _head(released), released.values
@@ -42,12 +43,12 @@ def save_density(density: PrivateDensity, path: str | Path) -> None:
 
 
 def _head(release: Release) -> dict[str, Any]:
-    return {"mechanism": release.mechanism.to_json(), "private": release.private}
+    return {"mechanism": release.mechanism, "private": release.private}
 
 
 def _counts(head: dict[str, Any], values: Array) -> Release:
-    mechanism = from_json(head["mechanism"])
-    if not isinstance(mechanism, WithLaplace) or values.size != mechanism.query.size:
+    mechanism = WithLaplace.from_json(head["mechanism"])
+    if values.size != mechanism.query.size:
         raise ArgumentError("counts", head["mechanism"], "counts with Laplace noise, as many as are there")
     return restored(values, mechanism, head["private"], mechanism.unit, mechanism.deviation)
 
@@ -66,19 +67,14 @@ def _otherwise(head: dict[str, Any] | None) -> WithLaplace | Drawn | None:
         return None
     if "mechanism" not in head:
         return Drawn(**head)
-    counts = from_json(head)
-    if not isinstance(counts, WithLaplace):
-        raise ArgumentError("otherwise", head, "counts with Laplace noise")
-    return counts
+    return WithLaplace.from_json(head)
 
 
 def load_density(path: str | Path) -> PrivateDensity:
     """The density that `save` wrote."""
     head, arrays = read_saved(path)
     with meaning(path, "a file that `save` of a private density wrote"):
-        basis, first = space_from_json(head["basis"]), _first(head["count"])
-        if not isinstance(basis, FourierBasis):
-            raise ArgumentError("basis", head["basis"], "a Fourier basis")
+        basis, first = FourierBasis.from_json(head["basis"]), _first(head["count"])
         released: FiniteFunction | Release
         if "counts" in head:
             released = _counts(head["counts"], arrays["counts"])

@@ -13,6 +13,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import FeatureMap, FeatureSum, Records, Table, Unit, table
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.function import Drawn, PrivateFunction, corners, gauss_legendre
 from indistinct.functions.kernels import Kernel
@@ -28,7 +29,7 @@ _ROUNDING = 1e-6
 """How much rounding may add to a length, relatively; checked for every batch."""
 
 
-@dataclass(frozen=True)
+@describable("exact_kernel")
 class ExactKernel(Space):
     """All functions of a kernel's own space. Every new point asked for is one pass over the data: for few
     evaluations, where no approximation of the kernel is wanted.
@@ -62,9 +63,6 @@ class ExactKernel(Space):
 
     def deviation(self, points: Any) -> Array:
         return np.sqrt(self.kernel.diagonal(self.points(points)))
-
-    def to_json(self) -> dict[str, Any]:
-        return {"space": "exact_kernel", "kernel": self.kernel.to_json(), "dimension": self.dimension}
 
     def release_sum(
         self, scale: float, data: Any, axes: Axes, *, unit: Unit, records: int | None, source: Source | None

@@ -10,7 +10,6 @@ counts, which any engine makes in one pass; the coefficients are a Fourier trans
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +19,7 @@ from scipy import fft
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.function import FiniteFunction, corners, with_noise
 from indistinct.functions.kernels import Kernel
@@ -42,7 +42,7 @@ _FREE_RECORDS = 10**7
 """Their rounding costs a ten-thousandth of the noise or so."""
 
 
-@dataclass(frozen=True)
+@describable("fourier_basis")
 class FourierBasis(FiniteSpace):
     """The waves on a box that a kernel gives weight to, scaled so that the kernel has height 1.
 
@@ -296,10 +296,6 @@ class FourierBasis(FiniteSpace):
         most = _MOST_RECORDS if records is None else check_count("records", records, least=1)
         counts, copies = query.statistic(data), copies_of(query)
         return self.release_counts(scale, counts.units, copies=copies, records=most, source=source)
-
-    def to_json(self) -> dict[str, Any]:
-        values = {"low": list(self.low), "high": list(self.high)}
-        return {"space": "fourier_basis", "kernel": self.kernel.to_json(), **values}
 
 
 def allowed_records(declared: int) -> int:

@@ -1,11 +1,11 @@
 """Σ k(x_i, ·) over the records of a table, in a Fourier basis, as a mechanism."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Histogram
-from indistinct.errors import check_count, check_positive
+from indistinct.description import describable
+from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.fourier import FourierBasis, copies_of
 from indistinct.functions.function import FiniteFunction
 from indistinct.guarantees.guarantee import Guarantee
@@ -14,7 +14,7 @@ from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
 
 
-@dataclass(frozen=True)
+@describable("fourier_sum")
 class FourierSum(Mechanism):
     """The function of a table that `query` counts on the grid of `basis`, with noise of `scale`.
 
@@ -29,13 +29,16 @@ class FourierSum(Mechanism):
     1.0607
     """
 
-    kind = "fourier_sum"
     basis: FourierBasis
     query: Histogram
     scale: float
     records: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.basis, FourierBasis):
+            raise ArgumentError("basis", self.basis, "FourierBasis(...)")
+        if not isinstance(self.query, Histogram):
+            raise ArgumentError("query", self.query, "basis.histogram(...)")
         object.__setattr__(self, "scale", check_positive("scale", self.scale))
         object.__setattr__(self, "records", check_count("records", self.records, least=1))
 
@@ -56,7 +59,3 @@ class FourierSum(Mechanism):
         return self.basis.release_counts(
             self.scale, counts, copies=copies, records=self.records, source=source
         )
-
-    def to_json(self) -> dict[str, Any]:
-        values = {"basis": self.basis.to_json(), "query": self.query.to_json()}
-        return {"mechanism": self.kind, **values, "scale": self.scale, "records": self.records}

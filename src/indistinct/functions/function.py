@@ -139,7 +139,7 @@ class PrivateFunction(ABC):
     def save(self, path: str | Path) -> None:
         """Writes the function to a file (.npz: arrays and a line of JSON, nothing that could run);
         `load_function` reads it."""
-        head = {"drawn": vars(self.drawn), "factor": self.factor, "space": self.space.to_json()}
+        head = {"drawn": vars(self.drawn), "factor": self.factor, "space": self.space}
         write_npz(path, head, self._saved())
 
 

@@ -1,11 +1,11 @@
 """The mechanism that releases functions: a path of a Gaussian process on top."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import RECORDS, Categories, Numbers, Unit
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive
 from indistinct.functions.function import FiniteFunction, PrivateFunction, rounded_moves, with_noise
 from indistinct.functions.space import FiniteSpace, Space
@@ -14,7 +14,7 @@ from indistinct.mechanisms import Gaussian, Mechanism
 from indistinct.noise import Source
 
 
-@dataclass(frozen=True)
+@describable("gaussian_process")
 class GaussianProcess(Mechanism):
     """A function of the data plus `scale` times a path of the Gaussian process whose covariance is the
     kernel of `space`.
@@ -31,7 +31,6 @@ class GaussianProcess(Mechanism):
     (0.834118, 0.04)
     """
 
-    kind = "gaussian_process"
     space: Space
     scale: float
     sensitivity: float | None = None
@@ -96,7 +95,3 @@ class GaussianProcess(Mechanism):
             allowed = "absent: that of a sum follows from the kernel"
             raise ArgumentError("sensitivity", self.sensitivity, allowed)
         return self.space.release_sum(self.scale, data, axes, unit=unit, records=records, source=source)
-
-    def to_json(self) -> dict[str, Any]:
-        given = {"scale": self.scale, "sensitivity": self.sensitivity}
-        return {"mechanism": self.kind, "space": self.space.to_json(), **given}

@@ -5,12 +5,11 @@ space of their combinations is a space in its own right, with its own kernel of 
 draw, its height is that of the kernel, and so is the sensitivity. What is random here is public."""
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.kernels import Characters, Kernel
 from indistinct.functions.space import FiniteSpace
@@ -20,7 +19,7 @@ _MOST_NUMBERS = 2**27
 """Of all phases: a gigabyte."""
 
 
-@dataclass(frozen=True)
+@describable("random_features")
 class RandomFeatures(FiniteSpace):
     """The span of √w cos(phase(x)) and √w sin(phase(x)) over `pairs` random phases of a kernel.
 
@@ -104,7 +103,3 @@ class RandomFeatures(FiniteSpace):
         size = np.prod(2 * half * np.sinc(fast * half / math.pi), axis=1) * self._heights
         phase = fast @ middle
         return np.concatenate([size * np.cos(phase), size * np.sin(phase)])
-
-    def to_json(self) -> dict[str, Any]:
-        values = {"pairs": self.pairs, "dimension": self.dimension, "seed": self.seed}
-        return {"space": "random_features", "kernel": self.kernel.to_json(), **values}

@@ -1,50 +1,20 @@
-"""Spaces and private functions from what was saved, through a closed table of names."""
+"""Private functions from what was saved."""
 
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 
-from indistinct.errors import ArgumentError, ExpressionError, check_real
+from indistinct.errors import ArgumentError, check_real
 from indistinct.files import meaning, read_saved
-from indistinct.functions.covariance import Covariance
 from indistinct.functions.exact import ExactKernel, Path, PathFunction
-from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
-from indistinct.functions.kernels import kernel_from_json
-from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.functions.whitening import Functionals, Whitening
 from indistinct.mechanisms.release import Lattice, check_noise
-from indistinct.mechanisms.serialise import build
 from indistinct.numerics.arrays import Array
 
 _FINEST = 2.0**100
-SPACES: dict[str, type[Any]] = {
-    "covariance": Covariance,
-    "exact_kernel": ExactKernel,
-    "fourier_basis": FourierBasis,
-    "random_features": RandomFeatures,
-}
-
-
-def space_from_json(data: Any) -> Space:
-    """The space that `to_json` wrote.
-
-    >>> from indistinct.functions import GaussianKernel
-    >>> space = RandomFeatures(GaussianKernel(1), pairs=10, dimension=3)
-    >>> space_from_json(space.to_json()) == space
-    True
-    """
-    name = data.get("space") if isinstance(data, dict) else None
-    kind = SPACES.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise ExpressionError("space", name, f"one of {', '.join(sorted(SPACES))}")
-    values = {key: value for key, value in data.items() if key != "space"}
-    if "kernel" in values:
-        values["kernel"] = kernel_from_json(values["kernel"])
-    space: Space = build(kind, kind, str(name), values, data)
-    return space
 
 
 def load_function(path: str | FilePath) -> PrivateFunction:
@@ -57,7 +27,7 @@ def load_function(path: str | FilePath) -> PrivateFunction:
         if "coefficients" in arrays:
             space = finite_space(head["space"], arrays["coefficients"])
             return finite_function(space, head["drawn"], factor, arrays["coefficients"])
-        exact = space_from_json(head["space"])
+        exact = Space.from_json(head["space"])
         if not isinstance(exact, ExactKernel):
             raise ArgumentError("space", head["space"]["space"], "exact_kernel, for a path")
         drawn, kept = _drawn(head["drawn"]), _path(exact, arrays)
@@ -72,7 +42,7 @@ def finite_space(head: dict[str, Any], coefficients: Array) -> FiniteSpace:
     pairs = head.get("pairs", 0)
     if head.get("space") == "random_features" and pairs != len(coefficients) / 2:
         raise ArgumentError("pairs", pairs, f"half of {len(coefficients)} coefficients")
-    space = space_from_json(head)
+    space = Space.from_json(head)
     if not isinstance(space, FiniteSpace):
         raise ArgumentError("space", head["space"], "one with coefficients")
     return space

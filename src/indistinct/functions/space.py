@@ -15,6 +15,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import Categories, FeatureMap, FeatureSum, Norm, Numbers, Unit
+from indistinct.description import Described
 from indistinct.errors import ArgumentError, check_array
 from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
 from indistinct.noise import Source
@@ -25,9 +26,10 @@ Axes = Mapping[str, Numbers | Categories]
 _AT_ONCE = 1 << 22
 
 
-class Space(ABC):
+class Space(Described, ABC):
     """Functions of points with `dimension` coordinates."""
 
+    noun = "space"
     dimension: int
     """How many numbers a point has."""
     bound: float
@@ -51,10 +53,6 @@ class Space(ABC):
         source: Source | None,
     ) -> PrivateFunction:
         """Σ k(x_i, ·) over the records of a table, with `scale` times a path of the process."""
-
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """The description as JSON data; `space_from_json` reads it back."""
 
     def sensitivity(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
         """How far one record moves Σ k(x_i, ·): by |k(x, ·)| if it comes or goes, and if it is replaced by

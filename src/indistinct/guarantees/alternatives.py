@@ -18,7 +18,7 @@ from indistinct.numerics.arrays import Array
 from indistinct.numerics.search import bisect
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _OneOf(Guarantee):
     """One of several releases. `_combined` says what deltas of the parts amount to together."""
 
@@ -60,9 +60,12 @@ class _OneOf(Guarantee):
         return merged
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Parallel(_OneOf):
     """Releases on disjoint parts of the data: a record is in one of them, so the worst part counts."""
+
+    def __repr__(self) -> str:
+        return f"parallel({', '.join(map(repr, self.parts))})"
 
     def _combined(self, deltas: Iterable[Array]) -> Array:
         return worst(deltas)
@@ -84,7 +87,7 @@ class Parallel(_OneOf):
         return compose([(self, 1)], flat=True).group(count)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mixed(_OneOf):
     """One of several releases, drawn with known probabilities that do not depend on the data.
 
@@ -94,6 +97,9 @@ class Mixed(_OneOf):
     """
 
     weights: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return f"mixture({list(self.parts)!r}, {list(self.weights)!r})"
 
     def _combined(self, deltas: Iterable[Array]) -> Array:
         total: Array = np.sum([w * delta for w, delta in zip(self.weights, deltas, strict=True)], axis=0)
@@ -119,7 +125,7 @@ class Mixed(_OneOf):
         return mixture([part.group(size) for part in self.parts], self.weights)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Chosen(_OneOf):
     """A release, and one of several others that its outcome decides on; `parts` are it and each of them.
 
@@ -130,6 +136,9 @@ class Chosen(_OneOf):
 
     first: Guarantee
     then: tuple[Guarantee, ...]
+
+    def __repr__(self) -> str:
+        return f"either({', '.join(map(repr, (self.first, *self.then)))})"
 
     def _combined(self, deltas: Iterable[Array]) -> Array:
         total: Array = np.sum(list(deltas), axis=0)
@@ -175,14 +184,9 @@ def either(first: Guarantee, *then: Guarantee) -> Guarantee:
 
 def mixture(guarantees: Sequence[Guarantee], weights: Sequence[float]) -> Guarantee:
     """The guarantee of one of several releases, drawn with probabilities that do not depend on the data."""
-    weights = np.atleast_1d(weights).tolist()
-    if not guarantees or len(guarantees) != len(weights):
-        raise ArgumentError("weights", weights, "one probability for each guarantee, at least one")
+    shares = check_shares(len(guarantees), weights)
     for other in guarantees:
         check_same_adjacency(guarantees[0], other)
-    shares = [check_probability(f"weights[{k}]", weight) for k, weight in enumerate(weights)]
-    if abs(math.fsum(shares) - 1) > 1e-9:
-        raise ArgumentError("weights", weights, "probabilities that add up to 1")
     merged: dict[tuple[Guarantee, object], float] = {}
     for guarantee, share in zip(guarantees, shares, strict=True):
         if share > 0:
@@ -190,6 +194,17 @@ def mixture(guarantees: Sequence[Guarantee], weights: Sequence[float]) -> Guaran
             merged[key] = merged.get(key, 0.0) + share
     parts = tuple(guarantee for guarantee, _ in merged)
     return parts[0] if len(parts) == 1 else Mixed(parts, tuple(merged.values()))
+
+
+def check_shares(parts: int, weights: Sequence[float]) -> list[float]:
+    """Probabilities of so many parts."""
+    weights = np.atleast_1d(weights).tolist()
+    if not parts or parts != len(weights):
+        raise ArgumentError("weights", weights, "one probability for each part, at least one")
+    shares = [check_probability(f"weights[{k}]", weight) for k, weight in enumerate(weights)]
+    if abs(math.fsum(shares) - 1) > 1e-9:
+        raise ArgumentError("weights", weights, "probabilities that add up to 1")
+    return shares
 
 
 def _outputs(guarantee: Guarantee) -> object:

@@ -6,7 +6,7 @@ composition, is as good as the claim allows.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +14,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.description import describable
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.guarantees.guarantee import Claim, PairGuarantee
 from indistinct.guarantees.polygon import (
     least_at,
     lower_hull,
@@ -39,8 +40,8 @@ _TOLERANCE = 1e-9
 """How far a function may be from convex, by rounding."""
 
 
-@dataclass(frozen=True)
-class TradeoffCurve(PairGuarantee):
+@describable("tradeoff", fpr="_fpr", fnr="_fnr")
+class TradeoffCurve(Claim, PairGuarantee):
     """A claim that no test does better than this curve (Dong, Roth and Su 2022): at a false positive rate
     `fpr`, at least `fnr` is missed, whichever of the neighbours is tested against the other.
 
@@ -76,8 +77,22 @@ class TradeoffCurve(PairGuarantee):
         object.__setattr__(self, "points", points and tuple(tuple(side.tolist()) for side in points))
         object.__setattr__(self, "adjacency", check_adjacency(adjacency))
 
+    @property
+    def instead(self) -> str:  # type: ignore[override]
+        return "given by points, to be saved" if self.points is None else ""
+
+    @property
+    def _fpr(self) -> tuple[float, ...] | None:
+        return self.points and self.points[0]
+
+    @property
+    def _fnr(self) -> tuple[float, ...] | None:
+        return self.points and self.points[1]
+
     def __repr__(self) -> str:
-        return f"TradeoffCurve({len(self.half[0])} corners, advantage {self.advantage():.4g})"
+        if self.points is None:
+            return f"<trade-off function of advantage {self.advantage():.4g}, {self.adjacency.value}>"
+        return super().__repr__()
 
     @cached_property
     def product(self) -> Product:
@@ -124,8 +139,8 @@ class TradeoffCurve(PairGuarantee):
         return np.clip(fnr, 0.0, 1 - fpr)
 
 
-@dataclass(frozen=True)
-class PrivacyProfile(PairGuarantee):
+@describable("profile")
+class PrivacyProfile(Claim, PairGuarantee):
     """Several (epsilon, delta) claims that hold at the same time, of one mechanism.
 
     Together they say more than any of them: the trade-off curve is the largest of theirs.
@@ -155,9 +170,6 @@ class PrivacyProfile(PairGuarantee):
         object.__setattr__(self, "epsilons", tuple(epsilon.tolist()))
         object.__setattr__(self, "deltas", tuple(delta.tolist()))
         object.__setattr__(self, "adjacency", check_adjacency(adjacency))
-
-    def __repr__(self) -> str:
-        return f"PrivacyProfile({list(self.epsilons)!r}, {list(self.deltas)!r})"
 
     @cached_property
     def product(self) -> Product:

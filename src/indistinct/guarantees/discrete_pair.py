@@ -12,17 +12,24 @@ from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.atoms import Atoms
 from indistinct.numerics.rule import LossRule
 
+_SHOWN = 4
+"""Outcomes that are printed; of more, only how many there are."""
 _MANY = 64
 """With more atoms than this none is asked to fall on the lattice."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiscretePair(Pair):
     """P and Q on finitely many outcomes; outcomes of probability zero on one side are allowed."""
 
     p: tuple[float, ...]
     q: tuple[float, ...]
     exact: bool = True
+
+    def __repr__(self) -> str:
+        if len(self.p) > _SHOWN:
+            return f"<pair of {len(self.p)} outcomes>"
+        return f"DiscretePair({self.p!r}, {self.q!r})"
 
     @classmethod
     def of(cls, p: Array, q: Array, *, exact: bool = True) -> "DiscretePair":

@@ -16,12 +16,13 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import Described
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import finite_part
 from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
-from indistinct.guarantees.product import Product
+from indistinct.guarantees.product import Product, counted_terms
 from indistinct.guarantees.profiled_pairs import CompositionPair, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings, order_grid
@@ -89,10 +90,22 @@ class Guarantee(Readings):
             return NotImplemented
         return compose([(self, 1), (other, 1)])
 
+    def __radd__(self, other: object) -> "Guarantee":
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # where `sum` starts
+
     def __mul__(self, steps: object) -> "Guarantee":
         return compose([(self, check_count("steps", steps))])
 
     __rmul__ = __mul__
+
+
+class Claim(Described, Guarantee):
+    """A guarantee that somebody states, by what they state: it can be saved, and named in expressions."""
+
+    noun = "claim"
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class PairGuarantee(Guarantee):
@@ -178,7 +191,7 @@ class PairGuarantee(Guarantee):
         return self.product.single or CompositionPair(self.product)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Known(PairGuarantee):
     """The guarantee of a mechanism, or of several composed, through its pairs."""
 
@@ -193,6 +206,9 @@ class Known(PairGuarantee):
     @property
     def outputs(self) -> Outputs | None:
         return self.released
+
+    def __repr__(self) -> str:
+        return f"<guarantee of {self.composition}, {self.adjacency.value}>"
 
     def postprocessed(self) -> Guarantee:
         return Known(self.composition, self.adjacency)
@@ -222,7 +238,7 @@ class RenyiGuarantee(RenyiReadings, Guarantee):
     """Known by its Rényi divergences alone; everything else is what they imply."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RenyiSum(RenyiGuarantee):
     """Several guarantees composed, of which some are known by Rényi divergences alone."""
 
@@ -235,6 +251,9 @@ class RenyiSum(RenyiGuarantee):
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
         return self.parts[0][0].adjacency
+
+    def __repr__(self) -> str:
+        return counted_terms(self.parts)
 
     @property
     def everywhere(self) -> bool:  # type: ignore[override]

@@ -5,6 +5,7 @@ composition is a table pair -> count and costs the same for one step and for a b
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,6 +43,9 @@ class Product:
         if shift or not merged:
             merged.append((GaussianPair(shift), 1))
         return cls(tuple(merged))
+
+    def __str__(self) -> str:
+        return counted_terms(self.terms)
 
     def reverse(self) -> "Product":
         return Product.of([(pair.reverse(), count) for pair, count in self.terms])
@@ -153,3 +157,8 @@ class Product:
     @cached_property
     def _reader(self) -> Reader:
         return Reader(ComposedLoss(self.terms, self.infinite_mass, self.finite_top))
+
+
+def counted_terms(terms: Iterable[tuple[object, int]]) -> str:
+    """A composition in words: how often, and what."""
+    return " + ".join(repr(one) if count == 1 else f"{count} * {one!r}" for one, count in terms)

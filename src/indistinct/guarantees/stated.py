@@ -7,13 +7,14 @@ attain them, Gaussian DP into its pair, Rényi claims into their curve.
 import math
 import sys
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.description import describable
 from indistinct.errors import (
     ArgumentError,
     check_count,
@@ -22,7 +23,7 @@ from indistinct.errors import (
     check_real,
 )
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuarantee
+from indistinct.guarantees.guarantee import Claim, Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
 from indistinct.numerics.arrays import EPS, Array
@@ -51,7 +52,7 @@ _LARGEST_MU = 1e150
 """Its square is a number."""
 
 
-class _Claim(PairGuarantee):
+class _Bound(Claim, PairGuarantee):
     """(epsilon, delta)-DP as it was stated, whatever rounding makes of its pair."""
 
     bound: float
@@ -67,8 +68,8 @@ class _Claim(PairGuarantee):
         return np.minimum(low, stated), np.minimum(high, stated)
 
 
-@dataclass(frozen=True)
-class PureDP(_Claim):
+@describable("pure", epsilon="bound")
+class PureDP(_Bound):
     """Pure epsilon-DP, as tight as randomized response (Kairouz, Oh and Viswanath 2015).
 
     >>> PureDP(1.0).delta(0.5) == PureDP(1.0).delta(epsilon=0.5)
@@ -85,9 +86,6 @@ class PureDP(_Claim):
         _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
         _frozen(self, "adjacency", check_adjacency(adjacency))
 
-    def __repr__(self) -> str:
-        return f"PureDP({self.bound!r})"
-
     def _renyi(self, order: float) -> float:
         return min(super()._renyi(order), self.bound)
 
@@ -95,8 +93,8 @@ class PureDP(_Claim):
         return PureDP(_multiple(size, self.bound), adjacency=self.adjacency)
 
 
-@dataclass(frozen=True)
-class ApproxDP(_Claim):
+@describable("approx", epsilon="bound", delta="slack")
+class ApproxDP(_Bound):
     """(epsilon, delta)-DP, through the four-point pair that attains it and nothing worse
     (Kairouz, Oh and Viswanath 2015; Murtagh and Vadhan 2016)."""
 
@@ -109,9 +107,6 @@ class ApproxDP(_Claim):
         _frozen(self, "slack", check_probability("delta", delta))
         _frozen(self, "adjacency", check_adjacency(adjacency))
 
-    def __repr__(self) -> str:
-        return f"ApproxDP({self.bound!r}, {self.slack!r})"
-
 
 def claim_pair(epsilon: float, delta: float) -> DiscretePair:
     """P gives away everything with probability delta, else answers by randomized response."""
@@ -121,8 +116,8 @@ def claim_pair(epsilon: float, delta: float) -> DiscretePair:
     return DiscretePair.of(p, q)
 
 
-@dataclass(frozen=True)
-class GaussianDP(PairGuarantee):
+@describable("gdp")
+class GaussianDP(Claim, PairGuarantee):
     """mu-Gaussian DP: no easier to tell apart than N(0, 1) and N(mu, 1) (Dong, Roth and Su 2022)."""
 
     mu: float
@@ -132,7 +127,7 @@ class GaussianDP(PairGuarantee):
         _frozen(self, "mu", check_nonnegative("mu", self.mu))
         if self.mu > _LARGEST_MU:
             raise ArgumentError("mu", self.mu, f"at most {_LARGEST_MU}")
-        check_adjacency(self.adjacency)
+        _frozen(self, "adjacency", check_adjacency(self.adjacency))
 
     @cached_property
     def product(self) -> Product:
@@ -142,8 +137,8 @@ class GaussianDP(PairGuarantee):
         return GaussianDP(_multiple(size, self.mu), adjacency=self.adjacency)
 
 
-@dataclass(frozen=True)
-class ZeroConcentratedDP(RenyiGuarantee):
+@describable("zcdp")
+class ZeroConcentratedDP(Claim, RenyiGuarantee):
     """rho-zCDP: Rényi divergence at most rho times the order, at every order above 1
     (Bun and Steinke 2016, Definition 1.1)."""
 
@@ -152,7 +147,7 @@ class ZeroConcentratedDP(RenyiGuarantee):
 
     def __post_init__(self) -> None:
         _frozen(self, "rho", check_nonnegative("rho", self.rho))
-        check_adjacency(self.adjacency)
+        _frozen(self, "adjacency", check_adjacency(self.adjacency))
 
     def _renyi(self, order: float) -> float:
         return self.rho * max(order, 1.0) if self.rho else 0.0
@@ -169,8 +164,8 @@ class ZeroConcentratedDP(RenyiGuarantee):
         return ZeroConcentratedDP(_multiple(size, self.rho, power=2), adjacency=self.adjacency)
 
 
-@dataclass(frozen=True)
-class RenyiCurve(RenyiGuarantee):
+@describable("renyi", orders="stated_orders")
+class RenyiCurve(Claim, RenyiGuarantee):
     """Rényi divergences stated at some orders, for neighbours in either order.
 
     Between stated orders the chord of (order - 1) * value is a valid bound, because that function is
@@ -203,9 +198,6 @@ class RenyiCurve(RenyiGuarantee):
         _frozen(self, "stated_orders", tuple(order_list))
         _frozen(self, "values", tuple(value_list))
         _frozen(self, "adjacency", check_adjacency(adjacency))
-
-    def __repr__(self) -> str:
-        return f"RenyiCurve({list(self.stated_orders)!r}, {list(self.values)!r})"
 
     def _renyi(self, order: float) -> float:
         if order > self.stated_orders[-1]:

@@ -1,15 +1,15 @@
 """Mechanisms: plain descriptions of releases, and how they combine."""
 
 from indistinct.mechanisms.calibration import calibrate
-from indistinct.mechanisms.expression import parse, parse_guarantee, parse_statement
+from indistinct.mechanisms.expression import parse, parse_guarantee
 from indistinct.mechanisms.finite import Discrete, RandomizedResponse
 from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
-from indistinct.mechanisms.mechanism import Mechanism, natural_adjacency
+from indistinct.mechanisms.mechanism import Mechanism, Stated, mixture, natural_adjacency, parallel
 from indistinct.mechanisms.noise import Gaussian, Laplace
 from indistinct.mechanisms.release import Release
 from indistinct.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
-from indistinct.mechanisms.serialise import mechanism_from_json
-from indistinct.mechanisms.statement import Statement
+
+mechanism_from_json = Mechanism.from_json
 
 __all__ = [
     "Discrete",
@@ -23,11 +23,12 @@ __all__ = [
     "RandomizedResponse",
     "Release",
     "ReportNoisyMax",
-    "Statement",
+    "Stated",
     "calibrate",
     "mechanism_from_json",
+    "mixture",
     "natural_adjacency",
+    "parallel",
     "parse",
     "parse_guarantee",
-    "parse_statement",
 ]

@@ -9,7 +9,7 @@ NO_NOISE = 1e100
 """Beyond this ratio of sensitivity to scale the outputs are as good as disjoint."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdditiveNoise(Mechanism):
     scale: float
     sensitivity: float = 1.0
@@ -17,7 +17,3 @@ class AdditiveNoise(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", check_positive("scale", self.scale))
         object.__setattr__(self, "sensitivity", check_nonnegative("sensitivity", self.sensitivity))
-
-    def __str__(self) -> str:
-        sensitivity = "" if self.sensitivity == 1 else f", sensitivity={self.sensitivity!r}"
-        return f"{self.kind}({self.scale!r}{sensitivity})"

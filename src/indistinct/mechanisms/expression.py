@@ -4,8 +4,12 @@
 expression := term ("+" term)*
 term       := [integer "*"] factor | factor "*" integer
 factor     := ("(" expression ")" | name "(" arguments ")") ("." method "(" arguments ")")*
-arguments  := [argument ("," argument)*]      argument := [name "="] (number | list | expression)
+arguments  := [argument ("," argument)*]      argument := [name "="] value
+value      := ["-"] number ["/" number] | "[" [value ("," value)*] "]" | text | expression
 ```
+
+The names are those of declared mechanisms and claims (`describable`): whatever is written as a call of its
+kind is read so.
 """
 
 import re
@@ -13,98 +17,87 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import TABLE
 from indistinct.errors import ArgumentError, ExpressionError
 from indistinct.guarantees import Guarantee
-from indistinct.mechanisms.finite import Discrete, RandomizedResponse
-from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
-from indistinct.mechanisms.mechanism import Mechanism, ParallelParts, natural_adjacency
-from indistinct.mechanisms.noise import Gaussian, Laplace
-from indistinct.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
-from indistinct.mechanisms.statement import CLAIMS, Statement, parallel_statement
+from indistinct.mechanisms.mechanism import (
+    Mechanism,
+    MixedParts,
+    ParallelParts,
+    Stated,
+    natural_adjacency,
+)
 
 _LONGEST, _LONGEST_NUMBER, _DEEPEST = 20_000, 40, 50
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*().,=\[\]]))",
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<sign>[-+*/().,=\[\]])|\"(?P<text>[^\"\n]*)\")",
     re.ASCII,
 )
 
-
-Stated = Mechanism | Statement
-
-
-def _parallel(*parts: Any) -> Stated:
-    claims = any(isinstance(part, Statement) for part in parts)
-    return parallel_statement(*parts) if claims else ParallelParts(parts)
+Make = Callable[..., Mechanism]
 
 
-def _group(what: Stated, size: Any) -> Stated:
-    return what.group(size)
+def _sum(parts: list[Mechanism]) -> Mechanism:
+    if not isinstance(parts, list) or not parts:
+        raise ArgumentError("sum", parts, "given a list of mechanisms and claims")
+    return sum(parts[1:], start=parts[0])
 
 
-def _subsample(what: Stated, amount: Any, **more: Any) -> Stated:
-    return what.subsample(amount, **more)
+def _claim(kind: type[Any]) -> Make:
+    return lambda *values, **more: Stated(kind(*values, **more), any_neighbours="adjacency" not in more)
 
 
-NAMES: dict[str, Callable[..., Stated]] = {
-    "discrete": Discrete,
-    "discrete_gaussian": DiscreteGaussian,
-    "discrete_laplace": DiscreteLaplace,
-    "exponential": Exponential,
-    "gaussian": Gaussian,
-    "laplace": Laplace,
-    "parallel": _parallel,
-    "permute_and_flip": PermuteAndFlip,
-    "randomized_response": RandomizedResponse,
-    "report_noisy_max": ReportNoisyMax,
-}
-METHODS: dict[str, Callable[..., Stated]] = {
-    "group": _group,
-    "subsample": _subsample,
+def _names() -> dict[str, Make]:
+    """Everything that an expression may call."""
+    found: dict[str, Make] = {
+        "mixture": lambda parts, weights: MixedParts(tuple(parts), tuple(weights)),
+        "parallel": lambda *parts: ParallelParts(parts),
+        "sum": _sum,
+    }
+    declared: Any
+    for (noun, kind), declared in TABLE.items():
+        if noun == "claim":
+            found[kind] = _claim(declared)
+        elif noun == "mechanism" and not declared.form and declared.__str__ is Mechanism.__str__:
+            found[kind] = declared
+    return found
+
+
+METHODS: dict[str, Make] = {
+    "group": lambda what, size: what.group(size),
+    "subsample": lambda what, amount, **more: what.subsample(amount, **more),
 }
 
 
 def parse(text: str) -> Mechanism:
-    """The mechanism that an expression describes.
+    """The mechanism that an expression describes. Among its parts may be claims, about whichever neighbours
+    one asks for unless they name them (`adjacency="replace-one"`): `pure(epsilon)`, `approx(epsilon, delta)`,
+    `gdp(mu)`, `zcdp(rho)`, `renyi([orders], [values])`, `profile([epsilons], [deltas])`, `tradeoff([fpr],
+    [fnr])`.
 
-    >>> parse("1000 * gaussian(1.1).subsample(0.01) + laplace(20)")
-    Composed(parts=(Repeated(base=PoissonSampled(base=Gaussian(scale=1.1, sensitivity=1.0), ...
+    >>> parse("1000 * gaussian(1.1).subsample(256/60000) + laplace(20)")
+    1000 * Gaussian(1.1).subsample(0.0042666...) + Laplace(20.0)
     """
-    mechanism = _read(text, NAMES, "a mechanism")
-    if not isinstance(mechanism, Mechanism):
-        raise ExpressionError("expression", text, "a mechanism, without claims")
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise ExpressionError("expression", text, f"text of at most {_LONGEST} characters")
+    reader = _Reader(text)
+    mechanism = reader.expression(0)
+    if reader.token.kind != "end":
+        raise reader.error("the end of the expression, + or *")
     return mechanism
 
 
-def parse_statement(text: str) -> Mechanism | Statement:
-    """The mechanism that an expression describes, or what it states if claims are among its parts."""
-    return _read(text, NAMES | CLAIMS, "a mechanism or a claim")
-
-
-def parse_guarantee(text: str, adjacency: Adjacency | None = None) -> Guarantee:
-    """The guarantee of an expression that may contain claims: `pure(epsilon)`, `approx(epsilon, delta)`,
-    `gdp(mu)`, `zcdp(rho)`, `renyi([orders], [values])`, `profile([epsilons], [deltas])` or
-    `tradeoff([fpr], [fnr])`.
-
-    Without an adjacency it is the one that the sampling of its mechanisms is analysed for.
+def parse_guarantee(text: str, adjacency: Adjacency | str | None = None) -> Guarantee:
+    """The guarantee of an expression. Without an adjacency it is the one that the sampling of its mechanisms
+    is analysed for.
 
     >>> parse_guarantee("pure(0.5) + 3 * approx(0.1, 1e-6) + gaussian(20)").epsilon(delta=1e-5)
     0.93007
     """
-    stated = parse_statement(text)
-    if isinstance(stated, Statement):
-        return stated.guarantee(adjacency)
-    return stated.guarantee(natural_adjacency(stated) if adjacency is None else adjacency)
-
-
-def _read(text: str, names: dict[str, Callable[..., Stated]], what: str) -> Stated:
-    if not isinstance(text, str) or len(text) > _LONGEST:
-        raise ExpressionError("expression", text, f"text of at most {_LONGEST} characters")
-    reader = _Reader(text, names, what)
-    stated = reader.expression(0)
-    if reader.token.kind != "end":
-        raise reader.error("the end of the expression, + or *")
-    return stated
+    mechanism = parse(text)
+    return mechanism.guarantee(natural_adjacency(mechanism) if adjacency is None else adjacency)
 
 
 class _Token(NamedTuple):
@@ -114,8 +107,8 @@ class _Token(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, text: str, names: dict[str, Callable[..., Stated]], what: str) -> None:
-        self.text, self.names, self.what = text, names, what
+    def __init__(self, text: str) -> None:
+        self.text, self.names = text, _names()
         self.position = 0
         self.token = self._next()
 
@@ -147,7 +140,7 @@ class _Reader:
         if not self.accept(text):
             raise self.error(f"{text!r}")
 
-    def expression(self, depth: int) -> Stated:
+    def expression(self, depth: int) -> Mechanism:
         if depth > _DEEPEST:
             raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
         total = self.term(depth)
@@ -155,7 +148,7 @@ class _Reader:
             total = total + self.term(depth)
         return total
 
-    def term(self, depth: int) -> Stated:
+    def term(self, depth: int) -> Mechanism:
         if self.token.kind == "number":
             steps = self.number()
             self.expect("*")
@@ -167,12 +160,12 @@ class _Reader:
             factor = self.number() * factor
         return factor
 
-    def factor(self, depth: int) -> Stated:
+    def factor(self, depth: int) -> Mechanism:
         if self.accept("("):
             stated = self.expression(depth + 1)
             self.expect(")")
         else:
-            stated = self.call(self.names, self.what, depth)
+            stated = self.call(self.names, "a mechanism or a claim", depth)
         while self.accept("."):
             depth += 1
             if depth > _DEEPEST:
@@ -180,7 +173,7 @@ class _Reader:
             stated = self.call(METHODS, "a method", depth, stated)
         return stated
 
-    def call(self, table: dict[str, Callable[..., Stated]], what: str, depth: int, *first: Stated) -> Stated:
+    def call(self, table: dict[str, Make], what: str, depth: int, *first: Mechanism) -> Mechanism:
         name = self.token.text
         if self.token.kind != "name" or name not in table:
             raise self.error(f"{what} ({', '.join(sorted(table))})")
@@ -215,19 +208,33 @@ class _Reader:
         return positional, named
 
     def value(self, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise ExpressionError("nesting", depth, f"at most {_DEEPEST} deep")
         if self.accept("["):
-            items: list[int | float] = []
+            items: list[Any] = []
             while not self.accept("]"):
                 if items:
                     self.expect(",")
-                items.append(self.number())
+                items.append(self.value(depth + 1))
             return items
+        if self.token.kind == "text":
+            text, self.token = self.token.text, self._next()
+            return text
         # an integer may be a plain argument or the count of a repeated mechanism
         if self.token.kind == "number" and not self.text[self.position :].lstrip().startswith("*"):
-            return self.number()
+            return self.fraction()
         if self.accept("-"):
-            return -self.number()
+            return -self.fraction()
         return self.expression(depth + 1)
+
+    def fraction(self) -> int | float:
+        number = self.number()
+        if not self.accept("/"):
+            return number
+        divisor = self.number()
+        if not divisor:
+            raise ExpressionError("expression", self.text, "without a division by 0")
+        return number / divisor
 
     def number(self) -> int | float:
         if self.token.kind != "number":

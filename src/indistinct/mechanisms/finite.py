@@ -1,13 +1,13 @@
 """Mechanisms with finitely many outputs: randomized response, and any tabulated pair."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known
@@ -24,7 +24,7 @@ class Counts(NamedTuple):
     errors: npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@describable("randomized_response")
 class RandomizedResponse(Mechanism):
     """Each person reports the true category with probability `truth`, else one of the others at random.
 
@@ -32,17 +32,12 @@ class RandomizedResponse(Mechanism):
     1.0986
     """
 
-    kind = "randomized_response"
     truth: float
     categories: int = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "truth", check_probability("truth", self.truth))
         object.__setattr__(self, "categories", check_count("categories", self.categories, least=2))
-
-    def __str__(self) -> str:
-        categories = "" if self.categories == 2 else f", categories={self.categories}"
-        return f"randomized_response({self.truth!r}{categories})"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         lie = (1 - self.truth) / (self.categories - 1)
@@ -84,12 +79,11 @@ class RandomizedResponse(Mechanism):
         return array.astype(np.int64)
 
 
-@dataclass(frozen=True)
+@describable("discrete")
 class Discrete(Mechanism):
     """A mechanism whose hardest neighbours give these output probabilities, outcome by outcome:
     `p` with the record and `q` without it. Both directions are accounted for."""
 
-    kind = "discrete"
     p: tuple[float, ...]
     q: tuple[float, ...]
 
@@ -99,9 +93,6 @@ class Discrete(Mechanism):
             raise ArgumentError("q", self.q, f"as long as p ({len(p)} outcomes)")
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "q", q)
-
-    def __str__(self) -> str:
-        return f"discrete({list(self.p)!r}, {list(self.q)!r})"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         pair = DiscretePair.of(np.array(self.p), np.array(self.q))

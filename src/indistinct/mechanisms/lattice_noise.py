@@ -1,10 +1,10 @@
 """Noise on the integers: exactly what is drawn, and exactly what is accounted."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import describable
 from indistinct.guarantees.guarantee import Guarantee, Known
 from indistinct.guarantees.lattice_noise import FINE, discrete_gaussian_pair, discrete_laplace_pair
 from indistinct.guarantees.product import Product
@@ -13,7 +13,7 @@ from indistinct.mechanisms.release import Release, integer_values, no_guarantee
 from indistinct.noise import Source, SystemSource, discrete_gaussian, discrete_laplace
 
 
-@dataclass(frozen=True)
+@describable("discrete_laplace")
 class DiscreteLaplace(AdditiveNoise):
     """Integers k with probability proportional to e^{-|k|/scale}, added to integers of L1 sensitivity
     `sensitivity` (Ghosh, Roughgarden and Sundararajan 2009).
@@ -21,8 +21,6 @@ class DiscreteLaplace(AdditiveNoise):
     >>> DiscreteLaplace(scale=2).guarantee().pure()
     0.5
     """
-
-    kind = "discrete_laplace"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if self.sensitivity / self.scale > NO_NOISE:
@@ -37,7 +35,7 @@ class DiscreteLaplace(AdditiveNoise):
         return Release.of(exact + discrete_laplace(self.scale, exact.shape, source), self, source)
 
 
-@dataclass(frozen=True)
+@describable("discrete_gaussian")
 class DiscreteGaussian(AdditiveNoise):
     """Integers k with probability proportional to e^{-k^2/(2 scale^2)}, added to integers of which a
     neighbour changes one, by at most `sensitivity` (Canonne, Kamath and Steinke 2020).
@@ -48,8 +46,6 @@ class DiscreteGaussian(AdditiveNoise):
     >>> DiscreteGaussian(scale=20).guarantee().epsilon(delta=1e-5)  # continuous noise: 0.16004
     0.16006
     """
-
-    kind = "discrete_gaussian"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if self.sensitivity / self.scale > NO_NOISE:

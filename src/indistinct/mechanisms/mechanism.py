@@ -6,33 +6,36 @@ computed before a reading is asked for.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, overload
 
 from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.description import Described, arguments, describable, nested, spelled
 from indistinct.errors import ArgumentError, check_count, check_probability
-from indistinct.guarantees.alternatives import parallel as parallel_guarantees
+from indistinct.guarantees import alternatives
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Guarantee, Known, Outputs, PairGuarantee, compose
-from indistinct.guarantees.mixture_pair import mixture
+from indistinct.guarantees.guarantee import Claim, Guarantee, Known, Outputs, PairGuarantee, compose
+from indistinct.guarantees.mixture_pair import mixture as sampled_pair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.spliced_pair import SplicedPair, spliced
 from indistinct.guarantees.tabulated import finite_pair, symmetric_pair
 
 
-@dataclass(frozen=True)
-class Mechanism(ABC):
-    """A randomised release. Combine with `subsample`, `n * m`, `m + other`, `group(k)`."""
+class Mechanism(Described, ABC):
+    """A randomised release. Combine with `subsample`, `n * m`, `m + other`, `sum([...])`, `group(k)`,
+    `parallel` and `mixture`; claims such as `ApproxDP(1, 1e-6)` may be among the parts."""
 
-    kind: ClassVar[str]
-    """The name in expressions and in JSON."""
+    noun = "mechanism"
+    words: ClassVar[str] = ""
+    """What a report says of how records take part, with the names of its fields in braces."""
+    natural: Adjacency | None = None
+    """The only neighbours that it says something about, apart from its parts; None if it takes any."""
 
     @abstractmethod
     def _guarantee(self, adjacency: Adjacency) -> Guarantee: ...
 
-    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
         """What is known about telling neighbouring data sets apart from the release.
 
         >>> from indistinct import Gaussian
@@ -59,10 +62,17 @@ class Mechanism(ABC):
         return Grouped(self, size)
 
     def __add__(self, other: object) -> "Mechanism":
+        if isinstance(other, Guarantee):
+            other = Stated(other)
         if not isinstance(other, Mechanism):
             return NotImplemented
         parts = [part for m in (self, other) for part in (m.parts if isinstance(m, Composed) else (m,))]
         return Composed(tuple(parts))
+
+    def __radd__(self, other: object) -> "Mechanism":
+        if isinstance(other, Guarantee):
+            return Stated(other) + self
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # where `sum` starts
 
     def __mul__(self, steps: Any) -> "Mechanism":
         count = check_count("steps", steps)
@@ -72,33 +82,19 @@ class Mechanism(ABC):
 
     __rmul__ = __mul__
 
-    def to_json(self) -> dict[str, Any]:
-        """The description as JSON data; `indistinct.mechanism_from_json` reads it back."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {"mechanism": self.kind, **{name: _to_json(value) for name, value in values.items()}}
-
-    @classmethod
-    def from_fields(cls, **values: Any) -> Self:
-        """The inverse of `to_json`, once nested mechanisms are read."""
-        return cls(**values)
+    def __str__(self) -> str:
+        return spelled(self, python=False)
 
     def _repr_html_(self) -> str:
         return self.guarantee(natural_adjacency(self)).to_html(str(self))
 
 
-def _to_json(value: Any) -> Any:
-    if isinstance(value, Mechanism):
-        return value.to_json()
-    if isinstance(value, tuple):
-        return [_to_json(item) for item in value]
-    return value
-
-
-@dataclass(frozen=True)
+@describable("poisson_sampled")
 class PoissonSampled(Mechanism):
     """Every record takes part independently with probability `rate`."""
 
-    kind = "poisson_sampled"
+    form = "{base!}.subsample({rate})"
+    words = "Poisson: each record takes part in a run with probability {rate}, independently of all others"
     base: Mechanism
     rate: float
 
@@ -107,27 +103,26 @@ class PoissonSampled(Mechanism):
         _check_samples_records(self.base)
         object.__setattr__(self, "rate", check_probability("rate", self.rate))
 
-    def __str__(self) -> str:
-        return f"{_factor(self.base)}.subsample({self.rate!r})"
-
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.ADD_REMOVE:
             raise ArgumentError(
                 "adjacency", adjacency.value, "add/remove for Poisson sampling, subsample(rate)"
             )
         base = self.base.guarantee(adjacency)
-        pair = mixture(_pair(base), self.rate)
+        pair = sampled_pair(_pair(base), self.rate)
         return Known(Product.of([(pair, 1)]), adjacency, _sampled_output(base, self.rate))
 
 
-@dataclass(frozen=True)
+@describable("fixed_size_sampled")
 class FixedSizeSampled(Mechanism):
     """Exactly `size` of the `of` records take part, chosen uniformly without replacement.
 
     The base mechanism's sensitivity is then that of replacing a record of the sample.
     """
 
-    kind = "fixed_size_sampled"
+    form = "{base!}.subsample({size}, of={of})"
+    words = "fixed size: exactly {size} of the {of} records take part in a run, drawn without replacement"
+    natural = Adjacency.REPLACE_ONE
     base: Mechanism
     size: int
     of: int
@@ -141,9 +136,6 @@ class FixedSizeSampled(Mechanism):
             raise ArgumentError("size", size, f"an integer between 0 and of={self.of}")
         object.__setattr__(self, "size", size)
 
-    def __str__(self) -> str:
-        return f"{_factor(self.base)}.subsample({self.size}, of={self.of})"
-
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.REPLACE_ONE:
             raise ArgumentError(
@@ -156,11 +148,12 @@ class FixedSizeSampled(Mechanism):
         return Known(Product.of([(spliced(base, rate), 1)]), adjacency)
 
 
-@dataclass(frozen=True)
+@describable("repeated")
 class Repeated(Mechanism):
     """The mechanism run `steps` times, each run free to depend on the results before it."""
 
-    kind = "repeated"
+    form = "{steps} * {base!}"
+    loose = True
     base: Mechanism
     steps: int
 
@@ -168,52 +161,44 @@ class Repeated(Mechanism):
         _check_base(self.base)
         object.__setattr__(self, "steps", check_count("steps", self.steps))
 
-    def __str__(self) -> str:
-        return f"{self.steps} * {_factor(self.base)}"
-
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return self.steps * self.base.guarantee(adjacency)
 
 
-@dataclass(frozen=True)
+@describable("composed")
 class Composed(Mechanism):
     """Several mechanisms run on the same data, each free to depend on the results before it."""
 
-    kind = "composed"
+    form = "{parts: + }"
+    loose = True
     parts: tuple[Mechanism, ...]
 
     def __post_init__(self) -> None:
         _check_parts(self.parts)
-
-    def __str__(self) -> str:
-        return " + ".join(str(part) for part in self.parts)
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return compose((part.guarantee(adjacency), 1) for part in self.parts)
 
 
-@dataclass(frozen=True)
+@describable("parallel")
 class ParallelParts(Mechanism):
     """Several mechanisms, each run on its own part of the data; no record is in two parts."""
 
-    kind = "parallel"
+    form = "parallel({parts:, })"
     parts: tuple[Mechanism, ...]
 
     def __post_init__(self) -> None:
         _check_parts(self.parts)
 
-    def __str__(self) -> str:
-        return f"parallel({', '.join(str(part) for part in self.parts)})"
-
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        return parallel_guarantees(*(part.guarantee(adjacency) for part in self.parts))
+        return alternatives.parallel(*(part.guarantee(adjacency) for part in self.parts))
 
 
-@dataclass(frozen=True)
+@describable("grouped")
 class Grouped(Mechanism):
     """A mechanism seen by `size` records that change together."""
 
-    kind = "grouped"
+    form = "{base!}.group({size})"
     base: Mechanism
     size: int
 
@@ -221,32 +206,126 @@ class Grouped(Mechanism):
         _check_base(self.base)
         object.__setattr__(self, "size", check_count("size", self.size, least=1))
 
-    def __str__(self) -> str:
-        return f"{_factor(self.base)}.group({self.size})"
-
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return self.base.guarantee(adjacency).group(self.size)
 
 
+@describable("mixture")
+class MixedParts(Mechanism):
+    """One of several mechanisms, drawn with probabilities that do not depend on the data."""
+
+    form = "mixture([{parts:, }], [{weights:, }])"
+    parts: tuple[Mechanism, ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
+        shares = alternatives.check_shares(len(self.parts), self.weights)
+        object.__setattr__(self, "weights", tuple(shares))
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        return alternatives.mixture([part.guarantee(adjacency) for part in self.parts], self.weights)
+
+
+@describable("stated")
+class Stated(Mechanism):
+    """A release of which no more is known than what somebody claims. In expressions a claim is about
+    whichever neighbours one asks for, unless it names them; in Python it names them."""
+
+    words = "of what is only claimed: not known"
+    claim: Guarantee
+    any_neighbours: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.any_neighbours, bool):
+            raise ArgumentError("any_neighbours", self.any_neighbours, "True or False")
+        if not isinstance(self.claim, Claim if self.any_neighbours else Guarantee):
+            raise ArgumentError("claim", self.claim, "a guarantee such as ApproxDP(1, 1e-6)")
+        if isinstance(self.claim, Claim) and self.any_neighbours:
+            object.__setattr__(self, "claim", restated(self.claim, Adjacency.ADD_REMOVE))
+
+    def __str__(self) -> str:
+        if not isinstance(self.claim, Claim) or self.claim.instead:
+            return repr(self.claim)
+        words = spelled(self.claim, python=False)
+        unsaid = not self.any_neighbours and self.claim.adjacency is Adjacency.ADD_REMOVE
+        return f'{words[:-1]}, adjacency="add/remove")' if unsaid else words
+
+    @property
+    def natural(self) -> Adjacency | None:  # type: ignore[override]
+        return None if self.any_neighbours else self.claim.adjacency
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        if isinstance(self.claim, Claim) and self.any_neighbours:
+            return restated(self.claim, adjacency)
+        if adjacency is not self.claim.adjacency:
+            allowed = f"{self.claim.adjacency.value}, as {self.claim} was claimed"
+            raise ArgumentError("adjacency", adjacency.value, allowed)
+        return self.claim
+
+
+def restated(claim: Claim, adjacency: Adjacency) -> Claim:
+    """The same claim about other neighbours."""
+    return type(claim)(**{**arguments(claim), "adjacency": adjacency})
+
+
+Parts = Mechanism | Guarantee
+
+
+@overload
+def parallel(*parts: Guarantee) -> Guarantee: ...
+@overload
+def parallel(*parts: Parts) -> Parts: ...
+def parallel(*parts: Parts) -> Parts:
+    """Several releases, each of its own part of the data; no record is in two of them.
+
+    >>> from indistinct import ApproxDP, Gaussian, Laplace
+    >>> print(parallel(Gaussian(1), Laplace(2)))
+    parallel(gaussian(1.0), laplace(2.0))
+    >>> parallel(ApproxDP(1, 1e-6), ApproxDP(2, 1e-6)).epsilon(delta=1e-6)
+    2.0
+    """
+    if parts and all(isinstance(part, Guarantee) for part in parts):
+        return alternatives.parallel(*parts)  # type: ignore[arg-type]
+    return ParallelParts(_mechanisms(parts))
+
+
+@overload
+def mixture(parts: Sequence[Guarantee], weights: Sequence[float]) -> Guarantee: ...
+@overload
+def mixture(parts: Sequence[Parts], weights: Sequence[float]) -> Parts: ...
+def mixture(parts: Sequence[Parts], weights: Sequence[float]) -> Parts:
+    """One of several releases, drawn with probabilities that do not depend on the data.
+
+    >>> from indistinct import Gaussian
+    >>> mixture([Gaussian(1), Gaussian(4)], [0.1, 0.9]).guarantee().epsilon(delta=1e-5)
+    3.8127
+    """
+    if parts and all(isinstance(part, Guarantee) for part in parts):
+        return alternatives.mixture(parts, weights)  # type: ignore[arg-type]
+    return MixedParts(_mechanisms(parts), tuple(weights))
+
+
+def _mechanisms(parts: Sequence[Parts]) -> tuple[Mechanism, ...]:
+    return tuple(Stated(part) if isinstance(part, Guarantee) else part for part in parts)
+
+
 def natural_adjacency(mechanism: Mechanism) -> Adjacency:
-    """Replace-one if the mechanism samples a fixed size anywhere, else add/remove."""
-    fixed = any(isinstance(m, FixedSizeSampled) for m in _nested(mechanism))
+    """Replace-one if a part is about nothing else, as sampling of a fixed size is; else add/remove."""
+    fixed = any(isinstance(m, Mechanism) and m.natural is Adjacency.REPLACE_ONE for m in nested(mechanism))
     return Adjacency.REPLACE_ONE if fixed else Adjacency.ADD_REMOVE
-
-
-def _nested(mechanism: Mechanism) -> Iterator[Mechanism]:
-    """The mechanism and all that it is made of."""
-    yield mechanism
-    for value in vars(mechanism).values():
-        for inner in value if isinstance(value, tuple) else (value,):
-            if isinstance(inner, Mechanism):
-                yield from _nested(inner)
 
 
 def _check_samples_records(base: Mechanism) -> None:
     """Refuses to sample a group as if by one coin: its records are sampled one by one."""
-    if any(isinstance(m, Grouped) for m in _nested(base)):
-        raise ArgumentError("base", str(base), "sampled first and grouped last: m.subsample(...).group(k)")
+    for m in nested(base):
+        if isinstance(m, Grouped):
+            allowed = "sampled first and grouped last: m.subsample(...).group(k)"
+            raise ArgumentError("base", str(base), allowed)
+        if isinstance(m, Stated):
+            raise ArgumentError(
+                "base", str(base), "a mechanism: a claim does not tell what is sampled, or how"
+            )
 
 
 def _check_base(base: object) -> None:
@@ -259,12 +338,6 @@ def _check_parts(parts: object) -> None:
         raise ArgumentError("parts", parts, "a non-empty tuple of mechanisms")
 
 
-def _factor(mechanism: Mechanism) -> str:
-    """The expression, in brackets where `.` or `*` would otherwise bind to a part of it."""
-    text = str(mechanism)
-    return f"({text})" if isinstance(mechanism, Repeated | Composed) else text
-
-
 def _sampled_output(base: Guarantee, rate: float) -> Outputs | None:
     """The released number with and without a record that takes part by a coin; several numbers share the
     coin and are no longer independent."""
@@ -274,7 +347,7 @@ def _sampled_output(base: Guarantee, rate: float) -> Outputs | None:
     if isinstance(pair, DiscretePair):  # outcomes keep their places, which features refer to
         mixed = ((1 - rate) * b + rate * a for a, b in zip(pair.p, pair.q, strict=True))
         return ((DiscretePair(tuple(mixed), pair.q), 1),)
-    return ((mixture(pair, rate), 1),)
+    return ((sampled_pair(pair, rate), 1),)
 
 
 def _pair(guarantee: Guarantee) -> Pair:

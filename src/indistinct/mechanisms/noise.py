@@ -1,9 +1,9 @@
 """Additive noise: Gaussian and Laplace."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import describable
 from indistinct.guarantees.guarantee import Guarantee, Known
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
@@ -15,7 +15,7 @@ from indistinct.noise import Source
 from indistinct.numerics.rounding import quotient_up
 
 
-@dataclass(frozen=True)
+@describable("gaussian")
 class Gaussian(AdditiveNoise):
     """Gaussian noise of standard deviation `scale` on a statistic of L2 sensitivity `sensitivity`.
 
@@ -26,8 +26,6 @@ class Gaussian(AdditiveNoise):
     >>> Gaussian(scale=20).guarantee().epsilon(delta=1e-5)
     0.16004
     """
-
-    kind = "gaussian"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return _known(GaussianPair(self.sensitivity / self.scale), self, adjacency)
@@ -46,7 +44,7 @@ class Gaussian(AdditiveNoise):
         return lattice.measured(fine.release(lattice.nearest(exact), source=source))
 
 
-@dataclass(frozen=True)
+@describable("laplace")
 class Laplace(AdditiveNoise):
     """Laplace noise of scale `scale` on a statistic of L1 sensitivity `sensitivity`; the sensitivity is
     that of the adjacency the guarantee is asked for.
@@ -54,8 +52,6 @@ class Laplace(AdditiveNoise):
     >>> Laplace(scale=2).guarantee().pure()
     0.5
     """
-
-    kind = "laplace"
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         shift = quotient_up(self.sensitivity, self.scale)

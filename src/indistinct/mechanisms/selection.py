@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive
 from indistinct.guarantees.bounded_range_pair import BoundedRangePair
 from indistinct.guarantees.guarantee import Guarantee, Known
@@ -24,7 +25,7 @@ from indistinct.numerics.arrays import EPS
 Qualities = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Selection(Mechanism):
     """Releases the index of a candidate. Every quality moves by at most `sensitivity` between neighbours of
     the adjacency that the guarantee is asked for; `monotonic` says that they then all move the same way,
@@ -40,11 +41,6 @@ class Selection(Mechanism):
         if self.monotonic not in (0, 1):
             raise ArgumentError("monotonic", self.monotonic, "True or False")
         object.__setattr__(self, "monotonic", bool(self.monotonic))
-
-    def __str__(self) -> str:
-        sensitivity = "" if self.sensitivity == 1 else f", sensitivity={self.sensitivity!r}"
-        monotonic = ", monotonic=1" if self.monotonic else ""
-        return f"{self.kind}({self.scale!r}{sensitivity}{monotonic})"
 
     @property
     def most(self) -> float:
@@ -80,7 +76,7 @@ class Selection(Mechanism):
         return flip(exponents, lambda i: (exact - Fraction(float(qualities[chosen[i]]))) / scale, source)
 
 
-@dataclass(frozen=True)
+@describable("exponential")
 class Exponential(Selection):
     """The exponential mechanism: candidate i with probability proportional to e^{quality_i/scale}
     (McSherry and Talwar 2007), with its exact profile and not only its epsilon.
@@ -91,8 +87,6 @@ class Exponential(Selection):
     >>> (100 * Exponential(scale=20)).guarantee().epsilon(delta=1e-6)  # from epsilon 0.1 alone: 4.77
     2.6118
     """
-
-    kind = "exponential"
 
     def _known(self, adjacency: Adjacency) -> Guarantee:
         pair = BoundedRangePair(self.most) if self.most else GaussianPair(0.0)
@@ -107,7 +101,7 @@ class Exponential(Selection):
                 return int(tries[hits[0]]), self
 
 
-@dataclass(frozen=True)
+@describable("permute_and_flip")
 class PermuteAndFlip(Selection):
     """Candidates in random order, the first whose coin of probability e^{(quality - best)/scale} shows heads.
     Never worse than the exponential mechanism at the same epsilon (McKenna and Sheldon 2020, Theorems 1 and
@@ -117,14 +111,12 @@ class PermuteAndFlip(Selection):
     1.0
     """
 
-    kind = "permute_and_flip"
-
     def _choose(self, qualities: Qualities, source: Source) -> tuple[int, Mechanism]:
         order = random_order(qualities.size, source)
         return int(order[np.argmax(self._flip(qualities, order, source))]), self
 
 
-@dataclass(frozen=True)
+@describable("report_noisy_max")
 class ReportNoisyMax(Selection):
     """The candidate whose quality is largest once Laplace noise was added to each (Dwork and Roth 2014,
     Claim 3.9). The noise is drawn on a lattice, and rounding the qualities to it counts as sensitivity.
@@ -132,8 +124,6 @@ class ReportNoisyMax(Selection):
     >>> ReportNoisyMax(scale=2, monotonic=True).guarantee().pure()
     0.5
     """
-
-    kind = "report_noisy_max"
 
     def _choose(self, qualities: Qualities, source: Source) -> tuple[int, Mechanism]:
         lattice = Lattice.of(self.scale)

@@ -5,12 +5,12 @@ records, and records may be left out; both count in the sensitivity, and so does
 that what is calibrated is what is drawn.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Histogram, UserRecords
-from indistinct.errors import DataError
+from indistinct.description import describable
+from indistinct.errors import ArgumentError, DataError
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from indistinct.mechanisms.release import Lattice
@@ -18,13 +18,18 @@ from indistinct.workloads import MatrixMechanism, MatrixRelease, Noise
 from indistinct.workloads.release import rounding
 
 
-@dataclass(frozen=True)
+@describable("measured_query")
 class Measured(Mechanism):
     """The measurements of a histogram of records."""
 
-    kind = "measured_query"
     query: Histogram
     matrix: MatrixMechanism
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, Histogram):
+            raise ArgumentError("query", self.query, "Histogram(...)")
+        if not isinstance(self.matrix, MatrixMechanism):
+            raise ArgumentError("matrix", self.matrix, "MatrixMechanism(...)")
 
     def __str__(self) -> str:
         return f"{self.matrix} of {', '.join(name for name, _ in self.query.axes)}"
@@ -75,7 +80,3 @@ class Measured(Mechanism):
         if release.rounding > self.rounding or release.unit != self.lattice.unit:
             raise ArithmeticError("more rounding than was accounted; please report this as a bug")
         return release
-
-    def to_json(self) -> dict[str, Any]:
-        # in words: a strategy may be a large matrix, and follows from the workload
-        return {"mechanism": self.kind, "query": self.query.to_json(), "matrix": str(self.matrix)}

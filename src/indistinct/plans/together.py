@@ -1,10 +1,9 @@
 """All releases of a plan as one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import describable
 from indistinct.guarantees.guarantee import Guarantee, Known
 from indistinct.guarantees.noise_pairs import LaplacePair
 from indistinct.guarantees.pair import Pair
@@ -15,7 +14,7 @@ from indistinct.mechanisms.mechanism import Composed
 _ALIKE = 1 - 1e-3
 
 
-@dataclass(frozen=True)
+@describable("together")
 class Together(Mechanism):
     """Releases one after the other, accounted as their composition.
 
@@ -24,20 +23,23 @@ class Together(Mechanism):
     every kink more in a privacy loss makes its readings slower.
     """
 
-    kind = "composed"
     parts: tuple[Mechanism, ...]
 
+    def __post_init__(self) -> None:
+        _ = self._exact  # refuses what is no mechanism
+
+    @property
+    def _exact(self) -> Composed:
+        return Composed(self.parts)
+
     def __str__(self) -> str:
-        return str(Composed(self.parts))
+        return str(self._exact)
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        exact = Composed(self.parts).guarantee(adjacency)
+        exact = self._exact.guarantee(adjacency)
         if exact.product is None:
             return exact
         return Known(Product.of(_merged(exact.product.terms)), adjacency)
-
-    def to_json(self) -> dict[str, Any]:
-        return Composed(self.parts).to_json()
 
 
 def _merged(terms: Sequence[tuple[Pair, int]]) -> list[tuple[Pair, int]]:

@@ -23,7 +23,7 @@ def to_data(subject: "Subject") -> dict[str, Any]:
     belief, event = guarantee.posterior(PRIORS, beyond=subject.delta), guarantee.event(CHANCES)
     return {
         "expression": subject.expression,
-        "mechanism": None if subject.mechanism is None else subject.mechanism.to_json(),
+        "mechanism": None if subject.mechanism is None else subject.mechanism.to_json(brief=True),
         "adjacency": guarantee.adjacency.value,
         "sampling": list(subject.sampling),
         "records": list(subject.records),

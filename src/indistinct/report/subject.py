@@ -1,6 +1,5 @@
 """What a report is about: a guarantee, the expression it belongs to, and what it assumes."""
 
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,19 +7,19 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from indistinct.adjacency import Adjacency
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.adversaries import Adversary, Reading
+from indistinct.description import arguments, nested, parts_of
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability
 from indistinct.guarantees import GaussianReport, Guarantee
-from indistinct.mechanisms import Mechanism, Statement, natural_adjacency
-from indistinct.mechanisms.mechanism import FixedSizeSampled, Grouped, PoissonSampled
+from indistinct.mechanisms import Mechanism, Stated, natural_adjacency
+from indistinct.mechanisms.mechanism import Grouped
 from indistinct.report.data import to_data
 from indistinct.report.page import to_html
 from indistinct.report.plot import draw
 from indistinct.report.text import table, to_text
 
 _UNSAMPLED = "none: every record takes part in every run"
-_UNKNOWN_CLAIM = "of what is only claimed: not known"
 _UNKNOWN = "not known: a guarantee does not say how it was reached"
 
 
@@ -48,6 +47,7 @@ class Subject:
     records: tuple[int, ...]
     """How many records change together: (1,) unless the mechanism says `group`."""
     mechanism: Mechanism | None
+    """What was run, if that is known: of a claim it is not."""
     reading: Reading | None = None
     """What an adversary of limited capacity can learn, if one was named."""
     user: User | None = None
@@ -92,20 +92,19 @@ class Subject:
 
 
 def explain(
-    what: Mechanism | Guarantee | Statement,
+    what: Mechanism | Guarantee,
     *,
     delta: float = 1e-5,
     epsilon: float | None = None,
-    adjacency: Adjacency | None = None,
+    adjacency: Adjacency | str | None = None,
     against: Adversary | None = None,
     adaptive: bool = True,
 ) -> Subject:
     """A report on a mechanism, or on any guarantee: print it, draw it, write its page, or take its data.
 
-    Without an adjacency, a mechanism is read for the one that its sampling is analysed for; so is a statement
-    (an expression with claims among its parts, see `parse_statement`). With an adversary of limited capacity
-    (`against=Linear()`) its divergences are reported too; several releases then need `adaptive=False`, the
-    statement that all were chosen beforehand.
+    Without an adjacency, a mechanism is read for the one that its sampling is analysed for. With an
+    adversary of limited capacity (`against=Linear()`) its divergences are reported too; several releases then
+    need `adaptive=False`, the statement that all were chosen beforehand.
 
     >>> from indistinct import Gaussian
     >>> report = explain(100 * Gaussian(scale=20))
@@ -121,51 +120,27 @@ def explain(
 
 
 def _subject(
-    what: Mechanism | Guarantee | Statement, delta: float, epsilon: float | None, adjacency: Adjacency | None
+    what: Mechanism | Guarantee, delta: float, epsilon: float | None, adjacency: Adjacency | str | None
 ) -> Subject:
     delta = check_probability("delta", delta)
     epsilon = None if epsilon is None else check_nonnegative("epsilon", epsilon)
     if isinstance(what, Mechanism):
-        chosen = natural_adjacency(what) if adjacency is None else adjacency
-        sampling = tuple(dict.fromkeys(_sampling(what))) or (_UNSAMPLED,)
+        guarantee = what.guarantee(natural_adjacency(what) if adjacency is None else adjacency)
+        inside = [part for part in nested(what) if isinstance(part, Mechanism)]
+        lines = [part.words.format(**arguments(part)) for part in inside if part.words]
+        known = not any(isinstance(part, Stated) for part in inside)
+        sampling = tuple(dict.fromkeys(lines)) or (_UNSAMPLED,)
         records = tuple(sorted(_records(what)))
-        return Subject(str(what), what.guarantee(chosen), delta, epsilon, sampling, records, what)
-    if isinstance(what, Statement):
-        sampling = tuple(dict.fromkeys(line for part in what.mechanisms for line in _sampling(part)))
-        records = tuple(sorted(set(what.records).union(*map(_records, what.mechanisms))))
-        guarantee = what.guarantee(adjacency)
-        return Subject(str(what), guarantee, delta, epsilon, (*sampling, _UNKNOWN_CLAIM), records, None)
+        return Subject(str(what), guarantee, delta, epsilon, sampling, records, what if known else None)
     if not isinstance(what, Guarantee):
-        raise ArgumentError("what", what, "a mechanism, a guarantee or a statement")
-    if adjacency not in (None, what.adjacency):
+        raise ArgumentError("what", what, "a mechanism or a guarantee")
+    if adjacency is not None and check_adjacency(adjacency) is not what.adjacency:
         raise ArgumentError("adjacency", adjacency, f"that of the guarantee ({what.adjacency.value})")
     return Subject(repr(what), what, delta, epsilon, (_UNKNOWN,), (1,), None)
 
 
-def _parts(mechanism: Mechanism) -> Iterator[Mechanism]:
-    for value in vars(mechanism).values():
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Mechanism):
-                yield item
-
-
-def _sampling(mechanism: Mechanism) -> Iterator[str]:
-    if isinstance(mechanism, PoissonSampled):
-        yield (
-            f"Poisson: each record takes part in a run with probability {mechanism.rate!r},"
-            " independently of all others"
-        )
-    if isinstance(mechanism, FixedSizeSampled):
-        yield (
-            f"fixed size: exactly {mechanism.size} of the {mechanism.of} records take part in a run,"
-            " drawn without replacement"
-        )
-    for part in _parts(mechanism):
-        yield from _sampling(part)
-
-
 def _records(mechanism: Mechanism) -> set[int]:
     """Group sizes that occur; more than one if the parts of a composition disagree."""
-    inner = set().union(*(_records(part) for part in _parts(mechanism))) or {1}
-    size = mechanism.size if isinstance(mechanism, Grouped) else 1
-    return {size * n for n in inner}
+    parts = [part for part in parts_of(mechanism) if isinstance(part, Mechanism)]
+    inner = set().union(*map(_records, parts)) or {1}
+    return {mechanism.size * n for n in inner} if isinstance(mechanism, Grouped) else inner

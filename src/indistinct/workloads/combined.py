@@ -1,12 +1,12 @@
 """Workloads made of workloads: products over attributes, several asked together."""
 
 import math
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.workload import Workload, check_dense
@@ -19,7 +19,7 @@ def along(axis: int, shape: tuple[int, ...], array: Array, function: Any) -> tup
     return tuple(moved.shape[: len(shape)]), moved.reshape(-1, *array.shape[1:])
 
 
-@dataclass(frozen=True)
+@describable("kronecker")
 class Kronecker(Workload):
     """One workload for each attribute of a table, and every combination of their queries.
 
@@ -30,7 +30,6 @@ class Kronecker(Workload):
     array([ 5., 12., 21.])
     """
 
-    kind = "kronecker"
     factors: tuple[Workload, ...]
 
     def __init__(self, *factors: Workload) -> None:
@@ -77,7 +76,7 @@ class Kronecker(Workload):
         return f"kronecker({', '.join(map(str, self.factors))})"
 
 
-@dataclass(frozen=True)
+@describable("stacked")
 class Stacked(Workload):
     """Several workloads on the same histogram, answered together.
 
@@ -88,7 +87,6 @@ class Stacked(Workload):
     array([1., 2., 3., 6.])
     """
 
-    kind = "stacked"
     parts: tuple[Workload, ...]
     weights: tuple[float, ...]
 

@@ -10,7 +10,6 @@ Each term costs a pass along the line, without subtractions: all n counts and th
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import ellipk, ellipkm1
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.workloads.fixed_point import FixedPoint, solve
@@ -142,14 +142,13 @@ def optimise_line(n: int, line: Line, tolerance: float) -> FixedPoint:
     return solve(diagonal, start, tolerance)
 
 
-@dataclass(frozen=True)
+@describable("line")
 class LineStrategy(Strategy):
     """The strategy with X = D^{-½} (D^½ V D^½)^½ D^{-½} for a workload on a line, D = diag(weights).
 
     Measurements are A = T^{-¼} D^{-½}, T = D^{-½} V⁻¹ D^{-½}, never written down.
     """
 
-    kind = "line"
     left: float
     right: float
     factor: float
@@ -158,6 +157,7 @@ class LineStrategy(Strategy):
     def __post_init__(self) -> None:
         if (self.left, self.right) not in {(0, 1), (1, 1)}:
             raise ArgumentError("left", (self.left, self.right), "0 or 1, and right 1")
+        object.__setattr__(self, "weights", Table.of("weights", self.weights, 1))
         object.__setattr__(self, "factor", check_positive("factor", self.factor))
         if self._weights.min() <= 0:
             raise ArgumentError("weights", float(self._weights.min()), "positive")

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.combined import Kronecker, check_weights
@@ -16,7 +16,7 @@ from indistinct.workloads.workload import Identity, Total, Workload, check_dense
 Attributes = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@describable("marginals")
 class Marginals(Workload):
     """Tables of counts by sets of attributes: all sets of `ways` of them, or the `sets` that are named.
 
@@ -27,7 +27,6 @@ class Marginals(Workload):
     16
     """
 
-    kind = "marginals"
     shape: tuple[int, ...]
     sets: tuple[Attributes, ...]
     weights: tuple[float, ...]

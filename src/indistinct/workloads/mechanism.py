@@ -14,13 +14,13 @@ is used.
 """
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.errors import ArgumentError, ExpressionError, check_count, check_positive
+from indistinct.description import describable
+from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.guarantees.guarantee import Guarantee, Known, Outputs
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
@@ -34,7 +34,6 @@ from indistinct.numerics.rounding import quotient_up
 from indistinct.workloads.laplace_guarantee import MeasuredAtOnce
 from indistinct.workloads.nonnegative import nearest_nonnegative
 from indistinct.workloads.release import MatrixRelease, draw
-from indistinct.workloads.serialise import strategy_from_json, to_json, workload_from_json
 from indistinct.workloads.strategy import Noise, Strategy, check_noise
 from indistinct.workloads.workload import Workload
 
@@ -42,7 +41,7 @@ _MOST_VALUES = 32
 """Different entries of a column up to which its coordinates are composed one by one."""
 
 
-@dataclass(frozen=True)
+@describable("matrix")
 class MatrixMechanism(Mechanism):
     """A workload's answers by way of a strategy's measurements, with noise of this scale on each.
 
@@ -60,7 +59,6 @@ class MatrixMechanism(Mechanism):
     9.4
     """
 
-    kind = "matrix"
     workload: Workload
     strategy: Strategy
     scale: float
@@ -72,7 +70,7 @@ class MatrixMechanism(Mechanism):
             raise ArgumentError("strategy", self.strategy, "a strategy such as optimise(workload).strategy")
         self.strategy.check(self.workload)
         object.__setattr__(self, "scale", check_positive("scale", self.scale))
-        check_noise(self.noise)
+        object.__setattr__(self, "noise", check_noise(self.noise))
         object.__setattr__(self, "records", check_count("records", self.records, least=1))
 
     def __str__(self) -> str:
@@ -146,29 +144,3 @@ class MatrixMechanism(Mechanism):
         3
         """
         return draw(self, histogram, source)
-
-    def to_json(self) -> dict[str, Any]:
-        values = {"workload": to_json(self.workload), "strategy": to_json(self.strategy)}
-        more = {"scale": self.scale, "noise": self.noise.value, "records": self.records}
-        return {"mechanism": self.kind, **values, **more}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """The mechanism that `to_json` wrote.
-
-        >>> from indistinct.workloads import Prefix, IdentityStrategy
-        >>> plan = MatrixMechanism(Prefix(3), IdentityStrategy(3), scale=2)
-        >>> MatrixMechanism.from_json(plan.to_json()) == plan
-        True
-        """
-        noises = {noise.value: noise for noise in Noise}
-        allowed = f"a matrix mechanism: workload, strategy, scale, noise ({', '.join(noises)}), records"
-        known = {"mechanism", *(field.name for field in fields(cls))}
-        if not isinstance(data, dict) or data.get("mechanism") != cls.kind or data.keys() - known:
-            raise ExpressionError("JSON", data, allowed)
-        try:
-            noise = noises[data["noise"]]
-            workload, strategy = workload_from_json(data["workload"]), strategy_from_json(data["strategy"])
-            return cls(workload, strategy, data["scale"], noise, data["records"])
-        except (KeyError, TypeError):
-            raise ExpressionError("JSON", data, allowed) from None

@@ -1,11 +1,11 @@
 """Strategies for several attributes: one for each, and all products of their measurements."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.combined import Kronecker, Stacked, along, outer
@@ -14,13 +14,12 @@ from indistinct.workloads.strategy import Strategy
 from indistinct.workloads.workload import Workload, check_counts, check_dense
 
 
-@dataclass(frozen=True)
+@describable("kronecker")
 class KroneckerStrategy(Strategy):
     """The Kronecker product of strategies. With the factors' optima it is optimal for a Kronecker workload:
     roots, diagonals and inverses of Kronecker products are those of the factors, so the fixed point of the
     product is the product of the fixed points."""
 
-    kind = "kronecker"
     factors: tuple[Strategy, ...]
 
     def __init__(self, *factors: Strategy) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.workloads.combined import check_weights, outer
@@ -59,7 +60,7 @@ def ranks(shape: tuple[int, ...], groups: tuple[Attributes, ...]) -> Array:
     return np.array([float(math.prod(shape[axis] - 1 for axis in group)) for group in groups])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OverMarginals(Strategy):
     """Measurements of tables, with X = Σ precision_T ⊗_{i in T} Q ⊗_{i not in T} P.
 
@@ -190,11 +191,10 @@ class OverMarginals(Strategy):
         return np.concatenate(each)
 
 
-@dataclass(frozen=True)
+@describable("residual")
 class ResidualStrategy(OverMarginals):
     """What each table says beyond smaller ones, measured in orthonormal coordinates."""
 
-    kind = "residual"
     precisions: tuple[float, ...]
 
     def __post_init__(self) -> None:

@@ -7,15 +7,15 @@ Miklau and McGregor 2010, Proposition 7). What a record may change is a column o
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.workloads.table import Table
@@ -27,6 +27,7 @@ _RANK = 1e-11
 _LEVELS = 24
 
 
+@describable()
 class Noise(Enum):
     """The noise on measurements: its law decides which norm of a column counts."""
 
@@ -40,16 +41,18 @@ class Noise(Enum):
 
 
 def check_noise(noise: object) -> Noise:
-    if not isinstance(noise, Noise):
-        raise ArgumentError("noise", noise, "Noise.GAUSSIAN or Noise.LAPLACE")
-    return noise
+    """The noise, or the one of this name."""
+    try:
+        return Noise(noise)
+    except ValueError:
+        names = " or ".join(repr(one.value) for one in Noise)
+        raise ArgumentError("noise", noise, f"a Noise, or {names}") from None
 
 
-@dataclass(frozen=True)
-class Strategy(ABC):
+class Strategy(Described, ABC):
     """Linear measurements of a histogram."""
 
-    kind: ClassVar[str]
+    noun = "strategy"
 
     @property
     @abstractmethod
@@ -139,11 +142,10 @@ class Strategy(ABC):
             raise ArgumentError("workload", f"on {workload.cells} cells", f"on {self.cells} cells")
 
 
-@dataclass(frozen=True)
+@describable("identity")
 class IdentityStrategy(Strategy):
     """Every count by itself: the plain histogram."""
 
-    kind = "identity"
     size: int
 
     def __post_init__(self) -> None:
@@ -296,15 +298,14 @@ class MatrixStrategy(Strategy):
                 raise ArgumentError("workload", str(workload), "made of what the strategy measures")
 
 
-@dataclass(frozen=True)
+@describable("explicit")
 class Explicit(MatrixStrategy):
     """Measurements given as a matrix, one a row."""
 
-    kind = "explicit"
     table: Table
 
-    def __init__(self, rows: Any) -> None:
-        object.__setattr__(self, "table", rows if isinstance(rows, Table) else Table("rows", rows, 2))
+    def __init__(self, table: Any) -> None:
+        object.__setattr__(self, "table", Table.of("table", table, 2))
 
     @cached_property
     def rows(self) -> Array:
@@ -314,12 +315,11 @@ class Explicit(MatrixStrategy):
         return f"explicit({self.measurements} measurements of {self.cells} cells)"
 
 
-@dataclass(frozen=True)
+@describable("hierarchical")
 class Hierarchical(MatrixStrategy):
     """Counts of all nodes of a tree over the cells, each with `branching` children (Hay, Rastogi, Miklau and
     Suciu 2010; Qardaji, Yang and Li 2013)."""
 
-    kind = "hierarchical"
     size: int
     branching: int = 2
 

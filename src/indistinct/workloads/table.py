@@ -7,12 +7,19 @@ import numpy as np
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
 
+_SHOWN = 100
+"""Numbers that are printed; of more, only how many there are."""
+
 
 class Table:
     """Finite numbers that do not change; `array` gives them."""
 
     __slots__ = ("array",)
     array: Array
+
+    @classmethod
+    def of(cls, argument: str, values: Any, dimensions: int) -> "Table":
+        return values if isinstance(values, Table) else cls(argument, values, dimensions)
 
     def __init__(self, argument: str, values: Any, dimensions: int) -> None:
         allowed = f"an array of finite numbers with {dimensions} dimension{'s' if dimensions > 1 else ''}"
@@ -31,5 +38,10 @@ class Table:
     def __hash__(self) -> int:
         return hash((self.array.shape, self.array.tobytes()))
 
+    def tolist(self) -> Any:
+        return self.array.tolist()
+
     def __repr__(self) -> str:
+        if self.array.size <= _SHOWN:
+            return repr(self.tolist())
         return f"<{' x '.join(map(str, self.array.shape))} numbers>"

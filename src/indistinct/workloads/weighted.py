@@ -5,13 +5,13 @@ that were not asked for may be worth measuring, because larger ones borrow from 
 """
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
+from indistinct.description import describable
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.combined import check_weights
 from indistinct.workloads.marginals import Attributes, Marginals
@@ -19,11 +19,10 @@ from indistinct.workloads.residual import OverMarginals, centred, ranks, spectru
 from indistinct.workloads.workload import check_counts
 
 
-@dataclass(frozen=True)
+@describable("marginals")
 class MarginalStrategy(OverMarginals):
     """Counts by sets of attributes, times a weight for each set."""
 
-    kind = "marginals"
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:

@@ -8,12 +8,13 @@ in its own way.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.table import Table
@@ -32,11 +33,10 @@ class Line:
     factor: float
 
 
-@dataclass(frozen=True)
-class Workload(ABC):
+class Workload(Described, ABC):
     """Linear queries on a histogram of counts, one count a cell."""
 
-    kind: ClassVar[str]
+    noun = "workload"
 
     @property
     @abstractmethod
@@ -115,7 +115,7 @@ def along_first(rows: Array, array: Array) -> Array:
     return np.asarray(np.tensordot(rows, array, 1), dtype=np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _OverCells(Workload):
     """Queries that are known by the number of cells in order."""
 
@@ -132,11 +132,9 @@ class _OverCells(Workload):
         return f"{self.kind}({self.size})"
 
 
-@dataclass(frozen=True)
+@describable("identity")
 class Identity(_OverCells):
     """Every cell by itself."""
-
-    kind = "identity"
 
     @property
     def queries(self) -> int:
@@ -158,11 +156,9 @@ class Identity(_OverCells):
         return np.ones(self.size)
 
 
-@dataclass(frozen=True)
+@describable("total")
 class Total(_OverCells):
     """The sum over all cells."""
-
-    kind = "total"
 
     @property
     def queries(self) -> int:
@@ -184,15 +180,13 @@ class Total(_OverCells):
         return np.array([float(self.size)])
 
 
-@dataclass(frozen=True)
+@describable("prefix")
 class Prefix(_OverCells):
     """Sums over the first 1, 2, …, n cells: the cumulative distribution.
 
     >>> Prefix(3).answers([5, 1, 2])
     array([5., 6., 8.])
     """
-
-    kind = "prefix"
 
     @property
     def queries(self) -> int:
@@ -219,15 +213,13 @@ class Prefix(_OverCells):
         return Line(0.0, 1.0, 1.0)
 
 
-@dataclass(frozen=True)
+@describable("all_range")
 class AllRange(_OverCells):
     """Sums over every interval of cells, ordered by its start, then by its end.
 
     >>> AllRange(3).answers([5, 1, 2])
     array([5., 6., 8., 1., 3., 2.])
     """
-
-    kind = "all_range"
 
     @property
     def queries(self) -> int:
@@ -266,7 +258,7 @@ class AllRange(_OverCells):
         return Line(1.0, 1.0, self.size + 1.0)
 
 
-@dataclass(frozen=True)
+@describable("matrix")
 class Matrix(Workload):
     """Queries given as a matrix, a query a row.
 
@@ -274,11 +266,10 @@ class Matrix(Workload):
     array([6., 3.])
     """
 
-    kind = "matrix"
     table: Table
 
-    def __init__(self, rows: Any) -> None:
-        object.__setattr__(self, "table", rows if isinstance(rows, Table) else Table("rows", rows, 2))
+    def __init__(self, table: Any) -> None:
+        object.__setattr__(self, "table", Table.of("table", table, 2))
 
     @property
     def cells(self) -> int:
@@ -308,14 +299,14 @@ class Matrix(Workload):
         return f"matrix({self.queries} queries on {self.cells} cells)"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Implicit(Workload):
     """Queries given as a SciPy sparse matrix or a `LinearOperator`: only products are taken.
 
     Compared by identity: two operators cannot be told to be equal.
     """
 
-    kind = "implicit"
+    instead = "written as a Matrix to be saved"
     operator: Any
 
     def __post_init__(self) -> None:

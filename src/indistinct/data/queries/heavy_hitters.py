@@ -13,12 +13,12 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
-from indistinct.data.queries.plain import plain_fields
 from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Missing
 from indistinct.data.records.encoding import Cells, Integers
 from indistinct.data.records.types import Kind
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, Known
@@ -42,7 +42,7 @@ class Occurring:
     """Whose records took part, and how many of each: a mechanism of another unit would account for less."""
 
 
-@dataclass(frozen=True)
+@describable("heavy_hitters")
 class HeavyHitters(Mechanism):
     """Values of a column whose count, with discrete Laplace noise of `scale`, is at least `threshold`.
 
@@ -59,7 +59,6 @@ class HeavyHitters(Mechanism):
     0.5
     """
 
-    kind = "heavy_hitters"
     column: str
     scale: float
     threshold: int
@@ -173,9 +172,6 @@ class HeavyHitters(Mechanism):
     def _anything(self) -> list[Any]:
         """A domain of the column's kind."""
         return [0] if self.of is Kind.INTEGER else [""]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"mechanism": self.kind, **plain_fields(self)}
 
     def __str__(self) -> str:
         return f"heavy_hitters({self.column}, threshold={self.threshold}) with laplace({self.scale!r})"

@@ -32,6 +32,7 @@ from indistinct.data.records.encoding import (
 from indistinct.data.records.reach import Ball, Norm, Reach
 from indistinct.data.records.types import Batch, Mask, Type, slices
 from indistinct.data.records.unit import RECORDS, Unit
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_count
 
 Points = npt.NDArray[np.float64]
@@ -47,10 +48,11 @@ _ROWS_IN_64_BITS = 1 << 15
 """So many rows, of numbers of `_BITS` bits and a little more, add up inside 64 bits."""
 
 
-class FeatureMap(ABC):
+class FeatureMap(Described, ABC):
     """From a point to a vector of `size` numbers with a proven bound on its length. Plain data: it can be
     compared and hashed, and does not depend on records."""
 
+    noun = "map"
     size: int
     """How many features there are."""
     dimension: int
@@ -248,7 +250,7 @@ def _furthest(domain: Numbers | Categories) -> float:
     return max(abs(domain.low), abs(domain.high))
 
 
-@dataclass(frozen=True)
+@describable()
 class FeatureSum(Query):
     """The sum over records of the features of their points, block by block if there are blocks.
 

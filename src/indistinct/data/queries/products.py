@@ -16,6 +16,7 @@ from indistinct.data.records.encoding import RESOLUTION, Encoding, Integers, ste
 from indistinct.data.records.reach import Ball, Norm, Reach
 from indistinct.data.records.types import Batch, Mask, Type
 from indistinct.data.records.unit import RECORDS, Unit
+from indistinct.description import describable
 
 _BITS = 20
 """Between the bound on features and what they are rounded to."""
@@ -102,7 +103,7 @@ class Products(Encoding):
             yield np.rint(rows * (fine.step / self.grain))
 
 
-@dataclass(frozen=True)
+@describable()
 class ProductSum(Query):
     """The sum over records of φ φᵀ, a symmetric matrix.
 

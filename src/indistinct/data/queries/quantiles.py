@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -10,13 +9,13 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
-from indistinct.data.queries.plain import plain_fields
 from indistinct.data.queries.query import Query, Values
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.domain import Bins
 from indistinct.data.records.encoding import Cells
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import RECORDS, Unit, UserTotals
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_positive, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Mechanism, PermuteAndFlip, Release
@@ -24,7 +23,7 @@ from indistinct.noise import Source
 from indistinct.numerics.rounding import root_up, rounded_up
 
 
-@dataclass(frozen=True)
+@describable()
 class Quantiles(Query):
     """Several quantiles of a column, from noisy counts of intervals that are halved again and again.
 
@@ -106,7 +105,7 @@ def _consistent(tree: Values, levels: int) -> Values:
     return fitted
 
 
-@dataclass(frozen=True)
+@describable("quantile")
 class Quantile(Mechanism):
     """One quantile of a column: an edge of a bin, chosen by permute-and-flip so that edges whose rank is
     near the right one are likelier, by a factor e for each `scale` records.
@@ -115,7 +114,6 @@ class Quantile(Mechanism):
     0.5
     """
 
-    kind = "quantile"
     column: str
     bins: Bins
     rank: float
@@ -163,9 +161,6 @@ class Quantile(Mechanism):
         qualities = -np.abs(rank.denominator * below - rank.numerator * below[-1])
         chosen = self._selection(Adjacency.ADD_REMOVE).release(qualities, source=source)
         return Release(float(self.bins.edges[chosen.values]), self, chosen.private)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"mechanism": self.kind, **plain_fields(self)}
 
     def __str__(self) -> str:
         return f"quantile({self.column}, {self.rank!r}) with permute_and_flip({self.scale!r})"

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
-from indistinct.data.queries.plain import plain_fields, to_plain
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.reach import Norm
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
@@ -28,8 +28,7 @@ from indistinct.noise import Source
 Values = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Query(ABC):
+class Query(Described, ABC):
     """Something to ask of a table."""
 
     def __post_init__(self) -> None:
@@ -72,11 +71,6 @@ class Query(ABC):
         """Refuses unknown columns and wrong types, without reading a record."""
         table(data).check(self.bounded)
 
-    def to_json(self) -> dict[str, Any]:
-        """The description as JSON data; `indistinct.data.from_json` reads it back."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
-
     def gaussian(self, scale: float) -> "WithGaussian":
         """The query answered with Gaussian noise of this standard deviation."""
         return WithGaussian(self, scale)
@@ -86,7 +80,7 @@ class Query(ABC):
         return WithLaplace(self, scale)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NoisyQuery(Mechanism):
     """A query with noise of `scale` on each of its numbers."""
 
@@ -135,19 +129,16 @@ class NoisyQuery(Mechanism):
         noisy = self.drawn(Adjacency.ADD_REMOVE).release(places, source=source)
         return np.asarray(noisy.values).astype(np.float64) * self.unit, noisy.private
 
-    def to_json(self) -> dict[str, Any]:
-        return {"mechanism": self.kind, **plain_fields(self)}
-
     def __str__(self) -> str:
         query = f"{type(self.query).__name__.lower()}({', '.join(self.query.bounded.columns)})"
         return f"{query} with {self.noise}({self.scale!r})"
 
 
-@dataclass(frozen=True)
+@describable("gaussian_query")
 class WithGaussian(NoisyQuery):
     """Gaussian noise on a lattice far finer than itself."""
 
-    kind = "gaussian_query"
+    form = "{query}.gaussian({scale})"
     noise = "gaussian"
 
     @property
@@ -163,11 +154,11 @@ class WithGaussian(NoisyQuery):
         return DiscreteGaussian(self.scale / self.unit, sensitivity / self.unit)
 
 
-@dataclass(frozen=True)
+@describable("laplace_query")
 class WithLaplace(NoisyQuery):
     """Laplace noise on the lattice of the query itself: integers, for counts."""
 
-    kind = "laplace_query"
+    form = "{query}.laplace({scale})"
     noise = "laplace"
 
     @property

@@ -13,10 +13,11 @@ from indistinct.data.records.encoding import Boxed, Cells, Clipped, Encoding, In
 from indistinct.data.records.reach import Box, Norm, Reach
 from indistinct.data.records.types import Batch, Mask, Type
 from indistinct.data.records.unit import RECORDS, Unit
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count
 
 
-@dataclass(frozen=True)
+@describable()
 class Count(Query):
     """How many records there are.
 
@@ -34,7 +35,7 @@ class Count(Query):
         return float(values[0])
 
 
-@dataclass(frozen=True)
+@describable()
 class Histogram(Query):
     """How many records are in each cell of declared domains; the answer has one axis for each column.
 
@@ -62,7 +63,7 @@ class Histogram(Query):
         return values.reshape(self.cells.shape)
 
 
-@dataclass(frozen=True)
+@describable()
 class Sum(Query):
     """The sum of a column whose values are clipped to an interval.
 
@@ -82,7 +83,7 @@ class Sum(Query):
         return float(values[0])
 
 
-@dataclass(frozen=True)
+@describable()
 class VectorSum(Query):
     """The sum of vectors, each scaled down to norm `bound` where it is longer."""
 
@@ -102,7 +103,7 @@ class VectorSum(Query):
         return BoundedSum(Clipped(tuple(self.columns), self.norm, self.bound, self.missing), self.unit)
 
 
-@dataclass(frozen=True)
+@describable()
 class PublicMean(Query):
     """The mean of a column over `records` records, a number that is known to everybody."""
 
@@ -123,7 +124,7 @@ class PublicMean(Query):
         return min(max(float(values[0]) / self.records, self.domain.low), self.domain.high)
 
 
-@dataclass(frozen=True)
+@describable()
 class Mean(Query):
     """The mean of a column where the number of records is private too.
 

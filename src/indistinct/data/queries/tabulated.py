@@ -40,14 +40,15 @@ from indistinct.data.records.encoding import (
 from indistinct.data.records.reach import Ball, Norm, Reach
 from indistinct.data.records.types import Batch, Column, Kind, Mask, Times, Type
 from indistinct.data.records.unit import RECORDS, Unit
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_real
 from indistinct.numerics.rounding import root_up
 
 Group = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Intervals:
+@describable()
+class Intervals(Described):
     """Numbers in cells between declared edges, each without its upper end, the last with it.
 
     `whole` says that the values are whole numbers; then every cell must hold one.
@@ -104,8 +105,8 @@ class Intervals:
         return [*ends[:-1], (ends[-1][0], math.floor(self.edges[-1]))]
 
 
-@dataclass(frozen=True)
-class OrMissing:
+@describable()
+class OrMissing(Described):
     """A domain with one cell more, for missing values: that a value is missing is kept, not refused.
 
     >>> OrMissing(Categories(["no", "yes"])).size
@@ -235,7 +236,7 @@ def _missing(domain: Celled) -> Missing | None:
     return None if isinstance(domain, OrMissing) else domain.missing
 
 
-@dataclass(frozen=True)
+@describable()
 class Tables(Query):
     """Counts by several groups of columns at once; the answer has one table for each group.
 

@@ -92,7 +92,7 @@ class BoundedSum:
         >>> ages.sensitivity(Norm.L1), ages.sensitivity(Norm.L1, Adjacency.REPLACE_ONE)
         (100.0, 82.0)
         """
-        check_adjacency(adjacency)
+        adjacency = check_adjacency(adjacency)
         units = sensitivity(self._reach(), norm, adjacency, self._copies())
         return rounded_up(Fraction(units) * Fraction(self.step))
 

@@ -9,7 +9,6 @@ anything. `ERROR` is for those who own the data: that an error occurs is seen by
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -18,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.records.types import Kind, Times, Type
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_count, check_real
 
 MOST_CELLS = 2**31
 """Of one histogram in memory."""
 
 
+@describable()
 class Outside(Enum):
     """What becomes of a value outside the declared domain."""
 
@@ -32,6 +33,7 @@ class Outside(Enum):
     DROP = "drop"
 
 
+@describable()
 class Missing(Enum):
     """What becomes of a record whose value is null, NaN or not of the declared type."""
 
@@ -39,8 +41,8 @@ class Missing(Enum):
     DROP = "drop"
 
 
-@dataclass(frozen=True)
-class Numbers:
+@describable()
+class Numbers(Described):
     """Numbers from `low` to `high`; others are moved to the nearer end unless told otherwise.
 
     >>> Numbers(0, 120)
@@ -62,8 +64,8 @@ class Numbers:
         return self.of or Kind.NUMBER
 
 
-@dataclass(frozen=True)
-class Bins:
+@describable()
+class Bins(Described):
     """`count` equal intervals from `low` to `high`, each without its upper end, the last with it.
 
     The bin of x is floor((x - low) / width) in double precision, which is the same on every engine; `edges`
@@ -114,8 +116,8 @@ class Bins:
         return list(itertools.pairwise(edges))
 
 
-@dataclass(frozen=True)
-class Categories:
+@describable()
+class Categories(Described):
     """A list of texts, integers or truth values; others are left out, or an error.
 
     >>> Categories(["no", "yes"]).size

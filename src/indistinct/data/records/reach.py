@@ -10,9 +10,11 @@ from enum import Enum
 from fractions import Fraction
 
 from indistinct.adjacency import Adjacency
+from indistinct.description import describable
 from indistinct.numerics.rounding import root_up, rounded_up
 
 
+@describable()
 class Norm(Enum):
     """How the length of a vector is measured."""
 

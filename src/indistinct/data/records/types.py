@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError
 
 Mask = npt.NDArray[np.bool_]
@@ -23,6 +24,7 @@ ROWS = 2**18
 """In one batch: sums of a batch stay far from the ends of 64-bit integers, and its columns in the cache."""
 
 
+@describable()
 class Kind(Enum):
     """What a column holds. `INTEGER`, `NUMBER`, `TEXT` and `TRUTH` can be declared."""
 
@@ -41,8 +43,8 @@ class Kind(Enum):
 _MICROSECONDS = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6}
 
 
-@dataclass(frozen=True)
-class Times:
+@describable()
+class Times(Described):
     """Dates and times as numbers: so many units after the beginning of 1970, on the clocks of a zone.
 
     Dates and times without a zone are taken as they are; moments (with an offset or a zone) are what clocks

@@ -6,7 +6,6 @@ that user's own records only, so that adding or removing a user changes nobody e
 """
 
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +13,14 @@ import numpy.typing as npt
 from indistinct.data.records.domain import Missing
 from indistinct.data.records.encoding import Integers
 from indistinct.data.records.reach import Norm
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_count, check_positive
 
 Hashes = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
-class Records:
+@describable()
+class Records(Described):
     """The unit is a record."""
 
     column: None = None
@@ -30,8 +30,8 @@ class Records:
             raise ArgumentError("column", self.column, "absent: for users say UserRecords or UserTotals")
 
 
-@dataclass(frozen=True)
-class UserRecords:
+@describable()
+class UserRecords(Described):
     """The unit is a user, named in `column`, of whom at most `most` records take part.
 
     Which ones is decided by a hash of `key`, the user and the record's own (encoded) content: the choice is
@@ -54,8 +54,8 @@ class UserRecords:
         object.__setattr__(self, "key", key)
 
 
-@dataclass(frozen=True)
-class UserTotals:
+@describable()
+class UserTotals(Described):
     """The unit is a user, named in `column`, whose records are added up and then clipped to `bound`."""
 
     column: str

@@ -3,7 +3,6 @@
 from indistinct.functions.kernels.characters import Characters
 from indistinct.functions.kernels.kernel import Kernel, OnColumns, Product, Scaled, Sum
 from indistinct.functions.kernels.others import ConstantKernel, DeltaKernel, PolynomialKernel
-from indistinct.functions.kernels.saved import kernel_from_json
 from indistinct.functions.kernels.stationary import (
     GaussianKernel,
     LaplaceKernel,
@@ -27,5 +26,4 @@ __all__ = [
     "RationalQuadraticKernel",
     "Scaled",
     "Sum",
-    "kernel_from_json",
 ]

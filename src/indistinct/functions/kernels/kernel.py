@@ -7,12 +7,12 @@ reproducing kernels*, 1950).
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_array, check_count, check_positive
 from indistinct.functions.kernels.characters import Characters, Term, spectral_density
 from indistinct.numerics.arrays import Array
@@ -22,13 +22,13 @@ LARGEST = 1e150
 """Of a coordinate: squares of differences of such numbers can still be written as a float."""
 
 
-class Kernel(ABC):
+class Kernel(Described, ABC):
     """A similarity of points, k(x, y). Points are the rows of an array; its columns are their coordinates.
 
     Subclasses write `_values`, `_gradient` and `_cross` for arrays that `checked` has let through.
     """
 
-    kind: ClassVar[str]
+    noun = "kernel"
 
     def __call__(self, x: Any, y: Any) -> Array:
         """k(x_i, y_j) for points x [n, d] and y [m, d]: an array [n, m]."""
@@ -89,9 +89,6 @@ class Kernel(ABC):
         """The kernel of these columns of wider points, counted from 0."""
         return OnColumns(self, columns)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kernel": self.kind, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}  # type: ignore[arg-type]
-
     def checked(self, argument: str, points: Any) -> Array:
         """The points as an array [n, d], if this kernel can be evaluated there."""
         rows = _rows(argument, points)
@@ -145,15 +142,13 @@ class Combined(Kernel):
 
 
 @final
-@dataclass(frozen=True, repr=False)
+@describable("sum")
 class Sum(Combined):
     """The sum of kernels."""
 
     parts: tuple[Kernel, ...]
-    kind = "sum"
-
-    def __repr__(self) -> str:
-        return " + ".join(map(repr, self.parts))
+    form = "{parts: + }"
+    loose = True
 
     @property
     def bound(self) -> float:
@@ -177,15 +172,13 @@ class Sum(Combined):
 
 
 @final
-@dataclass(frozen=True, repr=False)
+@describable("product")
 class Product(Combined):
     """The product of kernels, of the same columns or of different ones."""
 
     parts: tuple[Kernel, ...]
-    kind = "product"
-
-    def __repr__(self) -> str:
-        return " * ".join(f"({part})" if isinstance(part, Sum) else repr(part) for part in self.parts)
+    form = "{parts!: * }"
+    loose = True
 
     @property
     def bound(self) -> float:
@@ -232,20 +225,17 @@ class Product(Combined):
 
 
 @final
-@dataclass(frozen=True, repr=False)
+@describable("scaled")
 class Scaled(Kernel):
     """A kernel times a positive number."""
 
     part: Kernel
     factor: float
-    kind = "scaled"
+    form = "{part!}.scale({factor})"
 
     def __post_init__(self) -> None:
         _kernels("part", (self.part,))
         object.__setattr__(self, "factor", check_positive("factor", self.factor))
-
-    def __repr__(self) -> str:
-        return f"{_atomic(self.part)}.scale({self.factor})"
 
     @property
     def bound(self) -> float:
@@ -276,13 +266,13 @@ class Scaled(Kernel):
 
 
 @final
-@dataclass(frozen=True, repr=False)
+@describable("on_columns")
 class OnColumns(Kernel):
     """A kernel of some columns of wider points; it does not change along the others."""
 
     part: Kernel
     columns: tuple[int, ...]
-    kind = "on_columns"
+    form = "{part!}.on({columns:, })"
 
     def __post_init__(self) -> None:
         _kernels("part", (self.part,))
@@ -290,9 +280,6 @@ class OnColumns(Kernel):
         if not columns or len(set(columns)) != len(columns):
             raise ArgumentError("columns", self.columns, "one or more different numbers of columns")
         object.__setattr__(self, "columns", columns)
-
-    def __repr__(self) -> str:
-        return f"{_atomic(self.part)}.on({', '.join(map(str, self.columns))})"
 
     @property
     def bound(self) -> float:
@@ -358,10 +345,6 @@ def _parts(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...
     return kernel.parts if isinstance(kernel, kind) else (kernel,)
 
 
-def _atomic(kernel: Kernel) -> str:
-    return f"({kernel})" if isinstance(kernel, Sum | Product) else repr(kernel)
-
-
 def _without(items: list[Array], *places: int) -> list[Array]:
     return [np.ones_like(items[0]), *(item for i, item in enumerate(items) if i not in places)]
 
@@ -372,9 +355,3 @@ def _total(arrays: list[Array]) -> Array:
 
 def _multiplied(arrays: list[Array]) -> Array:
     return math.prod(arrays[1:], start=arrays[0])
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Kernel):
-        return value.to_json()
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,12 +1,12 @@
 """Kernels that are not functions of a difference of numbers: constant, polynomial, of categories."""
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 import numpy as np
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_positive
 from indistinct.functions.kernels.characters import Drawn, Term
 from indistinct.functions.kernels.kernel import LARGEST, Kernel, bound_above
@@ -19,12 +19,11 @@ SLACK = 1e-12
 
 
 @final
-@dataclass(frozen=True)
+@describable("constant")
 class ConstantKernel(Kernel):
     """The same positive number for any two points: constant functions."""
 
     value: float = 1.0
-    kind = "constant"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", check_positive("value", self.value))
@@ -57,7 +56,7 @@ class ConstantKernel(Kernel):
 
 
 @final
-@dataclass(frozen=True)
+@describable("polynomial")
 class PolynomialKernel(Kernel):
     """(x·y + offset)^degree: polynomials. With a `radius`, points further than that from 0 are refused;
     without one the kernel has no bound.
@@ -69,7 +68,6 @@ class PolynomialKernel(Kernel):
     degree: int
     offset: float = 0.0
     radius: float | None = None
-    kind = "polynomial"
 
     def __post_init__(self) -> None:
         degree = check_count("degree", self.degree, least=1)
@@ -127,7 +125,7 @@ class PolynomialKernel(Kernel):
 
 
 @final
-@dataclass(frozen=True)
+@describable("delta")
 class DeltaKernel(Spectral):
     """1 for the same category and 0 for two different ones, on one column of codes 0, 1, ..., categories - 1.
 
@@ -140,7 +138,6 @@ class DeltaKernel(Spectral):
     """
 
     categories: int
-    kind = "delta"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", check_count("categories", self.categories, least=1))

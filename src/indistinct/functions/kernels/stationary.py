@@ -2,13 +2,13 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import gammaincinv, gammaln, ndtri, pdtr
 
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.functions.kernels.bessel import bessel_times_power, log_bessel, matern
 from indistinct.functions.kernels.characters import Drawn
@@ -96,7 +96,7 @@ class Radial(Spectral):
 
 
 @final
-@dataclass(frozen=True)
+@describable("gaussian")
 class GaussianKernel(Radial):
     """exp(-r²/2): functions with all derivatives.
 
@@ -106,7 +106,6 @@ class GaussianKernel(Radial):
     """
 
     length: Lengths
-    kind = "gaussian"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length", check_lengths("length", self.length))
@@ -128,7 +127,7 @@ class GaussianKernel(Radial):
 
 
 @final
-@dataclass(frozen=True)
+@describable("matern")
 class MaternKernel(Radial):
     """2^(1-ν)/Γ(ν) z^ν K_ν(z) with z = sqrt(2ν) r and ν = `smoothness`: functions with fewer than ν
     derivatives.
@@ -140,7 +139,6 @@ class MaternKernel(Radial):
 
     smoothness: float
     length: Lengths
-    kind = "matern"
 
     def __post_init__(self) -> None:
         smoothness = check_positive("smoothness", self.smoothness)
@@ -181,13 +179,12 @@ class MaternKernel(Radial):
 
 
 @final
-@dataclass(frozen=True)
+@describable("rational_quadratic")
 class RationalQuadraticKernel(Radial):
     """(1 + r²/(2 power))^-power: a mixture of Gaussian kernels of many lengths; large powers are near one."""
 
     power: float
     length: Lengths
-    kind = "rational_quadratic"
 
     def __post_init__(self) -> None:
         power = check_positive("power", self.power)
@@ -226,12 +223,11 @@ class RationalQuadraticKernel(Radial):
 
 
 @final
-@dataclass(frozen=True)
+@describable("laplace")
 class LaplaceKernel(Spectral):
     """exp(-Σ |x_a - y_a|/length_a), the product over columns of Matérn kernels of smoothness 1/2."""
 
     length: Lengths
-    kind = "laplace"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length", check_lengths("length", self.length))
@@ -258,7 +254,7 @@ class LaplaceKernel(Spectral):
 
 
 @final
-@dataclass(frozen=True)
+@describable("periodic")
 class PeriodicKernel(Spectral):
     """exp(-2 Σ sin²(π (x_a - y_a)/period_a)/length_a²): periodic functions; lengths are in radians.
 
@@ -269,7 +265,6 @@ class PeriodicKernel(Spectral):
 
     length: Lengths
     period: Lengths
-    kind = "periodic"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length", check_lengths("length", self.length))

@@ -6,7 +6,6 @@ carries the records, the noise and the generated images; that is what the guaran
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, final
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from indistinct.data import FeatureMap
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import EPS, Array
@@ -27,8 +27,8 @@ Pairs = tuple[npt.NDArray[np.int64], ...]
 
 
 @final
-@dataclass(frozen=True)
-class Part:
+@describable("ImagePart")
+class Part(Described):
     """A Gaussian kernel of some length on a view, by `pairs` random frequencies; `weight` is its height."""
 
     view: View
@@ -44,7 +44,7 @@ class Part:
 
 
 @final
-@dataclass(frozen=True)
+@describable("image")
 class ImageMap(FeatureMap):
     """The features of images [channels, height, width] with values from 0 to 1; the last one is constant and
     counts records.

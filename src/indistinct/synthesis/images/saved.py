@@ -10,15 +10,13 @@ from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms import Release
 from indistinct.mechanisms.release import restored
 from indistinct.synthesis.images.generator import Generator
-from indistinct.synthesis.images.maps import ImageMap, Part
+from indistinct.synthesis.images.maps import ImageMap
 from indistinct.synthesis.images.synthesizer import KernelSynthesizer, Mode, SyntheticImages
 from indistinct.synthesis.images.training import Fitted
-from indistinct.synthesis.images.views import Pixels, View, Wavelets
 
-_FORMAT = "indistinct synthetic images 1"
+_HOLDS = "synthetic images"
 _MOST_NUMBERS = 2**29
 """In frequencies of a map that is read."""
-_VIEWS: dict[str, type[View]] = {kind.__name__: kind for kind in (Pixels, Wavelets)}
 
 
 def save_release(design: KernelSynthesizer, release: Release, path: str | os.PathLike[str]) -> None:
@@ -85,13 +83,9 @@ def _write(
     **more: int,
 ) -> None:
     noisy = design.noise_of(release)
-    parts = [{**vars(part), "view": [type(part.view).__name__, vars(part.view)]} for part in design.map.parts]
     description = {
-        "format": _FORMAT,
-        "shape": design.shape,
-        "parts": parts,
-        "count_weight": design.map.count_weight,
-        "seed": design.map.seed,
+        "holds": _HOLDS,
+        "map": design.map,
         "classes": design.classes,
         "mode": design.mode.name,
         "records": design.records,
@@ -104,24 +98,18 @@ def _write(
 def _read(path: str | os.PathLike[str]) -> tuple[KernelSynthesizer, Release, dict[str, Any], dict[str, Any]]:
     description, numbers = read_saved(path)
     with meaning(path, "a file that save_images or save_release wrote"):
-        if description["format"] != _FORMAT:
-            raise ArgumentError("format", description["format"], _FORMAT)
-        shape, released = tuple(description["shape"]), numbers.pop("released")
-        parts = tuple(
-            Part(**{**part, "view": _VIEWS[part["view"][0]](**part["view"][1])})
-            for part in description["parts"]
-        )
-        map = ImageMap(shape, parts, description["count_weight"], description["seed"])
-        if any(
-            map.dimension * getattr(part.view, "directions", 1) * part.pairs > _MOST_NUMBERS for part in parts
-        ):
-            raise ArgumentError("parts", description["parts"], "of fewer frequencies")
+        if description["holds"] != _HOLDS:
+            raise ArgumentError("holds", description["holds"], _HOLDS)
+        map, released = ImageMap.from_json(description["map"]), numbers.pop("released")
+        views = [(getattr(part.view, "directions", 1), part.pairs) for part in map.parts]
+        if any(map.dimension * directions * pairs > _MOST_NUMBERS for directions, pairs in views):
+            raise ArgumentError("parts", map.parts, "of fewer frequencies")
         classes = max(len(description["classes"]), 1)
         # before frequencies are drawn for each feature
         if released.size != classes * map.size or released.shape[-1] != map.size:
             raise ArgumentError("released", released.shape, f"{classes} sums of {map.size} features")
         design = KernelSynthesizer(
-            shape,
+            map.shape,
             description["classes"],
             mode=Mode[description["mode"]],
             map=map,

@@ -7,11 +7,11 @@ generator is trained and in double precision, by plain matrix products, when rec
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
+from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import EPS, Array
 
@@ -23,7 +23,7 @@ NARROWEST, WIDEST = 0.1, 64.0
 _MOST_DIRECTIONS = 64
 
 
-class View(ABC):
+class View(Described, ABC):
     """From images [n, channels, height, width] to vectors, one row each."""
 
     @abstractmethod
@@ -41,7 +41,7 @@ class View(ABC):
 
 
 @final
-@dataclass(frozen=True)
+@describable()
 class Pixels(View):
     """The image, blurred by a Gaussian whose deviation is `blur` pixels."""
 
@@ -68,7 +68,7 @@ class Pixels(View):
 
 
 @final
-@dataclass(frozen=True)
+@describable()
 class Wavelets(View):
     """The moduli of Gabor wavelets in several directions, averaged over squares of `pool` pixels: where there
     are edges, and which way they run (the first layer of a scattering transform, Bruna and Mallat 2013)."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data import NoisyQuery, Tables, from_json
+from indistinct.data import NoisyQuery, Tables
 from indistinct.errors import ArgumentError
 from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms import Release
@@ -15,7 +15,7 @@ from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
 
-_FORMAT = "indistinct synthetic table 1"
+_HOLDS = "synthetic table"
 
 
 def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
@@ -24,8 +24,8 @@ def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
     query = design.query if release is None else _counted(design, release)
     numbers = {"shares": table.mixture.shares, "chances": table.mixture.chances}
     description: dict[str, Any] = {
-        "format": _FORMAT,
-        "query": query.to_json(),
+        "holds": _HOLDS,
+        "query": query,
         "label": design.label,
         "order": [name for name, _ in design.declared],
         "determined": [[name, rule.by, rule.values] for name, rule in design.determined],
@@ -52,11 +52,9 @@ def load_table(path: str | os.PathLike[str]) -> SyntheticTable:
     """The generator that `save_table` wrote."""
     description, numbers = read_saved(path)
     with meaning(path, "a file that save_table wrote"):
-        if description["format"] != _FORMAT:
-            raise ArgumentError("format", description["format"], _FORMAT)
-        query = from_json(description["query"])
-        if not isinstance(query, Tables):
-            raise ArgumentError("query", description["query"], "the tables that were counted")
+        if description["holds"] != _HOLDS:
+            raise ArgumentError("holds", description["holds"], _HOLDS)
+        query = Tables.from_json(description["query"])
         most = max(array.size for array in numbers.values())
         if any(domain.size > most for _, domain in query.axes):  # before anything is made for each cell
             raise ArgumentError("query", "more cells", "of cells that the generator knows")
