@@ -22,7 +22,7 @@ SOONER = {"synthetic_digits.py": ["30"]}
 # A module may import from its own layer and from those above it in this list. The public
 # namespace (`indistinct` itself) is what the command line and the web page are users of.
 LAYERS = (
-    {"numerics", "adjacency", "errors", "boundary", "files"},
+    {"numerics", "adjacency", "description", "errors", "boundary", "files"},
     {"guarantees"},
     {"adversaries", "noise"},
     {"mechanisms", "expression", "workloads", "data"},

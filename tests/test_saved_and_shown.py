@@ -82,7 +82,7 @@ def test_counts_of_another_unit_are_not_released() -> None:
     many, one = (HeavyHitters("word", 2, 5, UserRecords("user", most)) for most in (50, 1))
     with pytest.raises(ArgumentError, match="ask this mechanism") as refused:
         one.release(many.occurring(words))
-    assert "50" not in str(refused.value).replace("most=50", "")
+    assert "50" not in str(refused.value).replace("('user', 50)", "")
     assert set(one.release(one.occurring(words)).values) <= {"a"}
 
 
@@ -151,7 +151,7 @@ def test_a_density_is_not_read_from_nonsense(
 def test_a_matrix_mechanism_is_not_read_with_more_than_it_knows() -> None:
     plan = MatrixMechanism(Prefix(3), IdentityStrategy(3), scale=2)
     assert MatrixMechanism.from_json(plan.to_json()) == plan
-    with pytest.raises(ArgumentError, match="JSON"):
+    with pytest.raises(ArgumentError, match="steps must be absent"):
         MatrixMechanism.from_json({**plan.to_json(), "steps": 3})
 
 

@@ -83,7 +83,7 @@ class PrivateDensity:
     otherwise: WithLaplace | Drawn | None = field(repr=False, default=None)
     """What another first count would have led to: which of both was released, its noise decided."""
 
-    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
         """Of all that was released."""
         if self.sized and check_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return no_guarantee(adjacency)
@@ -178,7 +178,7 @@ def release_density(
     epsilon: float | None = None,
     delta: float | None = None,
     mechanism: Gaussian | None = None,
-    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     bandwidth: float | None = None,
     records: int | None = None,
     unit: Unit = RECORDS,
@@ -207,7 +207,8 @@ def release_density(
     if not 1 <= len(domains) <= 3 or not all(isinstance(side, Numbers) for side in domains):
         raise ArgumentError("axes", dict(axes), "one to three columns, each with Numbers(low, high)")
     box = tuple(tuple(getattr(side, end) for side in domains) for end in ("low", "high"))
-    budget = Budget(epsilon, delta, mechanism, check_adjacency(adjacency))
+    adjacency = check_adjacency(adjacency)
+    budget = Budget(epsilon, delta, mechanism, adjacency)
     if bandwidth is not None and not _SHORTEST <= check_positive("bandwidth", bandwidth) <= 1:
         raise ArgumentError("bandwidth", bandwidth, f"between {_SHORTEST} and 1, in sides of the box")
     # any basis on the box counts in the same cells

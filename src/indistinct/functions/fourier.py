@@ -159,7 +159,7 @@ class FourierBasis(FiniteSpace):
         curvature = float(np.sum(2 * weights * ((2 * np.pi * waves / shape) ** 2).sum(axis=1)))
         return lowest - curvature * self.dimension / 8 - 1e-12
 
-    def sensitivity(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+    def sensitivity(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         """How far one record moves Σ k(x_i, ·). Replacing one moves it by √(2 - 2 k(x, y)), and the lowest
         value of the kernel is known."""
         if check_adjacency(adjacency) is Adjacency.ADD_REMOVE:

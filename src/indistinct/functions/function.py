@@ -54,7 +54,7 @@ class Drawn:
         if not isinstance(self.private, bool | np.bool_):  # any text would be true
             raise ArgumentError("private", self.private, "True or False")
 
-    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
         """That of the noise; none at all if it was drawn from a seed."""
         if not self.private:
             return no_guarantee(adjacency)
@@ -90,7 +90,7 @@ class PrivateFunction(ABC):
         """The standard deviation of the noise at the points."""
         return abs(self.factor) * self.drawn.scale * self.space.deviation(points)
 
-    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
         """Of the release, whatever is asked of the function."""
         return self.drawn.guarantee(adjacency)
 

@@ -47,7 +47,7 @@ class GaussianProcess(Mechanism):
         given = "" if self.sensitivity is None else f", sensitivity={self.sensitivity!r}"
         return f"gaussian_process({self.space!r}, {self.scale!r}{given})"
 
-    def moves(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+    def moves(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         """How far neighbours are apart, in the norm of the space."""
         return self.space.sensitivity(adjacency) if self.sensitivity is None else self.sensitivity
 

@@ -54,7 +54,7 @@ class Space(Described, ABC):
     ) -> PrivateFunction:
         """Σ k(x_i, ·) over the records of a table, with `scale` times a path of the process."""
 
-    def sensitivity(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+    def sensitivity(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         """How far one record moves Σ k(x_i, ·): by |k(x, ·)| if it comes or goes, and if it is replaced by
         |k(x, ·) - k(y, ·)|, whose square is k(x, x) + k(y, y) - 2 k(x, y)."""
         if check_adjacency(adjacency) is Adjacency.ADD_REMOVE:

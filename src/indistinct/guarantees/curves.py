@@ -69,7 +69,7 @@ class TradeoffCurve(Claim, PairGuarantee):
         fpr: "Callable[[Array], Any] | Any",
         fnr: Any = None,
         *,
-        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
         points = None if callable(fpr) else _checked_points(fpr, fnr)
         corners = _from_function(fpr, fnr) if points is None else symmetric_half(*safe_polygon(*points))
@@ -154,7 +154,9 @@ class PrivacyProfile(Claim, PairGuarantee):
     deltas: tuple[float, ...]
     adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
-    def __init__(self, epsilons: Any, deltas: Any, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
+    def __init__(
+        self, epsilons: Any, deltas: Any, *, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+    ) -> None:
         allowed = "increasing non-negative numbers"
         epsilon = _numbers("epsilons", epsilons, math.inf, allowed)
         delta = _numbers("deltas", deltas, 1.0, "numbers in [0, 1], one for each epsilon")

@@ -82,7 +82,7 @@ class PureDP(_Bound):
     slack: ClassVar[float] = 0.0  # type: ignore[misc]
     adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
-    def __init__(self, epsilon: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
+    def __init__(self, epsilon: float, *, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> None:
         _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
         _frozen(self, "adjacency", check_adjacency(adjacency))
 
@@ -102,7 +102,9 @@ class ApproxDP(_Bound):
     slack: float
     adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
-    def __init__(self, epsilon: float, delta: float, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
+    def __init__(
+        self, epsilon: float, delta: float, *, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+    ) -> None:
         _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
         _frozen(self, "slack", check_probability("delta", delta))
         _frozen(self, "adjacency", check_adjacency(adjacency))
@@ -182,7 +184,9 @@ class RenyiCurve(Claim, RenyiGuarantee):
     values: tuple[float, ...]
     adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
-    def __init__(self, orders: Any, values: Any, *, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> None:
+    def __init__(
+        self, orders: Any, values: Any, *, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+    ) -> None:
         order_list = _numbers("orders", orders, 0.5, "increasing numbers, at least 1/2")
         value_list = _numbers("values", values, 0.0, "non-negative numbers, one for each order")
         if not order_list:

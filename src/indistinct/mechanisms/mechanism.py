@@ -323,9 +323,8 @@ def _check_samples_records(base: Mechanism) -> None:
             allowed = "sampled first and grouped last: m.subsample(...).group(k)"
             raise ArgumentError("base", str(base), allowed)
         if isinstance(m, Stated):
-            raise ArgumentError(
-                "base", str(base), "a mechanism: a claim does not tell what is sampled, or how"
-            )
+            allowed = "said of a mechanism: a claim does not tell what is sampled, or how"
+            raise ArgumentError("subsample", str(base), allowed)
 
 
 def _check_base(base: object) -> None:

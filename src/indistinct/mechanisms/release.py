@@ -45,7 +45,7 @@ class Release:
         array = np.asarray(values)
         return cls(array if array.ndim else array.item(), mechanism, source.private)
 
-    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
         """That of the noise that was drawn; none at all if it was drawn from a seed."""
         return self.mechanism.guarantee(adjacency) if self.private else no_guarantee(adjacency)
 
@@ -163,6 +163,6 @@ def integer_values(argument: str, values: Any) -> npt.NDArray[Any]:
     return array.astype(np.int64 if small else object)
 
 
-def no_guarantee(adjacency: Adjacency) -> Guarantee:
+def no_guarantee(adjacency: Adjacency | str) -> Guarantee:
     """Outputs that tell neighbours apart for certain."""
     return Known(Product.of([(DiscretePair((0.0, 1.0), (1.0, 0.0)), 1)]), check_adjacency(adjacency))

@@ -72,9 +72,6 @@ class Kronecker(Workload):
             for choice in choices
         )
 
-    def __str__(self) -> str:
-        return f"kronecker({', '.join(map(str, self.factors))})"
-
 
 @describable("stacked")
 class Stacked(Workload):

@@ -76,7 +76,7 @@ class MatrixMechanism(Mechanism):
     def __str__(self) -> str:
         return f"matrix({self.workload}, {self.strategy}, {self.noise.value}({self.scale!r}))"
 
-    def sensitivity(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+    def sensitivity(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         """How far a neighbour moves the measurements, in the norm of the noise."""
         return self.strategy.sensitivity(self.noise, adjacency)
 

@@ -110,6 +110,3 @@ class KroneckerStrategy(Strategy):
             pairs = zip(self.factors, workload.factors, strict=True)
             return outer([strategy.variances(factor) for strategy, factor in pairs])
         return super().variances(workload)
-
-    def __str__(self) -> str:
-        return f"kronecker({', '.join(map(str, self.factors))})"

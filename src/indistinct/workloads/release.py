@@ -48,7 +48,7 @@ class MatrixRelease:
         """The standard deviation of each answer (of those that may be negative)."""
         return self.mechanism.standard_errors()
 
-    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
         """That of the noise that was drawn; none at all if it was drawn from a seed."""
         if not self.private:
             return no_guarantee(adjacency)

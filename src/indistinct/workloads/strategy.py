@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
 
-from indistinct.adjacency import Adjacency
-from indistinct.description import Described, describable
+from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.description import Described, describable, spelled
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.workloads.table import Table
@@ -53,6 +53,9 @@ class Strategy(Described, ABC):
     """Linear measurements of a histogram."""
 
     noun = "strategy"
+
+    def __str__(self) -> str:
+        return spelled(self, python=False)
 
     @property
     @abstractmethod
@@ -111,11 +114,12 @@ class Strategy(Described, ABC):
         """A as a dense matrix, where it is small enough to be multiplied exactly."""
         return None
 
-    def sensitivity(self, noise: Noise, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+    def sensitivity(self, noise: Noise, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         """How far the measurements move between neighbours, in the norm of the noise; an upper bound.
 
         A record is one count of one cell; replacing it moves it to another cell.
         """
+        adjacency = check_adjacency(adjacency)
         if check_noise(noise) is Noise.LAPLACE:
             return self.column_sum() * (1 if adjacency is Adjacency.ADD_REMOVE else 2) * _UP
         largest, least = self.gram_range()
@@ -187,9 +191,6 @@ class IdentityStrategy(Strategy):
     def variances(self, workload: Workload) -> Array:
         self._check(workload)
         return workload.row_norms()
-
-    def __str__(self) -> str:
-        return f"identity({self.size})"
 
 
 class MatrixStrategy(Strategy):
@@ -336,9 +337,6 @@ class Hierarchical(MatrixStrategy):
             nodes = np.arange(-(-self.size // width))
             levels.append((nodes[:, None] == place[None, :] // width).astype(np.float64))
         return np.vstack(levels)
-
-    def __str__(self) -> str:
-        return f"hierarchical({self.size}, branching={self.branching})"
 
 
 def best_hierarchical(workload: Workload, noise: Noise, largest: int = 16) -> Hierarchical:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from indistinct.description import Described, describable
+from indistinct.description import Described, describable, spelled
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.table import Table
@@ -37,6 +37,9 @@ class Workload(Described, ABC):
     """Linear queries on a histogram of counts, one count a cell."""
 
     noun = "workload"
+
+    def __str__(self) -> str:
+        return spelled(self, python=False)
 
     @property
     @abstractmethod
@@ -127,9 +130,6 @@ class _OverCells(Workload):
     @property
     def cells(self) -> int:
         return self.size
-
-    def __str__(self) -> str:
-        return f"{self.kind}({self.size})"
 
 
 @describable("identity")

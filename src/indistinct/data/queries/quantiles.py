@@ -64,7 +64,7 @@ class Quantiles(Query):
     def bounded(self) -> BoundedSum:
         return BoundedSum(Cells(((self.column, self.bins),)), self.unit)
 
-    def sensitivity(self, norm: Norm, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+    def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         # On each level the counts are a histogram of fewer bins, with the same bounds.
         level = Fraction(self.bounded.sensitivity(norm, adjacency))
         if norm is Norm.L1:

@@ -55,7 +55,7 @@ class Query(Described, ABC):
         """Exact statistics are multiples of this power of two."""
         return self.bounded.step
 
-    def sensitivity(self, norm: Norm, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+    def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         """How far a neighbour moves the statistic, at most."""
         return self.bounded.sensitivity(norm, adjacency)
 

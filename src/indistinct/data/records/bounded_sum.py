@@ -84,7 +84,7 @@ class BoundedSum:
         unit = (self.unit.column,) if self.unit.column is not None else ()
         return tuple(dict.fromkeys((*self.encoding.types, *unit)))
 
-    def sensitivity(self, norm: Norm, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
+    def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         """How far the sum moves when a unit is added or removed, or replaced: never less.
 
         >>> from indistinct.data import Boxed, Missing, Numbers

@@ -46,7 +46,7 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         box: Any = None,
         bandwidth: float | None = None,
         records: int | None = None,
-        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
         source: Source | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -109,7 +109,7 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.density_.sample(n_samples, random_state)
 
-    def guarantee(self, adjacency: Adjacency | None = None) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
         """Of the release."""
         check_is_fitted(self)
         return self.density_.guarantee(self.adjacency if adjacency is None else adjacency)

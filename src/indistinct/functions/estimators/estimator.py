@@ -41,7 +41,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     kernel: Kernel | FiniteSpace | None
     pairs: int
     records: int | None
-    adjacency: Adjacency
+    adjacency: Adjacency | str
     random_state: int
     source: Source | None
 
@@ -55,7 +55,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta, self.mechanism, check_adjacency(self.adjacency))
+        return Budget(self.epsilon, self.delta, self.mechanism, self._neighbours)
+
+    @property
+    def _neighbours(self) -> Adjacency:
+        """The adjacency, which may have been given by its name; scikit-learn keeps what it was given."""
+        return check_adjacency(self.adjacency)
 
     def _box(self) -> Box:
         """The domains of the columns that `fit` was given."""
@@ -73,7 +78,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """n: the declared number of records, or how many there are where neighbours have as many."""
         if self.records is not None:
             return check_count("records", self.records, least=1)
-        if self.adjacency is Adjacency.REPLACE_ONE:
+        if self._neighbours is Adjacency.REPLACE_ONE:
             return rows
         allowed = "a public number that the records do not exceed: for add/remove their own is private"
         raise ArgumentError("records", self.records, allowed)

@@ -70,7 +70,7 @@ class PrivateKernelMean(PrivateEstimator):
         records: int | None = None,
         kernel: Kernel | FiniteSpace | None = None,
         pairs: int = 200,
-        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
         random_state: int = 0,
         source: Source | None = None,
     ) -> None:
@@ -93,12 +93,12 @@ class PrivateKernelMean(PrivateEstimator):
         box, multiplier = self._box(), self._budget().multiplier()
         space = self._space(self.kernel, box)
         data = table({name: X[:, place] for place, name in enumerate(box)})
-        counted = self.records is None and self.adjacency is Adjacency.ADD_REMOVE
+        counted = self.records is None and self._neighbours is Adjacency.ADD_REMOVE
         share = 1 - _COUNT if counted else 1.0
         most = _MOST if counted else self._public_number(len(X))
         query, self.count_deviation_ = FeatureSum(box, space, records=most), 0.0
         added, replaced = (query.sensitivity(Norm.L2, kind) for kind in _KINDS)
-        moves = added if self.adjacency is Adjacency.ADD_REMOVE else replaced
+        moves = added if self._neighbours is Adjacency.ADD_REMOVE else replaced
         noisy_sum = query.gaussian(multiplier * moves / math.sqrt(share) * (1 + 1e-9))
         total = noisy_sum.release(data, source=self.source)
         drawn = Drawn(noisy_sum.scale, noisy_sum.unit, added, replaced, total.private)

@@ -68,7 +68,7 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
         candidates: Sequence[Kernel | FiniteSpace] | None = None,
         choice: float = 0.1,
         pairs: int = 200,
-        adjacency: Adjacency = Adjacency.ADD_REMOVE,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
         random_state: int = 0,
         source: Source | None = None,
     ) -> None:

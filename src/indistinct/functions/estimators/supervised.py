@@ -87,7 +87,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
                 coefficients,
                 multiplier,
                 {kind: self._moves(risk, kind) for kind in Adjacency},
-                self.adjacency,
+                self._neighbours,
                 self.source,
             )
             for risk, coefficients in zip(risks[place], found[place], strict=True)
@@ -98,7 +98,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
         if chosen is not None:
             assert isinstance(chosen.mechanism, Exponential)
             most = chosen.mechanism.most  # a record that is replaced may also lower scores
-            replaced = 2 * most if self.adjacency is Adjacency.ADD_REMOVE else most
+            replaced = 2 * most if self._neighbours is Adjacency.ADD_REMOVE else most
             functions = tuple(after_choice(function, most, replaced) for function in functions)
         return functions
 
@@ -127,7 +127,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
             for pair in zip(risks, found, strict=True)
         ]
         moves = max(sum(risk.highest for risk in several) for several in risks)
-        monotonic = self.adjacency is Adjacency.ADD_REMOVE  # losses are not negative: a record raises all
+        monotonic = self._neighbours is Adjacency.ADD_REMOVE  # losses are not negative: a record raises all
         scale = (1 if monotonic else 2) * moves / spent
         mechanism = Exponential(scale, moves, monotonic)
         return mechanism.release([-total for total in totals], source=self.source)
