@@ -45,8 +45,8 @@ class Missing(Enum):
 class Numbers(Described):
     """Numbers from `low` to `high`; others are moved to the nearer end unless told otherwise.
 
-    >>> Numbers(0, 120)
-    Numbers(low=0.0, high=120.0, outside=<Outside.CLIP: 'clip'>, missing=<Missing.DROP: 'drop'>, of=None)
+    >>> Numbers(0, 120, Outside.ERROR)
+    Numbers(0.0, 120.0, outside=Outside.ERROR)
     """
 
     low: float

@@ -101,7 +101,7 @@ class KernelSynthesizer:
         return FeatureSum(axes, self.map, block=block, records=self.records)
 
     def mechanism(
-        self, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+        self, epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
     ) -> NoisyQuery:
         """The query with as little Gaussian noise as the target allows."""
         found = calibrate(self.query.gaussian, epsilon=epsilon, delta=delta, adjacency=adjacency)
@@ -321,7 +321,7 @@ class SyntheticImages:
     fitted: tuple[Fitted, ...]
     release: Release
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
         """That of the one release; drawing images adds nothing."""
         return self.release.guarantee(adjacency)
 

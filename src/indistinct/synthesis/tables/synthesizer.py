@@ -137,7 +137,7 @@ class TableSynthesizer:
             raise ArgumentError(f"type of {name!r}", kind, allowed)
 
     def mechanism(
-        self, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+        self, epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
     ) -> NoisyQuery:
         """The query with as little Gaussian noise as the target allows."""
         found = calibrate(self.query.gaussian, epsilon=epsilon, delta=delta, adjacency=adjacency)
@@ -211,7 +211,7 @@ class SyntheticTable:
     mixture: Mixture
     release: Release | None = None
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
         """That of the one release; drawing rows adds nothing."""
         return self._known_release().guarantee(adjacency)
 
