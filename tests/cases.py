@@ -28,7 +28,6 @@ from indistinct import (
     mixture,
     parallel,
 )
-from indistinct.mechanisms.mechanism import ParallelParts
 
 
 class Case(NamedTuple):
@@ -160,8 +159,8 @@ COMPOSED = [
     Case("twice subsampled", 100 * Gaussian(scale=1).subsample(0.1).subsample(0.1)),
     Case("group of gaussian", Gaussian(scale=4).group(3)),
     Case("group of asymmetric", (2 * ASYMMETRIC).group(2)),
-    Case("parallel", ParallelParts((Gaussian(scale=2), Laplace(scale=2)))),
-    Case("parallel, then composed", 3 * ParallelParts((Gaussian(scale=4), RESPONSE))),
+    Case("parallel", parallel(Gaussian(scale=2), Laplace(scale=2))),
+    Case("parallel, then composed", 3 * parallel(Gaussian(scale=4), RESPONSE)),
 ]
 
 COMPOSED += [

@@ -1,6 +1,5 @@
 """Kernels: values, derivatives, spectra and characters against independent computations."""
 
-import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import indistinct.functions.kernels as kernels
-from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.errors import ArgumentError
 from indistinct.functions.kernels import (
     Characters,
     ConstantKernel,
@@ -419,14 +418,6 @@ def test_nonnegative_is_only_said_where_it_is_known() -> None:
     assert (GaussianKernel(1) + DeltaKernel(3)).nonnegative
 
 
-@pytest.mark.parametrize("kernel", [*ALL, DeltaKernel(4).on(3) * GaussianKernel([1, 2]).on(0, 2)], ids=repr)
-def test_kernels_are_saved_and_printed(kernel: Kernel) -> None:
-    again = Kernel.from_json(json.loads(json.dumps(kernel.to_json())))
-    assert again == kernel
-    assert hash(again) == hash(kernel)
-    assert eval(repr(kernel), vars(kernels).copy()) == kernel
-
-
 def test_sums_and_products_are_flat() -> None:
     g, c = GaussianKernel(1), ConstantKernel(1)
     assert (g + c) + g == g + (c + g) == Sum((g, c, g))
@@ -455,14 +446,6 @@ def test_sums_and_products_are_flat() -> None:
 )
 def test_wrong_json_is_refused(data: Any) -> None:
     with pytest.raises(ArgumentError):
-        Kernel.from_json(data)
-
-
-def test_deep_json_is_refused() -> None:
-    data: Any = {"kernel": "constant", "value": 1}
-    for _ in range(500):
-        data = {"kernel": "scaled", "part": data, "factor": 1}
-    with pytest.raises(ExpressionError, match="nesting"):
         Kernel.from_json(data)
 
 

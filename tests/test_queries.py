@@ -287,16 +287,6 @@ def test_mistakes_are_refused(mistake: Any) -> None:
         mistake()
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_what_is_saved_reads_back_equal(name: str) -> None:
-    query = QUERIES[name]
-    hitters = HeavyHitters("word", 2.0, 9, UserRecords("user", 2), Missing.DROP)
-    quantile = Quantile("age", Bins(0, 1, 16), 0.5, 3.0)
-    plan = 2 * query.gaussian(3.0) + query.laplace(2.0) + hitters + quantile + Gaussian(2.0)
-    assert from_json(json.loads(json.dumps(query.to_json()))) == query
-    assert from_json(json.loads(json.dumps(plan.to_json()))) == plan
-
-
 @pytest.mark.parametrize(
     "text",
     [

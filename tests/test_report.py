@@ -155,7 +155,7 @@ def test_statements_have_reports() -> None:
     data, text = report.data(), " ".join(str(report).split())
     assert text.startswith("Stated pure(0.5) + 10 * gaussian(20.0)")
     assert data["adjacency"] == "replace-one" and data["records"] == [1, 2] and data["mechanism"] is None
-    assert "exactly 5 of the 100" in text and "only claimed: not known" in text
+    assert "exactly 5 of the 100" in text and "unknown for what is only claimed" in text
     again = parse_guarantee(data["expression"])
     assert again.epsilon(1e-5) == pytest.approx(data["epsilon"]["epsilon"], rel=1e-9)
 

@@ -29,7 +29,7 @@ from typing import (
 from indistinct.errors import ArgumentError, ExpressionError
 
 FORMAT = 1
-"""Of JSON, said at its root. What says none was written before there were two, and is read as the first."""
+"""Of JSON, said at its root. What says none was written before formats were said, and is read as this one."""
 DEEPEST = 100
 """Levels of nested data that are read."""
 TABLE: dict[tuple[str, str], type[Any]] = {}
@@ -62,7 +62,6 @@ _HOMES = {
 _NOUNS = tuple(name for name in _HOMES if " " not in name)
 _NAMES = f"one of the names {', '.join(_NOUNS)}"
 _SLOT = re.compile(r"\{(?P<name>\w+)(?P<tight>!?)(?::(?P<between>[^}]*))?\}")
-
 _MADE_WITH: dict[type[Any], dict[str, Parameter]] = {}
 
 T = TypeVar("T")
@@ -155,12 +154,13 @@ def arguments(value: Described) -> dict[str, Any]:
     return {name: getattr(value, value.kept.get(name, name)) for name in parameters(type(value))}
 
 
-def parts_of(value: Described) -> Iterator[Described]:
+def parts_of(value: Described | tuple[Any, ...]) -> Iterator[Described]:
     """What it is made of, one level down."""
-    for argument in arguments(value).values():
-        for inner in argument if isinstance(argument, tuple) else (argument,):
-            if isinstance(inner, Described):
-                yield inner
+    for inner in value if isinstance(value, tuple) else arguments(value).values():
+        if isinstance(inner, Described):
+            yield inner
+        elif isinstance(inner, tuple):
+            yield from parts_of(inner)
 
 
 def nested(value: Described) -> Iterator[Described]:

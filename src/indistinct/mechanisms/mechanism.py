@@ -232,7 +232,7 @@ class Stated(Mechanism):
     """A release of which no more is known than what somebody claims. In expressions a claim is about
     whichever neighbours one asks for, unless it names them; in Python it names them."""
 
-    words = "of what is only claimed: not known"
+    words = "unknown for what is only claimed: a claim does not say how records take part"
     claim: Guarantee
     any_neighbours: bool = False
 
@@ -273,9 +273,9 @@ Parts = Mechanism | Guarantee
 
 
 @overload
-def parallel(*parts: Guarantee) -> Guarantee: ...
+def parallel(*parts: Guarantee) -> Guarantee: ...  # type: ignore[overload-overlap]
 @overload
-def parallel(*parts: Parts) -> Parts: ...
+def parallel(*parts: Parts) -> Mechanism: ...
 def parallel(*parts: Parts) -> Parts:
     """Several releases, each of its own part of the data; no record is in two of them.
 
@@ -291,9 +291,9 @@ def parallel(*parts: Parts) -> Parts:
 
 
 @overload
-def mixture(parts: Sequence[Guarantee], weights: Sequence[float]) -> Guarantee: ...
+def mixture(parts: Sequence[Guarantee], weights: Sequence[float]) -> Guarantee: ...  # type: ignore[overload-overlap]
 @overload
-def mixture(parts: Sequence[Parts], weights: Sequence[float]) -> Parts: ...
+def mixture(parts: Sequence[Parts], weights: Sequence[float]) -> Mechanism: ...
 def mixture(parts: Sequence[Parts], weights: Sequence[float]) -> Parts:
     """One of several releases, drawn with probabilities that do not depend on the data.
 
