@@ -406,9 +406,10 @@ def test_claims_and_mechanisms_compose() -> None:
 
 def test_adjacencies_may_be_named() -> None:
     assert Gaussian(1).guarantee("replace-one") == Gaussian(1).guarantee(REPLACE)
+    assert Gaussian(1).guarantee("add-remove") == Gaussian(1).guarantee("add/remove")
     assert Sum("x", Numbers(-1, 1)).sensitivity(Norm.L1, "replace-one") == 2  # type: ignore[arg-type]
     assert explain(PureDP(1), adjacency="add/remove").guarantee == PureDP(1)
-    with pytest.raises(ArgumentError, match="'add/remove' or 'replace-one'"):
+    with pytest.raises(ArgumentError, match="'add-remove' or 'replace-one'"):
         Gaussian(1).guarantee("replace")
 
 

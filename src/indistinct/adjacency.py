@@ -24,8 +24,13 @@ class Adjacency(Enum):
     REPLACE_ONE = "replace-one"
     """Both data sets have the same size and differ in the value of one record."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Adjacency | None":
+        """As it is typed in plans and in a shell."""
+        return cls.ADD_REMOVE if value == "add-remove" else None
 
-def check_adjacency(adjacency: object) -> Adjacency:
+
+def check_adjacency(adjacency: object, argument: str = "adjacency") -> Adjacency:
     """The adjacency, or the one of this name.
 
     >>> check_adjacency("replace-one")
@@ -34,5 +39,4 @@ def check_adjacency(adjacency: object) -> Adjacency:
     try:
         return Adjacency(adjacency)
     except ValueError:
-        names = " or ".join(repr(one.value) for one in Adjacency)
-        raise ArgumentError("adjacency", adjacency, f"an Adjacency, or {names}") from None
+        raise ArgumentError(argument, adjacency, "'add-remove' or 'replace-one'") from None

@@ -30,7 +30,6 @@ from indistinct.errors import DataError
 from indistinct.mechanisms import natural_adjacency
 from indistinct.report import Subject, explain
 
-_ADJACENCIES = {"add-remove": Adjacency.ADD_REMOVE, "replace-one": Adjacency.REPLACE_ONE}
 _ADVERSARIES: dict[str, Adversary] = {
     "linear": Linear(),
     "quadratic": Polynomial(2),
@@ -199,7 +198,7 @@ def _adversary(word: str) -> Adversary:
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--adjacency",
-        choices=sorted(_ADJACENCIES),
+        choices=("add-remove", "replace-one"),
         help="which data sets are neighbours (default: what the sampling is analysed for)",
     )
     command.add_argument("--json", action="store_true", help="print strict JSON, infinity as a word")
@@ -325,7 +324,7 @@ def _reproduce(options: argparse.Namespace) -> None:
 
 def _adjacency(options: argparse.Namespace, stated: Mechanism) -> Adjacency:
     if options.adjacency:
-        return _ADJACENCIES[options.adjacency]
+        return Adjacency(options.adjacency)
     return natural_adjacency(stated)
 
 

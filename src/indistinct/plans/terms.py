@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from indistinct.adjacency import Adjacency
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import (
     Bins,
     Categories,
@@ -30,7 +30,6 @@ from indistinct.workloads import Noise
 
 KEEP = "keep"
 """What a column may say of missing values besides the words of `Missing`, for synthetic tables."""
-ADJACENCIES = {"add-remove": Adjacency.ADD_REMOVE, "replace-one": Adjacency.REPLACE_ONE}
 Unit = Records | UserRecords | UserTotals
 
 
@@ -188,9 +187,7 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
     user, most = privacy.maybe("user", privacy.text), privacy.maybe("most", privacy.count)
     if user is None and most is not None:
         raise ArgumentError("privacy.most", most, "given together with privacy.user")
-    adjacency = privacy.get("adjacency", "add-remove")
-    if adjacency not in ADJACENCIES:
-        raise ArgumentError("privacy.adjacency", adjacency, " or ".join(map(repr, ADJACENCIES)))
+    adjacency = check_adjacency(privacy.get("adjacency", "add-remove"), "privacy.adjacency")
     delta = budget.probability("delta", 0.0)
     if delta >= 0.1:
         raise ArgumentError("budget.delta", delta, "far below one in the number of people, or 0")
@@ -199,7 +196,7 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
         _source(content.get("data"), folder),
         user,
         most,
-        ADJACENCIES[adjacency],
+        adjacency,
         budget.positive("epsilon"),
         delta,
         budget.word("split", Split, "weights"),
