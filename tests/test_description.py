@@ -9,6 +9,7 @@ import math
 import subprocess
 import sys
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,8 @@ from indistinct.data import (
     VectorSum,
 )
 from indistinct.description import _HOMES, DEEPEST, TABLE, Described, describable, home
+from indistinct.errors import FileError
+from indistinct.files import arrays
 from indistinct.functions import (
     ConstantKernel,
     Covariance,
@@ -84,6 +87,7 @@ from indistinct.functions import (
     PolynomialKernel,
     RandomFeatures,
     RationalQuadraticKernel,
+    load_function,
 )
 from indistinct.functions.fourier_sum import FourierSum
 from indistinct.mechanisms import natural_adjacency
@@ -324,6 +328,18 @@ def test_formats() -> None:
             from_json({"format": other, **told})
     with pytest.raises(ArgumentError, match="format must be absent"):
         from_json({**told, "base": Gaussian(2).to_json()})
+
+
+def test_files_of_another_format_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "function.npz"
+    function = GaussianProcess(FEATURES, 5).release([0.0] * FEATURES.size)
+    function.save(path)
+    assert load_function(path).space == FEATURES
+    with monkeypatch.context() as patched:
+        patched.setattr(arrays, "FORMAT", 2)
+        function.save(path)
+    with pytest.raises(FileError, match="must be in format 1"):
+        load_function(path)
 
 
 @pytest.mark.parametrize(

@@ -468,7 +468,7 @@ RIDGE: dict[str, Any] = {
         ({"candidates": [GaussianKernel(1.0)], "kernel": GaussianKernel(1.0)}, "candidates"),
         ({"loss": LogisticLoss()}, "loss"),
         ({"loss": "squared"}, "loss"),
-        ({"adjacency": "add/remove"}, "adjacency"),
+        ({"adjacency": "both"}, "adjacency"),
         ({"random_state": -1}, "random_state"),
         ({"pairs": 0}, "pairs"),
     ],

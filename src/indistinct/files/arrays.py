@@ -108,7 +108,7 @@ def read_npz(path: PathLike, names: tuple[str, ...]) -> list[npt.NDArray[Any]]:
 
 
 def _described(head: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> str:
-    plain_head = json.loads(json.dumps({_FORMAT: FORMAT, **plain(head)}))
+    plain_head = json.loads(json.dumps({**plain(head), _FORMAT: FORMAT}))
     return json.dumps({_DIGEST: _digest(plain_head, arrays), **plain_head})
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from indistinct.errors import ArgumentError, check_count
 from indistinct.files import meaning, read_saved, write_safetensors
 
-_FORMAT = "indistinct training of images 1"
+_HOLDS = "a training of images"
 Tensors = dict[str, Any]
 
 
@@ -26,7 +26,7 @@ class Checkpoint:
     def keep(self, step: int, tensors: Tensors) -> None:
         """Writes the state before a step, in place of an earlier one."""
         numbers = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        description = {"format": _FORMAT, "training": self.training, "step": step}
+        description = {"holds": _HOLDS, "training": self.training, "step": step}
         write_safetensors(self.path, description, numbers)
 
     def resume(self, tensors: Tensors) -> int:
@@ -36,12 +36,12 @@ class Checkpoint:
         if not self.path.exists():
             return 0
         description, numbers = read_saved(self.path)
-        if description.get("format") == _FORMAT and description.get("training") != self.training:
+        if description.get("holds") == _HOLDS and description.get("training") != self.training:
             allowed = "another folder: a training of another release, or with other settings, is kept here"
             raise ArgumentError("checkpoint", str(self.path.parent), allowed)
         with meaning(self.path, "a training of images that was kept"), torch.no_grad():
-            if description["format"] != _FORMAT:
-                raise ArgumentError("format", description["format"], _FORMAT)
+            if description["holds"] != _HOLDS:
+                raise ArgumentError("holds", description["holds"], _HOLDS)
             for name, tensor in tensors.items():
                 tensor.copy_(torch.from_numpy(numbers[name].copy()).reshape(tensor.shape))
             return check_count("step", description["step"])
