@@ -37,13 +37,13 @@ from indistinct.numerics.arrays import EPS, TINY
 _STEPS, _ROUNDS, _HALVINGS = 80, 40, 90
 CLOSED = 1e-10
 """The gap between both ends, relative to the upper one, at which a search stops."""
-_BROKEN = 1e-12
+_BROKEN = 1e-10
 """By how much, as a logarithm, a claim must be broken for it to count."""
 _INSIDE = 1e-12
 """How far inside the region, as a share of log(p / q), the coins of a lower bound are taken."""
 _HALF = math.log(0.5)
 _ROUNDING, _SETTLED = 16 * EPS, 1e-14
-_NEAR_ONE = 1e-7
+_NEAR_ONE, _LEAST_STEP = 1e-7, 1e-5
 _SMALL = 1e-2
 _FURTHEST = 1e9
 """Beyond this, as a logarithm, nothing is looked for."""
@@ -78,8 +78,10 @@ class Coins(NamedTuple):
     def at(cls, log_q: float, ratio: float) -> "Coins":
         q, log_rest = math.exp(log_q), math.log1p(-math.exp(log_q))
         if log_q + ratio < _HALF:
-            return cls(log_q, ratio, log_rest, math.log1p(-math.exp(log_q + ratio) * -math.expm1(-ratio) / (1 - q)))
-        return cls(log_q, ratio, log_rest, math.log(max(-math.expm1(log_q + ratio), q)) - log_rest)
+            other = math.log1p(math.exp(log_q + ratio) * math.expm1(-ratio) / (1 - q))
+        else:
+            other = math.log(max(-math.expm1(log_q + ratio), q, TINY)) - log_rest
+        return cls(log_q, ratio, log_rest, other)
 
     def swapped(self) -> "Coins":
         return Coins(self.log_q + self.ratio, -self.ratio, self.log_rest + self.other, -self.other)
@@ -120,7 +122,8 @@ class DeltaAt(NamedTuple):
         below = -math.expm1(right.epsilon - self.epsilon) if right.sign > 0 else 1.0 + math.exp(-self.epsilon)
         share = below / (below + _expm1(left.epsilon - self.epsilon)) * (1 - _ROUNDING)
         delta = share * _exp(left.log_delta) + (1 - share) * _exp(right.log_delta)
-        return min(max(delta * (1 + _ROUNDING), TINY), 1.0)
+        # what underflows is not nothing
+        return min(max(delta * (1 + _ROUNDING), TINY if right.log_delta > -math.inf else 0.0), 1.0)
 
     def attained(self, log_q: float, ratio: float) -> float:
         """What coins with this log q and log(p / q) attain."""
@@ -244,7 +247,7 @@ class Claims:
             bound, left, right, coins = self._between(request, some, min(log_q, -1.0))
             high = min(high, bound)
             broken = self._broken(coins, known)
-            if broken is None:
+            if broken is None or high <= TINY:
                 break
             some = [claim for claim in dict.fromkeys((left.claim, right.claim)) if claim] + [broken]
             log_q = coins.log_q
@@ -267,15 +270,15 @@ class Claims:
             if gain > low:
                 low, best = gain, coins
             high = min(high, request.most(left, right))
-            if high - low <= CLOSED * high:
+            if high - low <= CLOSED * high < math.inf:
                 break
             width = right.log_q - left.log_q
             if width == math.inf:
                 guess = request.step(line.claim.order, steep) * 1.5 if line.claim else -step
-                log_q, step = right.log_q + min(max(guess, -8 * step), -step / 64), 4 * step
+                log_q, step = right.log_q + min(max(guess, -8 * step), -_LEAST_STEP * step), 4 * step
             elif right is _LOOSE:
                 guess = request.step(line.claim.order, steep) * 1.5 if line.claim else step
-                guess = min(max(guess, step / 64), 8 * step)
+                guess = min(max(guess, _LEAST_STEP * step), 8 * step)
                 log_q, step = left.log_q + min(guess, width / 2), 4 * step
             else:
                 share = above / (above - below) if below > -math.inf else 0.5
@@ -284,8 +287,8 @@ class Claims:
                     log_q = _meet(left, right)
             if not left.log_q < log_q < right.log_q:
                 log_q = left.log_q + width / 2
-                if not left.log_q < log_q < right.log_q:
-                    break
+            if not max(left.log_q, -_FURTHEST) < log_q < right.log_q:
+                break
         return high, left, right, best
 
     def _touching(self, log_q: float, some: list[Claim]) -> tuple[Coins, Line]:
@@ -322,16 +325,16 @@ class Claims:
 
     def leave(self, path: Path, top: float) -> float:
         """Where a path leaves the region, or not before: at most z = top."""
-        known, decides, place = list(self._claims), None, top
+        known = list(self._claims)
+        decides = min((c for c in known if c.order > 1), key=path.furthest, default=known[0])
+        place, broken = top, decides
         for _ in range(_ROUNDS):
-            broken = self._broken(path.coins(place), known)
-            if broken is None:
-                break
             new = _leaves(path, broken, place)
-            if not new < place:
+            if new < place:
+                decides, place = broken, new
+            if (broken := self._broken(path.coins(place), known)) is None:
                 break
-            decides, place = broken, new
-        return place if decides is None else min(_outside(path, decides, place), top)
+        return min(_outside(path, decides, place), top) if place < top else top
 
     def _broken(self, coins: Coins, known: list[Claim]) -> Claim | None:
         """The claim that coins break most, if any; where there are claims at all orders, one between those
@@ -341,13 +344,14 @@ class Claims:
         excess = [coins.log_divergence(claim.order) - claim.log_size for claim in known]
         while True:
             k = max(range(len(known)), key=excess.__getitem__)
-            if excess[k] > _BROKEN or self._renyi is None:
-                return known[k] if excess[k] > _BROKEN else None
+            worst = known[k] if excess[k] > _BROKEN else None
+            if self._renyi is None:
+                return worst
             near = [j for j in (k - 1, k, k + 1) if 0 <= j < len(known) and known[j].order > 1]
             places = [math.log(known[j].order - 1) for j in near]
             place, most = _top(places, [excess[j] for j in near])
-            if most <= _BROKEN or places[-1] - places[0] < _NEAR_ONE:
-                return None
+            if most <= max(_BROKEN, 1.05 * excess[k]) or places[-1] - places[0] < _NEAR_ONE:
+                return worst
             order = 1 + math.exp(place)
             new = Claim.of(order, self._renyi(order))
             j = bisect_left(known, new)

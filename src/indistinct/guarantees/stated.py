@@ -26,18 +26,15 @@ from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuara
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.rounding import weighted_sum_up
 
 _ROUNDED = 1e-6
 """Stated numbers may be rounded by this much before they contradict each other."""
 
 
 def _multiple(size: Any, value: float, power: int = 1) -> float:
-    """size^power times a value, for a group of that size."""
-    count = check_count("size", size, least=1)
-    try:
-        total = float(count**power * value)
-    except OverflowError:
-        total = math.inf
+    """size^power times a value, rounded up, for a group of that size."""
+    total = weighted_sum_up([(value, check_count("size", size, least=1) ** power)])
     if total == math.inf:
         raise ArgumentError("size", size, f"a number whose multiple of {value:g} is finite")
     return total
@@ -159,7 +156,7 @@ class ZeroConcentratedDP(RenyiGuarantee):
 
     def orders(self) -> Array:
         scale = 1 / math.sqrt(min(max(self.rho, 1e-24), 1e24))
-        return 1 + np.geomspace(1e-4, 1e3, 80) * scale
+        return 1 + np.geomspace(1e-4, 1e3, 40) * scale
 
     def _renyi_at(self, orders: Array) -> Array:
         return self.rho * np.maximum(orders, 1.0)
