@@ -179,6 +179,8 @@ class FixedQ(NamedTuple):
     """Coins with this q, the ratio growing: z is the logarithm of log(p / q)."""
 
     log_q: float
+    least: float = -700.0
+    """A z at which no claim is broken."""
 
     def coins(self, z: float) -> Coins:
         return Coins.at(self.log_q, math.exp(z))
@@ -196,6 +198,7 @@ class FixedP(NamedTuple):
     """Coins with this p, the ratio growing."""
 
     log_p: float
+    least: float = -700.0
 
     def coins(self, z: float) -> Coins:
         return Coins.at(self.log_p - math.exp(z), math.exp(z))
@@ -207,23 +210,33 @@ class FixedP(NamedTuple):
         return _log_slope(claim.order, coins.ratio, coins.other) + coins.log_q + z
 
 
-class FixedRatio(NamedTuple):
-    """Coins with this log(p / q), both growing: z is log q."""
+class OnLine(NamedTuple):
+    """Coins with p = start + e^log_slope q, as q grows (z is log q) or falls (z is -log q)."""
 
-    ratio: float
+    start: float
+    log_slope: float
+    way: float
+    least: float = -_FURTHEST
 
     def coins(self, z: float) -> Coins:
-        return Coins.at(z, self.ratio)
+        log_q = self.way * z
+        if self.start == 0:
+            return Coins.at(log_q, self.log_slope)
+        return Coins.at(log_q, max(math.log(max(self.start * _exp(-log_q) + _exp(self.log_slope), TINY)), 0.0))
 
     def furthest(self, claim: Claim) -> float:
-        return claim.exponent - claim.order * self.ratio + _ROUNDING * (1 + claim.order * self.ratio)
+        if self.way < 0:
+            return (claim.exponent - claim.order * math.log(self.start)) / (claim.order - 1) * (1 + _ROUNDING)
+        least = claim.exponent - claim.order * self.log_slope
+        return least + _ROUNDING * abs(least) if self.start == 0 else math.inf
 
     def growth(self, claim: Claim, coins: Coins, z: float) -> float:
         slope = _log_slope(claim.order, coins.ratio, coins.other)
-        return coins.log_q + coins.ratio + math.log(-math.expm1(slope - coins.ratio))
+        gap = abs(self.log_slope - slope)
+        return coins.log_q + max(self.log_slope, slope) + math.log(-math.expm1(-gap))
 
 
-Path = FixedQ | FixedP | FixedRatio
+Path = FixedQ | FixedP | OnLine
 
 
 class Claims:
@@ -362,7 +375,7 @@ class Claims:
 def _leaves(path: Path, claim: Claim, top: float) -> float:
     """The largest z up to a top at which the coins of a path satisfy a claim: Newton's method on logarithms,
     on which divergences are close to lines, and halving where that leads astray."""
-    low, high = -math.inf, top
+    low, high = path.least, top
     z = min(path.furthest(claim), top) if claim.order > 1 else top
     for _ in range(_HALVINGS):
         coins = path.coins(z)

@@ -281,8 +281,16 @@ class RenyiSum(RenyiGuarantee):
             misses.append((1 - mine) * missed)
         return max(powers) * (1 + 4 * EPS), min(misses) * (1 - 4 * EPS)
 
-    def _tail(self, t: Array) -> Array:
-        return super()._tail(t) if self._set_aside is None else Readings._tail(self, t)
+    def _power(self, start: float, log_slope: float) -> float:
+        if self._set_aside is None:
+            return super()._power(start, log_slope)
+        kept, masses, _ = self._set_aside
+        return max(
+            mine
+            + (1 - mine)
+            * kept._power((start - mine) / (1 - mine), log_slope + math.log1p(-others) - math.log1p(-mine))
+            for mine, others in {masses, masses[::-1]}
+        )
 
     @cached_property
     def _set_aside(self) -> "tuple[RenyiSum, tuple[float, float], float] | None":

@@ -18,7 +18,7 @@ from indistinct.guarantees.conversion import (
     EpsilonAt,
     FixedP,
     FixedQ,
-    FixedRatio,
+    OnLine,
     Request,
 )
 from indistinct.guarantees.readings import Readings
@@ -73,20 +73,24 @@ class RenyiReadings(Readings):
             factor = np.log(p) - np.log([self._errors(1 - x, x)[1] for x in p.tolist()])
         return np.where(p > 0, np.maximum(factor * (1 + _ROUNDING) + _ROUNDING, 0.0), self._pure)
 
-    def _tail(self, log_factor: Array) -> Array:
-        if self._silent:
-            return np.zeros_like(log_factor)
-        ends = -np.logaddexp(0.0, log_factor)  # p + q = 1
-        places = np.array(
-            [
-                self._region.leave(FixedRatio(ratio), end)
-                for ratio, end in zip(log_factor.tolist(), ends.tolist(), strict=True)
-            ]
-        )
-        tails = np.exp(places + log_factor) * (1 + _ROUNDING)
-        if (beyond := np.flatnonzero(places >= ends)).size:
-            tails[beyond] = super()._tail(log_factor[beyond])
-        return tails
+    def _tail(self, t: Array) -> Array:
+        return np.array([self._power(0.0, factor) for factor in t.tolist()])
+
+    def _power(self, start: float, log_slope: float) -> float:
+        """The largest p of coins on the line p = start + e^log_slope q, where that leaves the region: start
+        is at most 0. Beyond p + q = 1 the same line is followed with both sides swapped."""
+        slope, limit = math.exp(min(log_slope, 700.0)), math.exp(min(self._pure, 700.0))
+        rest = 1 - (1 - start) / slope
+        if self._silent or rest <= 0:  # it does not pass p = q before p = 1
+            return 0.0 if rest > 0 else 1.0
+        end = math.log((1 - start) / (1 + slope))
+        most = math.log(-start / (slope - limit)) if slope > limit and start < 0 else end
+        place = self._region.leave(OnLine(start, log_slope, 1.0), min(most, end))
+        if place < end:
+            return min((start + math.exp(place + log_slope)) * (1 + _ROUNDING * (1 + log_slope)), 1.0)
+        path = OnLine(rest, -log_slope, -1.0, math.log((1 + slope) / (1 - start)))
+        place = self._region.leave(path, math.log((limit - 1 / slope) / rest))
+        return min(-math.expm1(-place) * (1 + _ROUNDING), 1.0)
 
     def _errors(self, x: float, rest: float) -> tuple[float, float]:
         """The largest p that coins with q = x have, and the smallest 1 - p, to the digits of either; `rest`
