@@ -134,7 +134,7 @@ class DeltaAt(NamedTuple):
         order times delta."""
         order, a = claim.order, claim.order - 1
         log_delta = claim.exponent - a * (self.epsilon - math.log1p(-1 / order)) - math.log(order)
-        return log_delta, min(log_delta, -1.0) + math.log(a) - self.epsilon
+        return log_delta, min(max(log_delta, -750.0), -1.0) + math.log(a) - self.epsilon
 
     def step(self, order: float, steep: float) -> float:
         """From there to log q where that line is as steep as asked for."""

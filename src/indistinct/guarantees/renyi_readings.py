@@ -24,7 +24,7 @@ from indistinct.guarantees.conversion import (
 from indistinct.guarantees.readings import Readings
 from indistinct.numerics.arrays import EPS, TINY, Array
 
-_FURTHEST = 1e9
+_FURTHEST = 1e8
 _ROUNDING = 16 * EPS
 
 
@@ -46,7 +46,10 @@ class RenyiReadings(Readings):
 
     def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
         """Bounds of the delta that the claims imply, the best there is."""
-        return self._answers([DeltaAt(at) for at in np.minimum(epsilon, _FURTHEST).tolist()])
+        low, high = self._answers([DeltaAt(at) for at in np.minimum(epsilon, _FURTHEST).tolist()])
+        if self._curve[0][-1] > 1:  # a finite divergence: nothing is given away
+            low, high = (np.where(np.isinf(epsilon), 0.0, end) for end in (low, high))
+        return low, high
 
     def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
         """Bounds of the epsilon that the claims imply."""
@@ -71,7 +74,8 @@ class RenyiReadings(Readings):
     def _log_factor(self, p: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.log(p) - np.log([self._errors(1 - x, x)[1] for x in p.tolist()])
-        return np.where(p > 0, np.maximum(factor * (1 + _ROUNDING) + _ROUNDING, 0.0), self._pure)
+        factor = np.where(factor > 0, factor * (1 + _ROUNDING) + _ROUNDING, 0.0)
+        return np.where(p > 0, factor, self._pure)
 
     def _tail(self, t: Array) -> Array:
         return np.array([self._power(0.0, factor) for factor in t.tolist()])
@@ -98,8 +102,8 @@ class RenyiReadings(Readings):
         both sides swapped, so that where p + q would be more than 1 it is read at p = 1 - x.
         """
         if x == 0 or rest == 0 or self._silent:
-            never = float(self._delta(np.array([math.inf]))[0]) if x == 0 else x
-            return never, 1 - never
+            power = float(self._delta(np.array([math.inf]))[0]) if x == 0 else x
+            return power, 1 - power if x == 0 else rest
         if x < rest:
             log_x = math.log(x)
             end = math.log(min(math.log(rest) - log_x, self._pure))
