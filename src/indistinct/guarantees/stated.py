@@ -158,9 +158,6 @@ class ZeroConcentratedDP(RenyiGuarantee):
         scale = 1 / math.sqrt(min(max(self.rho, 1e-24), 1e24))
         return 1 + np.geomspace(1e-4, 1e3, 40) * scale
 
-    def _renyi_at(self, orders: Array) -> Array:
-        return self.rho * np.maximum(orders, 1.0)
-
     def group(self, size: int) -> Guarantee:
         # Bun and Steinke 2016, Proposition 1.9
         return ZeroConcentratedDP(_multiple(size, self.rho, power=2), adjacency=self.adjacency)
@@ -215,16 +212,8 @@ class RenyiCurve(RenyiGuarantee):
         if low <= 1:
             return value
         share = (order - low) / (high - low)
-        return ((1 - share) * (low - 1) * low_value + share * (high - 1) * value) / (order - 1)
-
-    def _renyi_at(self, orders: Array) -> Array:
-        # the chords of (order - 1) * value between stated orders above 1, all at once
-        known = [(a, v) for a, v in zip(self.stated_orders, self.values, strict=True) if 1 < a < math.inf]
-        if not known or orders.min() < known[0][0] or orders.max() > known[-1][0]:
-            return super()._renyi_at(orders)
-        stated, values = np.array(known).T
-        chords: Array = np.interp(orders, stated, (stated - 1) * values) / (orders - 1) * (1 + 2 * EPS)
-        return chords
+        chord = ((1 - share) * (low - 1) * low_value + share * (high - 1) * value) / (order - 1)
+        return chord * (1 + 4 * EPS)
 
     def orders(self) -> Array:
         return np.array([order for order in self.stated_orders if order < math.inf])
@@ -244,7 +233,8 @@ class RenyiCurve(RenyiGuarantee):
                 f"at most {int(self.stated_orders[-1]) // 2} for orders up to {self.stated_orders[-1]:g}",
             )
         orders = [order / 2**doublings for order, _ in kept]
-        return RenyiCurve(orders, [3**doublings * value for _, value in kept], adjacency=self.adjacency)
+        values = [weighted_sum_up([(value, 3**doublings)]) for _, value in kept]
+        return RenyiCurve(orders, values, adjacency=self.adjacency)
 
 
 def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float], list[float]]:
