@@ -11,16 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.conversion import (
-    Claim,
-    Claims,
-    DeltaAt,
-    EpsilonAt,
-    FixedP,
-    FixedQ,
-    OnLine,
-    Request,
-)
+from indistinct.guarantees.coins import Claim, falling_line, fixed_p, fixed_q, rising_line
+from indistinct.guarantees.conversion import Claims, DeltaAt, EpsilonAt, Request
 from indistinct.guarantees.readings import Readings
 from indistinct.numerics.arrays import EPS, TINY, Array
 
@@ -89,10 +81,10 @@ class RenyiReadings(Readings):
             return 0.0 if rest > 0 else 1.0
         end = math.log((1 - start) / (1 + slope))
         most = math.log(-start / (slope - limit)) if slope > limit and start < 0 else end
-        place = self._region.leave(OnLine(start, log_slope, 1.0), min(most, end))
+        place = self._region.leave(rising_line(start, log_slope), min(most, end))
         if place < end:
             return min((start + math.exp(place + log_slope)) * (1 + _ROUNDING * (1 + log_slope)), 1.0)
-        path = OnLine(rest, -log_slope, -1.0, math.log((1 + slope) / (1 - start)))
+        path = falling_line(rest, -log_slope, math.log((1 + slope) / (1 - start)))
         place = self._region.leave(path, math.log((limit - 1 / slope) / rest))
         return min(-math.expm1(-place) * (1 + _ROUNDING), 1.0)
 
@@ -107,12 +99,12 @@ class RenyiReadings(Readings):
         if x < rest:
             log_x = math.log(x)
             end = math.log(min(math.log(rest) - log_x, self._pure))
-            place = self._region.leave(FixedQ(log_x), end)
+            place = self._region.leave(fixed_q(log_x), end)
             if place < end or self._pure < math.log(rest) - log_x:
                 p = x * math.exp(math.exp(place)) * (1 + _ROUNDING * (1 - log_x))
                 return p, 1 - p
         end = math.log(min(self._pure, _FURTHEST))
-        place = self._region.leave(FixedP(math.log(rest)), end)
+        place = self._region.leave(fixed_p(math.log(rest)), end)
         fnr = rest * math.exp(-math.exp(place)) * (1 - _ROUNDING * (1 - math.log(rest)))
         return 1 - fnr, fnr if place < end or self._pure < _FURTHEST else 0.0
 
