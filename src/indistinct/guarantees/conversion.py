@@ -20,6 +20,7 @@ One request is answered at a time, on plain numbers: a dozen claims are too few 
 import math
 from bisect import bisect_left
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 from indistinct.guarantees.coins import (
@@ -43,7 +44,7 @@ _BROKEN = 1e-10
 """By how much, as a logarithm, a claim must be broken for it to count."""
 _INSIDE = 1e-12
 """How far inside the region, as a share of log(p / q), the coins of a lower bound are taken."""
-_LEAST_STEP, _NEAREST = 1e-5, 1e-7
+_LEAST_STEP, _NEAREST, _NARROW = 1e-5, 1e-9, 4e-3
 _UNDERFLOWS = -750.0
 
 
@@ -212,9 +213,19 @@ class Claims:
                 return worst
             near = [j for j in (k - 1, k, k + 1) if 0 <= j < len(known) and known[j].order > 1]
             places = [math.log(known[j].order - 1) for j in near]
-            place, most = _top(places, [excess[j] for j in near])
-            if most <= max(_BROKEN, 1.05 * excess[k]) or places[-1] - places[0] < _NEAREST:
+            if not near or min(b - a for a, b in pairwise([*places, math.inf])) < _NEAREST:
                 return worst
+            here, width = places[near.index(k)], places[-1] - places[0]
+            way = places[0] + places[-1] - 2 * here
+            less, more = sorted((here - places[0], places[-1] - here))
+            place, most = _top(places, [excess[j] for j in near])
+            # a parabola is believed if its points are close, or spread evenly
+            if width > _NARROW and more > 8 * less:
+                place = here + math.copysign(math.sqrt(more * max(less, _NARROW / 8)), way)
+            elif most <= max(_BROKEN, 1.05 * excess[k]):
+                if worst is not None or width <= _NARROW:
+                    return worst
+                place = here + math.copysign(_NARROW / 8, way)
             order = 1 + math.exp(place)
             new = Claim.of(order, self._renyi(order))
             j = bisect_left(known, new)
@@ -233,10 +244,10 @@ class Claims:
 
 def _top(x: list[float], y: list[float]) -> tuple[float, float]:
     """Where a parabola through three points, of which the middle one is highest, has its top, and how high
-    that is; without one the middle, which may be of any height."""
+    that is; the higher one of two."""
     slopes = [(y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in range(len(x) - 1)]
-    if len(x) < 3 or slopes[1] >= slopes[0]:
-        return (x[0] + x[-1]) / 2, math.inf
+    if len(x) < 3 or not slopes[1] < slopes[0]:
+        return max(zip(y, x, strict=True))[::-1]
     bend = (slopes[1] - slopes[0]) / (x[2] - x[0])
     top = (x[0] + x[1]) / 2 - slopes[0] / (2 * bend)
     return top, y[0] + (top - x[0]) * (slopes[0] + bend * (top - x[1]))

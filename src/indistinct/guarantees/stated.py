@@ -156,7 +156,7 @@ class ZeroConcentratedDP(RenyiGuarantee):
 
     def orders(self) -> Array:
         scale = 1 / math.sqrt(min(max(self.rho, 1e-24), 1e24))
-        return 1 + np.geomspace(1e-4, 1e3, 40) * scale
+        return 1 + np.geomspace(1e-4, 1e3, 24) * scale
 
     def group(self, size: int) -> Guarantee:
         # Bun and Steinke 2016, Proposition 1.9
