@@ -26,7 +26,7 @@ from indistinct.guarantees.product import Product, counted_terms
 from indistinct.guarantees.profiled_pairs import CompositionPair, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings, order_grid
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.normal import gaussian_tradeoff
 
 Answer = TypeVar("Answer", covariant=True)
@@ -272,29 +272,47 @@ class RenyiSum(RenyiGuarantee):
         merged: Array = np.unique(np.concatenate(stated))
         return np.array([order for order in merged.tolist() if math.isfinite(self._renyi(order))])
 
-    def _delta(self, epsilon: Array) -> Array:
+    def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
         if self._set_aside is None:
-            return super()._delta(epsilon)
-        rest, mass, shift = self._set_aside
+            return super()._delta_interval(epsilon)
+        rest, masses, shift = self._set_aside
         inner = np.where(epsilon >= shift, rest._delta(np.maximum(epsilon - shift, 0.0)), 1.0)
-        return np.minimum(mass + inner, 1.0)
+        return np.zeros_like(inner), np.minimum(max(masses) + inner, 1.0)
 
-    def _epsilon(self, delta: Array) -> Array:
+    def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
         if self._set_aside is None:
-            return super()._epsilon(delta)
-        rest, mass, shift = self._set_aside
-        inner = rest._epsilon(np.clip(delta - mass, 0.0, 1.0)) + shift
-        return np.where(delta > mass, np.where(delta < 1, inner, 0.0), math.inf)
+            return super()._epsilon_interval(delta)
+        rest, masses, shift = self._set_aside
+        inner = rest._epsilon(np.clip(delta - max(masses), 0.0, 1.0)) + shift
+        high = np.where(delta > max(masses), np.where(delta < 1, inner, 0.0), math.inf)
+        return np.zeros_like(high), high
 
-    def _tradeoff(self, fpr: Array) -> Array:
+    def _errors(self, x: float, rest: float) -> tuple[float, float]:
         if self._set_aside is None:
-            return super()._tradeoff(fpr)
+            return super()._errors(x, rest)
         # what is given away is never missed, and is never mistaken for the other
-        rest, mass, _ = self._set_aside
-        return (1 - mass) * rest._tradeoff(np.minimum(fpr / (1 - mass), 1.0))
+        powers, misses = [], []
+        kept, masses, _ = self._set_aside
+        for mine, others in {masses, masses[::-1]}:
+            within = max(rest - others * (1 + 16 * EPS), 0.0) / (1 - others)
+            power, missed = kept._errors(min(x / (1 - others) * (1 + 4 * EPS), 1.0), within)
+            powers.append(mine + (1 - mine) * power)
+            misses.append((1 - mine) * missed)
+        return max(powers) * (1 + 4 * EPS), min(misses) * (1 - 4 * EPS)
+
+    def _power(self, start: float, log_slope: float) -> float:
+        if self._set_aside is None:
+            return super()._power(start, log_slope)
+        kept, masses, _ = self._set_aside
+        return max(
+            mine
+            + (1 - mine)
+            * kept._power((start - mine) / (1 - mine), log_slope + math.log1p(-others) - math.log1p(-mine))
+            for mine, others in {masses, masses[::-1]}
+        )
 
     @cached_property
-    def _set_aside(self) -> "tuple[RenyiSum, float, float] | None":
+    def _set_aside(self) -> "tuple[RenyiSum, tuple[float, float], float] | None":
         """Where a part gives everything away with some probability, every Rényi divergence is infinite. That
         probability is charged to delta, and the rest is composed without it.
 
@@ -314,7 +332,8 @@ class RenyiSum(RenyiGuarantee):
             parts.append((Known(Product.of(terms), part.adjacency), count))
         if log_kept == [0.0, 0.0]:
             return None
-        return RenyiSum(tuple(parts)), -math.expm1(min(log_kept)), abs(log_kept[0] - log_kept[1])
+        there, back = (-math.expm1(kept) for kept in log_kept)
+        return RenyiSum(tuple(parts)), (there, back), abs(log_kept[0] - log_kept[1])
 
     def group(self, size: int) -> Guarantee:
         return compose((part.group(size), count) for part, count in self.parts)

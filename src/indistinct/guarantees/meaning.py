@@ -168,7 +168,7 @@ class Meaning(ABC):
         high, low = np.clip(high, p, 1.0), np.clip(low, 0.0, p)
         return Interval(shaped(low, before), shaped(high, before))
 
-    # -- the two searches ----------------------------------------------------------------------
+    # -- the searches --------------------------------------------------------------------------
 
     def _highest(self, p: Array) -> Array:
         """1 - f(p): the largest probability, on a neighbour, of an event of probability p."""
@@ -237,6 +237,23 @@ class Meaning(ABC):
         result[known] = low - np.log(best) + _ROUNDING
         return result, negative
 
+    def _tail(self, t: Array) -> Array:
+        """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is."""
+
+        def bound(log_gap: Array, rows: Any) -> Array:
+            gap = np.exp(log_gap)
+            width = -np.expm1(-gap)
+            # a profile's rounding is relative to P(L > s), not to δ(s)
+            log_above: Array = np.log(np.maximum(self._delta_of_both_signs(t[rows] - gap), TINY) / width)
+            return -log_above - _ROUNDING / width
+
+        start = np.minimum(math.log(1e-5), np.log(t) - 1.0)
+        return np.clip(np.exp(-largest(bound, start, np.log(t + _WIDEST), points=33)), 0.0, 1.0)
+
+    def _delta_of_both_signs(self, epsilon: Array) -> Array:
+        delta = self._delta(np.abs(epsilon))
+        return np.where(epsilon >= 0, delta, -np.expm1(epsilon) + np.exp(epsilon) * delta)
+
 
 @dataclass(frozen=True)
 class BayesFactor:
@@ -280,23 +297,8 @@ class BayesFactor:
         # rounding in a logarithm must not carry a factor past the largest loss
         open_ = np.flatnonzero((logs > 0) & np.isfinite(logs) & (logs <= pure * (1 + 1e-12) + 1e-15))
         if open_.size and pure > 0:
-            result[open_] = self._tail(np.minimum(logs[open_], pure))
+            result[open_] = self.guarantee._tail(np.minimum(logs[open_], pure))
         return shaped(np.where(logs > 0, result, 1.0), factors)
-
-    def _tail(self, t: Array) -> Array:
-        def bound(log_gap: Array, rows: Any) -> Array:
-            gap = np.exp(log_gap)
-            width = -np.expm1(-gap)
-            # a profile's rounding is relative to P(L > s), not to δ(s)
-            log_above: Array = np.log(np.maximum(self._delta_of_both_signs(t[rows] - gap), TINY) / width)
-            return -log_above - _ROUNDING / width
-
-        start = np.minimum(math.log(1e-5), np.log(t) - 1.0)
-        return np.clip(np.exp(-largest(bound, start, np.log(t + _WIDEST), points=33)), 0.0, 1.0)
-
-    def _delta_of_both_signs(self, epsilon: Array) -> Array:
-        delta = self.guarantee._delta(np.abs(epsilon))
-        return np.where(epsilon >= 0, delta, -np.expm1(epsilon) + np.exp(epsilon) * delta)
 
     def quantile(self, beyond: Any) -> Any:
         """The factor that is exceeded with probability at most `beyond`; e^ε of pure DP for 0.

@@ -27,18 +27,15 @@ from indistinct.guarantees.guarantee import Claim, Guarantee, PairGuarantee, Ren
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.rounding import weighted_sum_up
 
 _ROUNDED = 1e-6
 """Stated numbers may be rounded by this much before they contradict each other."""
 
 
 def _multiple(size: Any, value: float, power: int = 1) -> float:
-    """size^power times a value, for a group of that size."""
-    count = check_count("size", size, least=1)
-    try:
-        total = float(count**power * value)
-    except OverflowError:
-        total = math.inf
+    """size^power times a value, rounded up, for a group of that size."""
+    total = weighted_sum_up([(value, check_count("size", size, least=1) ** power)])
     if total == math.inf:
         raise ArgumentError("size", size, f"a number whose multiple of {value:g} is finite")
     return total
@@ -156,10 +153,7 @@ class ZeroConcentratedDP(Claim, RenyiGuarantee):
 
     def orders(self) -> Array:
         scale = 1 / math.sqrt(min(max(self.rho, 1e-24), 1e24))
-        return 1 + np.geomspace(1e-4, 1e3, 80) * scale
-
-    def _renyi_at(self, orders: Array) -> Array:
-        return self.rho * np.maximum(orders, 1.0)
+        return 1 + np.geomspace(1e-4, 1e3, 24) * scale
 
     def group(self, size: int) -> Guarantee:
         # Bun and Steinke 2016, Proposition 1.9
@@ -214,16 +208,8 @@ class RenyiCurve(Claim, RenyiGuarantee):
         if low <= 1:
             return value
         share = (order - low) / (high - low)
-        return ((1 - share) * (low - 1) * low_value + share * (high - 1) * value) / (order - 1)
-
-    def _renyi_at(self, orders: Array) -> Array:
-        # the chords of (order - 1) * value between stated orders above 1, all at once
-        known = [(a, v) for a, v in zip(self.stated_orders, self.values, strict=True) if 1 < a < math.inf]
-        if not known or orders.min() < known[0][0] or orders.max() > known[-1][0]:
-            return super()._renyi_at(orders)
-        stated, values = np.array(known).T
-        chords: Array = np.interp(orders, stated, (stated - 1) * values) / (orders - 1) * (1 + 2 * EPS)
-        return chords
+        chord = ((1 - share) * (low - 1) * low_value + share * (high - 1) * value) / (order - 1)
+        return chord * (1 + 4 * EPS)
 
     def orders(self) -> Array:
         return np.array([order for order in self.stated_orders if order < math.inf])
@@ -243,7 +229,8 @@ class RenyiCurve(Claim, RenyiGuarantee):
                 f"at most {int(self.stated_orders[-1]) // 2} for orders up to {self.stated_orders[-1]:g}",
             )
         orders = [order / 2**doublings for order, _ in kept]
-        return RenyiCurve(orders, [3**doublings * value for _, value in kept], adjacency=self.adjacency)
+        values = [weighted_sum_up([(value, 3**doublings)]) for _, value in kept]
+        return RenyiCurve(orders, values, adjacency=self.adjacency)
 
 
 def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float], list[float]]:

@@ -107,32 +107,42 @@ def bisect(
 ) -> Array:
     """The smallest epsilon between 0 and a top with profile(epsilon) <= delta, from above, relatively to an
     accuracy: false position on log delta, halving every third time."""
+    log_delta = np.log(np.maximum(delta, TINY))
 
-    def gap(epsilon: Array) -> Array:
-        result: Array = np.log(np.maximum(profile(epsilon), TINY)) - log_delta
+    def gap(epsilon: Array, rows: Any = slice(None)) -> Array:
+        result: Array = np.log(np.maximum(profile(epsilon), TINY)) - log_delta[rows]
         return result
 
-    log_delta = np.log(np.maximum(delta, TINY))
     low, high = np.zeros_like(delta), np.minimum(np.ones_like(delta), top)
     at_low, at_high = gap(low), gap(high)
-    while (short := (at_high > 0) & (high < top)).any():
+    high = np.where(at_low <= 0, 0.0, high)
+    while (short := (at_high > 0) & (high < top) & (high > 0)).any():
         low, at_low = np.where(short, high, low), np.where(short, at_high, at_low)
         high = np.where(short, np.minimum(4 * high, top), high)
         at_high = np.where(short, gap(high), at_high)
-    high = np.where(gap(np.zeros_like(delta)) <= 0, 0.0, high)
+    met = np.zeros_like(delta)  # which end moved last, the upper one or the lower
     for step in range(200):
-        open_ = high - low > accuracy * high
-        if not open_.any():
+        rows = np.flatnonzero(high - low > accuracy * high)
+        if not rows.size:
             break
+        left, right, at_left, at_right = low[rows], high[rows], at_low[rows], at_high[rows]
         with np.errstate(divide="ignore", invalid="ignore"):
-            crossing = high - (high - low) * at_high / (at_high - at_low)
+            crossing = right - (right - left) * at_right / (at_right - at_left)
         # geometric at first: epsilon may be of any size
-        halved = np.where(high > 4 * low, np.maximum(np.sqrt(low * high), high * 1e-3), (low + high) / 2)
-        inside = (crossing > low) & (crossing < high) & (step % 3 > 0)
-        middle = np.where(inside, crossing + 1e-14 * high, halved)
-        middle = np.where(open_, np.minimum(middle, high), high)
-        at_middle = np.where(open_, gap(middle), at_high)
+        halved = np.where(
+            right > 4 * left, np.maximum(np.sqrt(left * right), right * 1e-3), (left + right) / 2
+        )
+        inside = (crossing > left) & (crossing < right) & (step % 3 > 0)
+        # next to an end the rest is seen to be narrow enough, or not
+        apart = 0.9 * accuracy * right
+        middle = np.where(inside, np.clip(crossing, left + apart, right - apart), halved)
+        at_middle = gap(middle, rows)
         meets = at_middle <= 0
-        low, at_low = np.where(meets, low, middle), np.where(meets, at_low, at_middle)
-        high, at_high = np.where(meets, middle, high), np.where(meets, at_middle, at_high)
+        # an end that stays twice counts half (Illinois), so that both move
+        again = met[rows] == np.where(meets, 1.0, -1.0)
+        met[rows] = np.where(meets, 1.0, -1.0)
+        low[rows] = np.where(meets, left, middle)
+        high[rows] = np.where(meets, middle, right)
+        at_low[rows] = np.where(meets, np.where(again, at_left / 2, at_left), at_middle)
+        at_high[rows] = np.where(meets, at_middle, np.where(again, at_right / 2, at_right))
     return high
