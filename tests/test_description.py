@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from indistinct import (
@@ -376,6 +377,17 @@ def test_another_class_is_refused_and_so_is_nesting() -> None:
         from_json(deep)
     with pytest.raises(ArgumentError, match="given by points"):
         TradeoffCurve(lambda fpr: (1 - fpr) ** 2).to_json()
+
+
+def test_in_brief_large_tables_are_words() -> None:
+    small, large = (MatrixMechanism(Identity(n), Explicit(np.eye(n)), 2.0) for n in (2, 11))
+    assert from_json(small.to_json(brief=True)) == small
+    told = large.to_json(brief=True)
+    assert (
+        told["strategy"]["table"] == "<11 x 11 numbers>" and told["workload"] == large.to_json()["workload"]
+    )
+    with pytest.raises(ArgumentError, match="table must be an array"):
+        from_json(told)
 
 
 # -- the same things under the same names -------------------------------------------------------------

@@ -188,7 +188,8 @@ def plain(value: Any, brief: bool = False) -> Any:
     if isinstance(value, tuple | list):
         return [plain(item, brief) for item in value]
     if isinstance(value, Listed):
-        return repr(value) if brief else value.tolist()
+        words = repr(value) if brief else ""
+        return words if words.startswith("<") else value.tolist()
     if value is None or isinstance(value, str | int | float):
         return value
     raise ArgumentError("value", f"a {type(value).__name__}", "made of what can be saved")
