@@ -324,6 +324,7 @@ def test_formats() -> None:
     assert told["format"] == 1 and "format" not in told["base"]
     del told["format"]  # as it was written before there were formats
     assert from_json(told) == 3 * Gaussian(2)
+    assert from_json({**MATRIX.to_json(), "noise": "laplace"}) == MATRIX  # and so were noises
     for other in (2, 0, True, None, "1"):
         with pytest.raises(ExpressionError, match="format must be 1"):
             from_json({"format": other, **told})
