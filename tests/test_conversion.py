@@ -1,6 +1,8 @@
 """Optimal conversions of stated guarantees, against brute force and against what made the statement."""
 
+import copy
 import math
+from fractions import Fraction
 from functools import reduce
 from operator import add
 from typing import Any
@@ -27,7 +29,9 @@ from indistinct import (
     ZeroConcentratedDP,
     mixture,
 )
-from indistinct.guarantees import conversion
+from indistinct.guarantees import coins, conversion
+from indistinct.guarantees.meaning import Meaning
+from indistinct.guarantees.readings import Readings
 
 RESTRICTED = [1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 16, 32, 64, math.inf]
 """Mironov 2017, section VIII: the orders that are enough for most purposes."""
@@ -208,6 +212,63 @@ def test_a_bound_from_coins_inside_is_noticed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(conversion, "_STEPS", 2)
     low, high = (float(end[0]) for end in RenyiCurve(*stated)._delta_interval(np.array([0.2])))
     assert low < worst_coin(*stated, 0.2) * (1 - 1e-6) < high
+
+
+BY_DIVERGENCES: list[Guarantee] = [
+    RenyiCurve([1.5, 4, 32], [0.03, 0.08, 0.64]),
+    RenyiCurve([0.5, 3, math.inf], [0.2, 0.9, 1.1]),
+    ZeroConcentratedDP(0.1),
+    ZeroConcentratedDP(2.0) + PureDP(0.5),
+    ZeroConcentratedDP(0.05) + ApproxDP(0.3, 1e-3),
+]
+
+
+@pytest.mark.parametrize("claim", BY_DIVERGENCES, ids=lambda claim: repr(claim)[:24])
+def test_errors_and_tails_are_those_of_the_profile(claim: Guarantee) -> None:
+    """Where a path leaves the region, or the best of many lines p <= e^epsilon q + delta(epsilon): it is one.
+    Only what is set aside is told better by the first, which does not charge it twice."""
+    p = np.array([1e-9, 0.6])
+    logs = np.minimum([0.1, 3.0], claim.pure())
+    loose = 0.01 if claim is BY_DIVERGENCES[-1] else 1e-7
+    for told, otherwise in (
+        (claim._highest(p), Meaning._highest(claim, p)),
+        (claim._log_factor(p), Meaning._log_factor(claim, p)),
+        (claim._tail(logs), Meaning._tail(claim, logs)),
+    ):
+        assert (told <= otherwise * (1 + 1e-9) + 1e-14).all()
+        finite = np.isfinite(otherwise)
+        assert told[finite] == pytest.approx(otherwise[finite], rel=loose)
+    assert claim._tradeoff(p) == pytest.approx(Readings._tradeoff(claim, p), abs=loose)
+
+
+@pytest.mark.parametrize("claim", BY_DIVERGENCES, ids=lambda claim: repr(claim)[:24])
+def test_a_reading_is_a_function_of_claim_and_request(claim: Guarantee) -> None:
+    deltas, rates = np.array([1e-30, 1e-6, 0.2]), np.array([1e-9, 0.02, 0.7])
+    together = claim.epsilon(deltas), claim.delta([0.0, 1.0]), claim.tpr(rates), claim.tradeoff(rates)
+    fresh = copy.copy(claim)
+    assert [fresh.tradeoff(rate) for rate in rates[::-1]] == together[3][::-1].tolist()
+    assert [fresh.tpr(rate) for rate in rates] == together[2].tolist()
+    assert [fresh.delta(1.0), fresh.delta(0.0)] == together[1][::-1].tolist()
+    assert [fresh.epsilon(delta) for delta in deltas[::-1]] == together[0][::-1].tolist()
+
+
+def test_a_line_that_is_rounded_down_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: coins just inside the region are beyond a line whose delta is a little too small."""
+    monkeypatch.setattr(coins, "ROUNDING", -1e-9)
+    low, high = (
+        float(end[0]) for end in RenyiCurve([2.0, 9.0], [0.02, 0.09])._delta_interval(np.array([0.2]))
+    )
+    assert low > high
+
+
+def test_groups_round_up() -> None:
+    for value in (0.1, 1 / 3, math.pi):
+        for size in range(1, 40):
+            assert Fraction(PureDP(value).group(size).epsilon(0.0)) >= size * Fraction(value)
+            rho = ZeroConcentratedDP(value).group(size)
+            assert isinstance(rho, ZeroConcentratedDP) and Fraction(rho.rho) >= size**2 * Fraction(value)
+    curve = RenyiCurve([64], [0.1]).group(8)
+    assert isinstance(curve, RenyiCurve) and Fraction(curve.values[0]) >= 27 * Fraction(0.1)
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.3, 2.5])

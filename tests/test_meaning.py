@@ -26,7 +26,8 @@ from indistinct import (
 )
 
 RESPONSE = RandomizedResponse(truth=0.75).guarantee()
-every_case = each([*SINGLE, *SILENT, *STATED])
+every_case = each([*SINGLE[::5], *SILENT[::4], *STATED])
+"""Of mechanisms these readings know the profile alone, whose own laws are tested over all of them."""
 PROBABILITIES = np.array([0, 1e-30, 1e-6, 1e-4, 0.02, 0.5, 0.9, 1])
 
 
@@ -181,43 +182,42 @@ def finite_pairs(draw: Any) -> tuple[np.ndarray, np.ndarray]:
     return rows[0], rows[1]
 
 
-def _check_against(g: Any, p: np.ndarray, q: np.ndarray) -> None:
-    """No reading understates what some event, guess or belief achieves between p and q."""
+def _check_against(g: Any, one: np.ndarray, two: np.ndarray) -> None:
+    """No reading understates what some event, guess or belief achieves between them, in either order."""
     slack, factor = 1 + 1e-9, g.bayes_factor()
-    events = _events(len(p))
-    mass_p, mass_q = (np.array([side[e].sum() for e in events]) for side in (p, q))
-    mass_p, mass_q = np.minimum(mass_p, 1), np.minimum(mass_q, 1)
-    between = g.event(mass_q)
-    assert (between.low <= mass_p * slack + 1e-12).all() and (mass_p <= between.high * slack + 1e-12).all()
+    events = _events(len(one))
+    masses = [np.minimum([side[e].sum() for e in events], 1) for side in (one, two)]
+    p, q = np.concatenate(masses), np.concatenate(masses[::-1])
+    between = g.event(q)
+    assert (between.low <= p * slack + 1e-12).all() and (p <= between.high * slack + 1e-12).all()
     priors, tails = np.array([0.001, 0.2, 0.5, 0.9]), np.array([0.0, 1e-4, 0.05, 0.4])
     risks, belief = g.bayes_risk(priors), g.posterior(priors[:, None], beyond=tails)
-    for row, prior in enumerate(priors):
-        errors = prior * (1 - mass_p) + (1 - prior) * mass_q
-        assert risks[row] <= errors.min() + 1e-12
+    assert (risks <= (priors * (1 - p[:, None]) + (1 - priors) * q[:, None]).min(axis=0) + 1e-12).all()
+    for first, second in ((one, two), (two, one)):
         with np.errstate(divide="ignore", invalid="ignore"):
-            beliefs = np.where(p + q > 0, prior * p / (prior * p + (1 - prior) * q), prior)
-        for low, high, beyond in zip(belief.low[row], belief.high[row], tails, strict=True):
-            for truth in (p, q):
-                assert truth[beliefs > high * slack].sum() <= beyond * slack
-                assert truth[beliefs < low / slack].sum() <= beyond * slack
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factors = np.where(p > 0, p / q, 0.0)
-    levels = np.unique(factors[factors > 0])
-    reached = np.array([p[factors >= level].sum() for level in levels])
-    assert (reached <= factor.tail(levels) * slack + 1e-12).all()
-    if np.isfinite(factors).all():
-        assert (p * factors**1.5).sum() <= factor.moment(1.5) * slack
+            factors = np.where(first > 0, first / second, 0.0)
+        for row, prior in enumerate(priors):
+            evidence = prior * first + (1 - prior) * second
+            beliefs = np.where(evidence > 0, prior * first / np.where(evidence > 0, evidence, 1.0), prior)
+            for low, high, beyond in zip(belief.low[row], belief.high[row], tails, strict=True):
+                for truth in (first, second):
+                    assert truth[beliefs > high * slack].sum() <= beyond * slack
+                    assert truth[beliefs < low / slack].sum() <= beyond * slack
+        levels = np.unique(factors[factors > 0])
+        reached = np.array([first[factors >= level].sum() for level in levels])
+        assert (reached <= factor.tail(levels) * slack + 1e-12).all()
+        if np.isfinite(factors).all():
+            assert (first * factors**1.5).sum() <= factor.moment(1.5) * slack
 
 
+@settings(max_examples=settings.default.max_examples // 3)
 @given(finite_pairs())
 def test_no_number_understates_a_finite_pair(pair: tuple[np.ndarray, np.ndarray]) -> None:
     p, q = pair
-    g = Discrete(tuple(p), tuple(q)).guarantee()
-    _check_against(g, p, q)
-    _check_against(g, q, p)
+    _check_against(Discrete(tuple(p), tuple(q)).guarantee(), p, q)
 
 
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(finite_pairs(), st.lists(st.integers(0, 1), min_size=5, max_size=5))
 def test_nor_what_is_computed_from_the_release(pair: tuple[np.ndarray, np.ndarray], to: list[int]) -> None:
     """Merged outcomes have other losses, but the guarantee covers them."""

@@ -209,11 +209,11 @@ class Claims:
         while True:
             k = max(range(len(known)), key=excess.__getitem__)
             worst = known[k] if excess[k] > _BROKEN else None
-            if self._renyi is None:
+            if self._renyi is None or known[k].order < 1:
                 return worst
             near = [j for j in (k - 1, k, k + 1) if 0 <= j < len(known) and known[j].order > 1]
             places = [math.log(known[j].order - 1) for j in near]
-            if not near or min(b - a for a, b in pairwise([*places, math.inf])) < _NEAREST:
+            if min(b - a for a, b in pairwise([*places, math.inf])) < _NEAREST:
                 return worst
             here, width = places[near.index(k)], places[-1] - places[0]
             way = places[0] + places[-1] - 2 * here

@@ -25,7 +25,7 @@ from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product, counted_terms
 from indistinct.guarantees.profiled_pairs import CompositionPair, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
-from indistinct.guarantees.renyi_readings import RenyiReadings, order_grid
+from indistinct.guarantees.renyi_readings import RenyiReadings
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.normal import gaussian_tradeoff
 
@@ -66,10 +66,6 @@ class Guarantee(Readings):
         if isinstance(adversary, type) or not isinstance(adversary, Reader):
             raise ArgumentError("adversary", adversary, "an adversary such as Linear()")
         return adversary.reading(self, adaptive=adaptive)
-
-    @abstractmethod
-    def orders(self) -> Array:
-        """Orders above 1 at which the Rényi curve is worth reading."""
 
     @abstractmethod
     def group(self, size: int) -> "Guarantee":
@@ -170,9 +166,6 @@ class PairGuarantee(Guarantee):
         if isinstance(pair, GaussianPair):
             return GaussianReport(pair.shift, 0.0, 0.0)
         return super().to_gaussian(slack)
-
-    def orders(self) -> Array:
-        return order_grid(self._renyi)
 
     def group(self, size: int) -> Guarantee:
         count = check_count("size", size, least=1)
@@ -344,9 +337,12 @@ def worst(readings: Iterable[Array]) -> Array:
     return worst
 
 
+_NOTHING = Product.of([])
+
+
 def _silent(guarantee: Guarantee) -> bool:
     """Whether nothing can be told apart at all."""
-    return isinstance(guarantee, PairGuarantee) and guarantee.product == Product.of([])
+    return isinstance(guarantee, PairGuarantee) and guarantee.product == _NOTHING
 
 
 def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Guarantee:

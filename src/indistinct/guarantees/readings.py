@@ -38,6 +38,13 @@ class Readings(Meaning):
         """The divergences at finite orders, an array of any shape."""
         return np.array([self._renyi(order) for order in orders.ravel().tolist()]).reshape(orders.shape)
 
+    def orders(self) -> Array:
+        """Finite orders, increasing, at which the Rényi curve is worth reading: around the scale where the
+        divergence is of order one."""
+        scale = 1 / math.sqrt(min(max(self._renyi(2.0), 1e-24), 1e24))
+        grid: Array = 1 + np.geomspace(1e-4, 1e3, 24) * max(scale, 1e-6)
+        return grid
+
     # -- readings ------------------------------------------------------------------------------
 
     @overload

@@ -5,8 +5,6 @@ all orders, at those that decide: an upper bound holds for any of them.
 """
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -25,10 +23,6 @@ class RenyiReadings(Readings):
 
     everywhere: bool = True
     """Whether the curve says more between its `orders` than they do."""
-
-    @abstractmethod
-    def orders(self) -> Array:
-        """Finite orders, increasing, at which the curve is worth reading."""
 
     def _delta(self, epsilon: Array) -> Array:
         return self._delta_interval(epsilon)[1]
@@ -129,11 +123,3 @@ class RenyiReadings(Readings):
     @cached_property
     def _pure(self) -> float:
         return self._renyi(math.inf)
-
-
-def order_grid(renyi: Callable[[float], float]) -> Array:
-    """Orders above 1 spread around the scale where the divergence is of order one."""
-    scale = 1 / math.sqrt(min(max(renyi(2.0), 1e-24), 1e24))
-    grid: Array = np.geomspace(1e-3, 1e3, 60)
-    orders: Array = 1 + grid * max(scale, 1e-6)
-    return orders

@@ -151,10 +151,6 @@ class ZeroConcentratedDP(Claim, RenyiGuarantee):
     def _renyi(self, order: float) -> float:
         return self.rho * max(order, 1.0) if self.rho else 0.0
 
-    def orders(self) -> Array:
-        scale = 1 / math.sqrt(min(max(self.rho, 1e-24), 1e24))
-        return 1 + np.geomspace(1e-4, 1e3, 24) * scale
-
     def group(self, size: int) -> Guarantee:
         # Bun and Steinke 2016, Proposition 1.9
         return ZeroConcentratedDP(_multiple(size, self.rho, power=2), adjacency=self.adjacency)
@@ -236,14 +232,6 @@ class RenyiCurve(Claim, RenyiGuarantee):
 def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float], list[float]]:
     """The curve without repetitions, if it can be one: (order - 1) * value is convex for every pair, and zero
     at order 1, so that the value does not fall; else the error names the point."""
-    if orders[0] > 1 and orders[-1] < math.inf:  # the usual case: nothing to complain about
-        above = np.array([1.0, *orders]) - 1
-        gaps = above[1:] - above[:-1]
-        if gaps.min() > 0:
-            moment = above * np.array([0.0, *values])
-            slope = (moment[1:] - moment[:-1]) / gaps
-            if (slope[1:] >= slope[:-1]).all():
-                return orders, values
     for k in range(1, len(orders)):
         if orders[k] < orders[k - 1]:
             raise ArgumentError(f"orders[{k}]", orders[k], f"more than {orders[k - 1]:g}, the one before it")
@@ -268,10 +256,6 @@ def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float
 
 
 def _numbers(argument: str, values: Any, least: float, allowed: str) -> list[float]:
-    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
-        listed: list[Any] = values.tolist()
-        if listed and min(listed) >= least and not math.isnan(sum(listed)):
-            return listed
     try:
         listed = list(values) if np.ndim(values) else [values]
         numbers = [check_real(argument, value, allowed) for value in listed]
