@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from scipy.special import betaincinv
 
-from indistinct import Adjacency, calibrate
+from indistinct import Adjacency, Budget, calibrate
 from indistinct.data import Categories, FeatureSum, Intervals, NoisyQuery, Numbers, OrMissing
 from indistinct.functions import GaussianKernel, RandomFeatures
 from indistinct.synthesis.images import KernelSynthesizer, Mode
@@ -75,7 +75,7 @@ class Target:
         axes = {f"p{i}": Numbers(0, 1) for i in range(pixels)}
         block = ("label", Categories(range(CLASSES))) if self.block else None
         self.query = FeatureSum(axes, self.space, block=block, records=1000)
-        self.noisy = calibrate(self.query.gaussian, epsilon=EPSILON, delta=DELTA)
+        self.noisy = calibrate(self.query.gaussian, Budget(epsilon=EPSILON, delta=DELTA)).mechanism
         torch.manual_seed(0)
         self.generator = torch.nn.Sequential(
             torch.nn.Linear(16, 32), torch.nn.Tanh(), torch.nn.Linear(32, pixels), torch.nn.Sigmoid()
@@ -138,8 +138,7 @@ def table_scores(count: int) -> tuple[NoisyQuery, dict[str, list[Vector]]]:
         "ill": Categories([0, 1]),
     }
     query = TableSynthesizer(columns, label="ill").query
-    noisy = calibrate(query.gaussian, epsilon=EPSILON, delta=DELTA)
-    assert isinstance(noisy, NoisyQuery)
+    noisy = calibrate(query.gaussian, Budget(epsilon=EPSILON, delta=DELTA)).mechanism
     common = {"age": 30, "job": "some", "town": "Bern", "kids": 0, "ill": 0}
     other = {"age": 80, "job": None, "town": "Chur", "kids": 2, "ill": 1}
     rows = [common] * (RECORDS - 1) + [other]
@@ -158,7 +157,7 @@ def synthesizer_scores(mode: Mode, adjacency: Adjacency, count: int) -> tuple[No
     one in place of a black one, of another class where there are classes."""
     classes = () if mode is Mode.UNCONDITIONAL else range(2)
     design = KernelSynthesizer((1, SIDE, SIDE), classes, mode=mode, pairs=PAIRS, records=1000)
-    noisy = design.mechanism(EPSILON, DELTA, adjacency)
+    noisy = design.mechanism(Budget(epsilon=EPSILON, delta=DELTA), adjacency)
     black, white = np.zeros((RECORDS, SIDE * SIDE)), np.ones((1, SIDE * SIDE))
     labels = np.zeros(RECORDS, dtype=np.int64)
     without = black[:-1] if adjacency is Adjacency.ADD_REMOVE else black

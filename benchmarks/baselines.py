@@ -38,7 +38,7 @@ import numpy as np
 import torch
 from synthesis_images import BARS, read
 
-from indistinct import Gaussian, calibrate
+from indistinct import Budget, Gaussian, calibrate
 from indistinct.data import Remembered
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.images import (
@@ -47,6 +47,7 @@ from indistinct.synthesis.images import (
     KernelSynthesizer,
     Part,
     Pixels,
+    SyntheticImages,
     Training,
     accuracy,
     frechet_distance,
@@ -213,17 +214,18 @@ class Run:
     def one_release(self, design: KernelSynthesizer, training: Training, epsilon: float, seed: int) -> Made:
         if design not in self.sums:  # the exact sums are computed once
             self.sums[design] = Remembered(design.table(self.images, self.labels))
-        noisy = design.mechanism(epsilon, DELTA)
+        noisy = design.mechanism(Budget(epsilon=epsilon, delta=DELTA))
         release = noisy.release(self.sums[design], source=NotPrivateSource(seed))
-        result = design.trained(release, training, seed=seed, device=self.device)
+        result = SyntheticImages(design, release).trained(training, seed=seed, device=self.device)
         return result.sample(len(self.images), seed=seed, device=self.device)
 
     def in_each_step(self, epsilon: float, seed: int, *, private: bool) -> Made:
         steps, height = self.training.steps, self.single.bound
         run = calibrate(
-            lambda scale: steps * Gaussian(scale, height).subsample(self.rate), epsilon=epsilon, delta=DELTA
+            lambda scale: steps * Gaussian(scale, height).subsample(self.rate),
+            Budget(epsilon=epsilon, delta=DELTA),
         )
-        scale: float = run.base.base.scale  # type: ignore[attr-defined]
+        scale = run.parameter
         batches = Batches(self.images, self.labels, self.rate, seed, self.device)
         loss = ReleasedEachStep(self.single, batches, scale) if private else Published(batches, scale)
         # what is left of the noise in the mean over all steps, as in the rule for one release

@@ -22,10 +22,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from indistinct import Budget
 from indistinct.data import Remembered
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.images import (
     KernelSynthesizer,
+    SyntheticImages,
     Training,
     accuracy,
     frechet_distance,
@@ -79,10 +81,10 @@ def main() -> int:
             scores, seconds = [], []
             for seed in range(options.seeds if epsilon in BARS[name] else 1):
                 # noise that can be repeated, for a benchmark; a user's comes from the operating system
-                noisy = design.mechanism(1e6 if epsilon == math.inf else epsilon, DELTA)
+                noisy = design.mechanism(Budget(epsilon=1e6 if epsilon == math.inf else epsilon, delta=DELTA))
                 release = noisy.release(data, source=NotPrivateSource(seed))
                 started = time.perf_counter()
-                result = design.trained(release, training, seed=seed, device=device)
+                result = SyntheticImages(design, release).trained(training, seed=seed, device=device)
                 seconds.append(time.perf_counter() - started)
                 made, kinds = result.sample(len(images), seed=seed, device=device)
                 tensors = [torch.as_tensor(a, device=device) for a in (made, kinds)]

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
+from indistinct import Budget
 from indistinct.synthesis.images import KernelSynthesizer, Training, accuracy, grid
 
 EPSILON, DELTA = 4.0, 1e-4  # 1,437 records are few: a smaller ε leaves little to learn
@@ -36,12 +37,7 @@ training = Training(
 
 started = time.perf_counter()
 result = design.fit(
-    images[train],
-    labels[train],
-    epsilon=EPSILON,
-    delta=DELTA,
-    training=training,
-    device="cpu",
+    images[train], labels[train], Budget(epsilon=EPSILON, delta=DELTA), training=training, device="cpu"
 )
 print(f"fitted in {time.perf_counter() - started:.0f} s")
 print(f"({result.guarantee().epsilon(DELTA):.3f}, {DELTA})-DP, whatever is done with the generator")

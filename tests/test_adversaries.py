@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from indistinct import (
     Adjacency,
     ArgumentError,
+    Budget,
     Discrete,
     Features,
     Gaussian,
@@ -473,11 +474,11 @@ def test_a_coin_between_mechanisms() -> None:
 @pytest.mark.parametrize("adversary", [Linear(), Polynomial(3)], ids=str)
 @pytest.mark.parametrize("noise", [Laplace, Gaussian])
 def test_calibration_against_a_class(adversary, noise) -> None:
-    found = calibrate(lambda s: noise(scale=s), renyi=0.2, order=4, against=adversary)
+    found = calibrate(noise, Budget(renyi=0.2, order=4), against=adversary)
     assert found.guarantee().against(adversary).renyi(4) == pytest.approx(0.2, rel=1e-6)
     assert found.guarantee().against(adversary).renyi(4) <= 0.2
-    assert noise(found.scale * 0.99).guarantee().against(adversary).renyi(4) > 0.2
-    assert found.scale < calibrate(lambda s: noise(scale=s), renyi=0.2, order=4).scale
+    assert noise(found.parameter * 0.99).guarantee().against(adversary).renyi(4) > 0.2
+    assert found.parameter < calibrate(noise, Budget(renyi=0.2, order=4)).parameter
 
 
 def test_generalization() -> None:

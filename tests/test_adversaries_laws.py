@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from indistinct import (
     ArgumentError,
+    Budget,
     Features,
     Gaussian,
     Laplace,
@@ -216,9 +217,9 @@ def test_bad_orders(order) -> None:
         lambda: LAPLACE.against(Linear()).ipm(-1),
         lambda: generalization_gap(LAPLACE, "linear"),  # type: ignore[arg-type]
         lambda: generalization_gap(LAPLACE, PiecewiseLinear([0])),
-        lambda: calibrate(lambda s: Laplace(s), renyi=1, order=2, against=PiecewiseLinear([0])),
-        lambda: calibrate(lambda s: Laplace(s), epsilon=1, against=Linear()),
-        lambda: calibrate(lambda s: 2 * Laplace(s), renyi=1, order=2, against=Linear()),
+        lambda: calibrate(lambda s: Laplace(s), Budget(renyi=1, order=2), against=PiecewiseLinear([0])),
+        lambda: calibrate(lambda s: Laplace(s), Budget(epsilon=1), against=Linear()),
+        lambda: calibrate(lambda s: 2 * Laplace(s), Budget(renyi=1, order=2), against=Linear()),
         lambda: estimate([1.0, 2.0], [1.0, 2.0], Linear()),
         lambda: estimate(np.ones(1000), np.ones(1000), Linear()),
         lambda: estimate(np.arange(1000.0), np.arange(1000.0), Unrestricted()),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from indistinct import Budget
 from indistinct.adjacency import Adjacency
 from indistinct.data import Missing, Numbers, UserRecords, read_sql
 from indistinct.errors import ArgumentError, DataError
@@ -16,12 +17,12 @@ from indistinct.functions import (
     GaussianProcess,
     MaternKernel,
     PolynomialKernel,
-    load_function,
+    PrivateDensity,
+    PrivateFunction,
 )
 from indistinct.functions.density import density_from, public_bandwidth, release_density
 from indistinct.functions.density_counts import public_cells
 from indistinct.functions.density_fit import BoxGrid
-from indistinct.functions.density_saved import load_density
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.torus import Periodic
@@ -35,7 +36,7 @@ from indistinct.mechanisms.release import Release
 from indistinct.noise import NotPrivateSource
 from indistinct.numerics.arrays import Array
 
-BUDGET: dict[str, Any] = {"epsilon": 1, "delta": 1e-5}
+BUDGET: dict[str, Any] = {"budget": Budget(epsilon=1, delta=1e-5)}
 UNIT = {"x": Numbers(0, 1), "y": Numbers(0, 1)}
 BASES = [
     FourierBasis(MaternKernel(1, 0.05), low=(-3.0,), high=(5.0,)),
@@ -182,7 +183,7 @@ def test_what_noise_chose_is_accounted_with_what_it_did_not_choose() -> None:
         either = few.guarantee().epsilon(delta=delta)
         assert either == pytest.approx(many.guarantee().epsilon(delta=delta), rel=1e-3)
     assert few.guarantee().pure() == math.inf
-    pure = release_density(two_hills(7000), UNIT, epsilon=1, delta=0)
+    pure = release_density(two_hills(7000), UNIT, Budget(epsilon=1, delta=0))
     assert isinstance(pure.released, Release) and 0.99 < pure.guarantee().pure() <= 1
 
 
@@ -213,7 +214,7 @@ def test_users_are_charged_for_all_their_records() -> None:
     unit = UserRecords("user", most=2)
     function = release_density(data, UNIT, unit=unit, bandwidth=0.2, **BUDGET)
     assert isinstance(function.released, FiniteFunction)
-    assert function.released.drawn.added == pytest.approx(2, rel=1e-2)
+    assert function.released.mechanism.added == pytest.approx(2, rel=1e-2)
     for density in (function, release_density(data, UNIT, unit=unit, **BUDGET)):
         assert 0.99 < density.guarantee().epsilon(delta=1e-5) <= 1
         assert density.records == pytest.approx(400, abs=200)
@@ -267,12 +268,12 @@ def test_a_place_that_looks_empty_keeps_a_little() -> None:
     """As much as the noise on one count is of all records; how many there are is known, or noisy itself."""
     owned = {"x": Numbers(0, 1, missing=Missing.ERROR)}
     for adjacency in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE):
-        budget = {"epsilon": 0.1, "delta": 1e-5, "adjacency": adjacency}
-        few = release_density({"x": np.full(30, 0.5)}, owned, **budget)
+        budget = Budget(epsilon=0.1, delta=1e-5)
+        few = release_density({"x": np.full(30, 0.5)}, owned, budget, adjacency=adjacency)
         noise = few.released.mechanism.deviation  # type: ignore[union-attr]
         assert few.floor == min(noise / few.records, 1) and few.log([0.01])[0] >= math.log(few.floor)
     assert few.records == 30 and few.floor == pytest.approx(math.sqrt(2) * 20 / 30, rel=1e-2)
-    many = release_density({"x": np.full(90_000, 0.5)}, {"x": Numbers(0, 1)}, epsilon=1, delta=1e-5)
+    many = release_density({"x": np.full(90_000, 0.5)}, {"x": Numbers(0, 1)}, Budget(epsilon=1, delta=1e-5))
     assert 1e-6 < many.floor < 1e-3
 
 
@@ -280,14 +281,14 @@ def test_a_place_that_looks_empty_keeps_a_little() -> None:
 def test_a_density_is_saved_and_read_back(tmp_path: Path, count: int) -> None:
     density = release_density(two_hills(count), UNIT, **BUDGET)
     density.save(tmp_path / "d.npz")
-    again = load_density(tmp_path / "d.npz")
+    again = PrivateDensity.load(tmp_path / "d.npz")
     points = np.random.default_rng(14).random((50, 2))
     assert (again.log(points) == density.log(points)).all()
     assert (again.sample(20) == density.sample(20)).all()
     assert again.guarantee().epsilon(delta=1e-5) == density.guarantee().epsilon(delta=1e-5)
     (tmp_path / "no.npz").write_bytes(b"nothing")
     with pytest.raises(ArgumentError, match="save"):
-        load_density(tmp_path / "no.npz")
+        PrivateDensity.load(tmp_path / "no.npz")
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
@@ -301,7 +302,9 @@ def test_a_density_is_drawn(tmp_path: Path, dimension: int) -> None:
 
 
 def test_counts_are_released_where_records_are_few_and_know_the_shape() -> None:
-    density = release_density(two_hills(1000), UNIT, epsilon=0.2, delta=0.0001, source=NotPrivateSource(5))
+    density = release_density(
+        two_hills(1000), UNIT, Budget(epsilon=0.2, delta=0.0001), source=NotPrivateSource(5)
+    )
     assert isinstance(density.released, Release)
     assert density.probability([0.1, 0.3], [0.9, 0.7]) > 0.7  # 0.95; 0.32 for the uniform density
     cells = [public_cells(2, records, 10.0) for records in (1, 10**3, 10**4)]
@@ -313,7 +316,7 @@ def test_a_density_is_positive_and_has_mass_one(dimension: int) -> None:
     draw = np.random.default_rng(8)
     data = {f"x{axis}": draw.beta(2, 5, size=2000) * 10 - 5 for axis in range(dimension)}
     axes = {name: Numbers(-5, 5) for name in data}
-    density = release_density(data, axes, epsilon=1, delta=1e-5)
+    density = release_density(data, axes, Budget(epsilon=1, delta=1e-5))
     cells = {1: 2000, 2: 300, 3: 60}[dimension]
     values = density.on_grid(cells)
     assert (values > 0).all()
@@ -331,7 +334,9 @@ def test_it_is_near_the_truth_and_far_nearer_than_a_noisy_histogram() -> None:
     truth_x = lambda x: 0.6 * hill(x, 0.3, 0.06) + 0.4 * hill(x, 0.7, 0.08)  # noqa: E731
     middle = (np.arange(128) + 0.5) / 128
     truth = np.outer(truth_x(middle), hill(middle, 0.5, 0.1))
-    density = release_density(two_hills(20_000), UNIT, epsilon=1, delta=1e-5, source=NotPrivateSource(9))
+    density = release_density(
+        two_hills(20_000), UNIT, Budget(epsilon=1, delta=1e-5), source=NotPrivateSource(9)
+    )
     assert np.abs(density.on_grid(128) - truth).mean() < 0.09  # a Laplace histogram's best is 0.2
 
 
@@ -344,11 +349,15 @@ def test_edges_of_the_box_are_no_obstacle() -> None:
     draw = np.random.default_rng(10)
     data = {"x": draw.exponential(0.25, size=40_000)}
     data["x"] = data["x"][data["x"] < 1]
-    density = release_density(data, {"x": Numbers(0, 1)}, epsilon=1, delta=1e-5, source=NotPrivateSource(1))
+    density = release_density(
+        data, {"x": Numbers(0, 1)}, Budget(epsilon=1, delta=1e-5), source=NotPrivateSource(1)
+    )
     at_edge = 4 / (1 - math.exp(-4))
     assert density([0.0])[0] == pytest.approx(at_edge, rel=0.1)
     uniform = {"x": draw.random(40_000)}
-    flat = release_density(uniform, {"x": Numbers(0, 1)}, epsilon=1, delta=1e-5, source=NotPrivateSource(2))
+    flat = release_density(
+        uniform, {"x": Numbers(0, 1)}, Budget(epsilon=1, delta=1e-5), source=NotPrivateSource(2)
+    )
     assert np.abs(flat.on_grid(100) - 1).max() < 0.1
 
 
@@ -377,7 +386,7 @@ def test_the_estimator_follows_scikit_learn() -> None:
     from indistinct.functions.estimators.density import PrivateKernelDensity
 
     data = two_hills(3000)
-    model = PrivateKernelDensity(epsilon=1, delta=1e-5, box=(0, 1), source=NotPrivateSource(3))
+    model = PrivateKernelDensity(Budget(epsilon=1, delta=1e-5), box=(0, 1), source=NotPrivateSource(3))
     assert sklearn.clone(model).get_params()["box"] == (0, 1)
     points = np.stack([data["x"], data["y"]], axis=1)
     model.fit(points)
@@ -388,7 +397,7 @@ def test_the_estimator_follows_scikit_learn() -> None:
     again = sklearn.clone(model).set_params(source=NotPrivateSource(3)).fit_table(data, ("x", "y"))
     assert (again.score_samples(points) == model.score_samples(points)).all()
     with pytest.raises(ArgumentError):
-        PrivateKernelDensity(epsilon=1, delta=1e-5).fit(points)
+        PrivateKernelDensity(Budget(epsilon=1, delta=1e-5)).fit(points)
 
 
 def test_scikit_learn_conventions() -> None:
@@ -406,7 +415,7 @@ def test_scikit_learn_conventions() -> None:
         "check_fit2d_1sample": wide,
     }
     found = checks.check_estimator(
-        PrivateKernelDensity(box=(-10, 10)), expected_failed_checks=expected, on_skip=None
+        PrivateKernelDensity(**BUDGET, box=(-10, 10)), expected_failed_checks=expected, on_skip=None
     )
     assert sum(one["status"] == "passed" for one in found) > 25
 
@@ -416,9 +425,8 @@ def test_scikit_learn_conventions() -> None:
     [
         ({"axes": {"x": Numbers(0, 1), "y": Numbers(0, 0)}}, ArgumentError),
         ({"axes": {}}, ArgumentError),
-        ({"epsilon": None}, ArgumentError),
-        ({"mechanism": Gaussian(1)}, ArgumentError),
-        ({"epsilon": None, "delta": None, "mechanism": Gaussian(1, sensitivity=2)}, ArgumentError),
+        ({"budget": None}, ArgumentError),
+        ({"budget": Gaussian(1)}, ArgumentError),
         ({"bandwidth": 0.0}, ArgumentError),
         ({"bandwidth": 1e-6}, ArgumentError),
         ({"records": 0}, ArgumentError),
@@ -426,22 +434,22 @@ def test_scikit_learn_conventions() -> None:
     ],
 )
 def test_bad_input_is_refused(change: dict[str, Any], error: type[Exception]) -> None:
-    given: dict[str, Any] = {"data": two_hills(50), "axes": UNIT, "epsilon": 1, "delta": 1e-5, **change}
+    given: dict[str, Any] = {"data": two_hills(50), "axes": UNIT, **BUDGET, **change}
     with pytest.raises(error):
-        release_density(given.pop("data"), given.pop("axes"), **given)
+        release_density(**given)
 
 
 def test_missing_values_are_left_out_where_declared() -> None:
     axes = {"x": Numbers(0, 1, missing=Missing.DROP), "y": Numbers(0, 1)}
     data = {"x": np.array([0.1, math.nan] * 50), "y": np.full(100, 0.5)}
-    assert release_density(data, axes, epsilon=5, delta=1e-5).records == pytest.approx(50, abs=30)
+    assert release_density(data, axes, Budget(epsilon=5, delta=1e-5)).records == pytest.approx(50, abs=30)
 
 
 def test_a_released_function_is_saved_and_read_back(tmp_path: Path) -> None:
     function = release_density(two_hills(500), UNIT, bandwidth=0.2, **BUDGET).released
     assert isinstance(function, FiniteFunction)
     function.save(tmp_path / "f.npz")
-    again = load_function(tmp_path / "f.npz")
+    again = PrivateFunction.load(tmp_path / "f.npz")
     points = np.random.default_rng(13).random((50, 2))
     assert (again(points) == function(points)).all() and again.space == function.space
 
@@ -461,7 +469,8 @@ def test_bad_spaces_and_points_are_refused() -> None:
 
 def test_the_bandwidth_is_public() -> None:
     same = [
-        release_density(two_hills(500, seed), UNIT, epsilon=1, delta=1e-5, records=500) for seed in (1, 2)
+        release_density(two_hills(500, seed), UNIT, Budget(epsilon=1, delta=1e-5), records=500)
+        for seed in (1, 2)
     ]
     assert same[0].basis == same[1].basis
     widths = [public_bandwidth(2, records, 4.0) for records in (1, 10**3, 10**5, 10**12)]

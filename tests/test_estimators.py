@@ -14,10 +14,10 @@ pytest.importorskip("sklearn")
 from sklearn.datasets import load_diabetes, load_iris, make_moons
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from indistinct import Adjacency, Gaussian
+from indistinct import Adjacency, Budget, Gaussian
 from indistinct.data import Categories, Norm, Numbers, ProductSum, table
 from indistinct.errors import ArgumentError, DataError
-from indistinct.functions import ConstantKernel, GaussianKernel, RandomFeatures, load_function
+from indistinct.functions import ConstantKernel, GaussianKernel, PrivateFunction, RandomFeatures
 from indistinct.functions.estimators import (
     HuberisedHingeLoss,
     HuberLoss,
@@ -272,8 +272,8 @@ def estimators(adjacency: Adjacency | str, **how: Any) -> list[Any]:
 @pytest.mark.parametrize("adjacency", BOTH)
 def test_the_guarantee_is_that_of_a_gaussian(adjacency: Adjacency) -> None:
     expected = Gaussian(2.0).guarantee(adjacency)
-    for model in estimators(adjacency, mechanism=Gaussian(2.0)):
-        known = model.guarantee_
+    for model in estimators(adjacency, budget=Budget(mu=0.5)):
+        known = model.guarantee()
         assert known.adjacency is adjacency
         for delta in (1e-3, 1e-9):
             assert known.epsilon(delta) == pytest.approx(expected.epsilon(delta), rel=1e-5)
@@ -282,13 +282,13 @@ def test_the_guarantee_is_that_of_a_gaussian(adjacency: Adjacency) -> None:
 
 @pytest.mark.parametrize("adjacency", [one.value for one in BOTH])
 def test_the_target_is_met_and_not_by_far(adjacency: str) -> None:
-    for model in estimators(adjacency, epsilon=0.7, delta=1e-6):
-        assert 0.699 < model.guarantee_.epsilon(1e-6) <= 0.7
+    for model in estimators(adjacency, budget=Budget(epsilon=0.7, delta=1e-6)):
+        assert 0.699 < model.guarantee().epsilon(1e-6) <= 0.7
 
 
 def test_a_function_knows_both_adjacencies() -> None:
     points, labels = moons(200)
-    declared = {"mechanism": Gaussian(2.0), "targets": (0, 1), **MOONS, "pairs": 10}
+    declared = {"budget": Budget(mu=0.5), "targets": (0, 1), **MOONS, "pairs": 10}
     model = PrivateKernelRidge(records=200, **declared).fit(points, labels)
     replaced = model.function_.guarantee(Adjacency.REPLACE_ONE)
     assert replaced.epsilon(1e-6) == pytest.approx(Gaussian(1.0).guarantee().epsilon(1e-6), rel=1e-3)
@@ -299,28 +299,29 @@ def test_a_function_knows_both_adjacencies() -> None:
 
 def test_without_a_public_number_there_is_no_guarantee_if_records_come_or_go(tmp_path: Path) -> None:
     points = np.random.default_rng(3).random((300, 1))
-    declared = {"epsilon": 1, "delta": 1e-6, "box": (0, 1), "adjacency": Adjacency.REPLACE_ONE, "pairs": 20}
+    declared: dict[str, Any] = {"budget": Budget(epsilon=1, delta=1e-6), "box": (0, 1), "pairs": 20}
+    declared["adjacency"] = Adjacency.REPLACE_ONE
     ridge = PrivateKernelRidge(targets=(0, 1), **declared).fit(points, points[:, 0])
     for function in (ridge.function_, PrivateKernelMean(**declared).fit(points).function_):
         function.save(tmp_path / "function.npz")
-        for each in (function, load_function(tmp_path / "function.npz")):
+        for each in (function, PrivateFunction.load(tmp_path / "function.npz")):
             assert each.guarantee(Adjacency.ADD_REMOVE).epsilon(1e-3) == math.inf
             assert each.guarantee(Adjacency.REPLACE_ONE).epsilon(1e-6) <= 1
 
 
 def test_noise_from_a_seed_promises_nothing() -> None:
-    for model in estimators(Adjacency.ADD_REMOVE, mechanism=Gaussian(2.0), source=NotPrivateSource(1)):
-        assert model.guarantee_.epsilon(1e-3) == math.inf
+    for model in estimators(Adjacency.ADD_REMOVE, budget=Budget(mu=0.5), source=NotPrivateSource(1)):
+        assert model.guarantee().epsilon(1e-3) == math.inf
 
 
 def test_noise_has_the_stated_deviation() -> None:
     points, labels = moons(200)
-    declared = {"mechanism": Gaussian(2.0), "targets": (0, 1), "records": 200, "regularization": 0.1}
+    declared = {"budget": Budget(mu=0.5), "targets": (0, 1), "records": 200, "regularization": 0.1}
     declared = {**declared, **MOONS, "pairs": 500}  # 1000 coefficients: 0.15 is 6.7 deviations
     one, other = (PrivateKernelRidge(**declared).fit(points, labels).function_ for _ in range(2))
-    gap = (one.coefficients - other.coefficients) / (math.sqrt(2) * one.drawn.scale)
+    gap = (one.coefficients - other.coefficients) / (math.sqrt(2) * one.mechanism.scale)
     assert 0.85 < gap.std() < 1.15
-    assert one.drawn.scale == pytest.approx(2 * 0.1 / (0.1 * 200), rel=1e-3)  # slope 0.1, κ = 1
+    assert one.mechanism.scale == pytest.approx(2 * 0.1 / (0.1 * 200), rel=1e-3)  # slope 0.1, κ = 1
 
 
 def test_a_kernel_is_chosen_within_the_budget() -> None:
@@ -330,18 +331,18 @@ def test_a_kernel_is_chosen_within_the_budget() -> None:
     candidates = [GaussianKernel(100.0), GaussianKernel(0.1), GaussianKernel(0.001)]
     declared = {"box": (0, 1), "targets": (-1, 1), "records": 4000, "candidates": candidates, "pairs": 30}
     for adjacency in BOTH:
-        model = PrivateKernelRidge(epsilon=2, delta=1e-6, choice=0.3, adjacency=adjacency, **declared)
+        model = PrivateKernelRidge(Budget(epsilon=2, delta=1e-6), choice=0.3, adjacency=adjacency, **declared)
         model.fit(points, targets)
         assert model.space_.kernel == candidates[1]
-        assert model.guarantee_.epsilon(1e-6) <= 2
+        assert model.guarantee().epsilon(1e-6) <= 2
         # the function tells which kernel was chosen: kept by itself it costs no less
         for delta in (1e-9, 1e-6, 1e-3, 0.1):
             alone = model.function_.guarantee(adjacency).epsilon(delta)
-            assert model.guarantee_.epsilon(delta) <= alone * (1 + 1e-9)
+            assert model.guarantee().epsilon(delta) <= alone * (1 + 1e-9)
     with pytest.raises(ArgumentError, match="candidates"):
-        PrivateKernelRidge(mechanism=Gaussian(1), **declared).fit(points, targets)
+        PrivateKernelRidge(Budget(mu=1), **declared).fit(points, targets)
     with pytest.raises(ArgumentError, match="choice"):
-        PrivateKernelRidge(epsilon=1, delta=1e-6, choice=1.0, **declared).fit(points, targets)
+        PrivateKernelRidge(Budget(epsilon=1, delta=1e-6), choice=1.0, **declared).fit(points, targets)
 
 
 # Accuracy
@@ -350,7 +351,7 @@ def test_a_kernel_is_chosen_within_the_budget() -> None:
 def test_two_moons() -> None:
     points, labels = moons(4000)
     declared = {"classes": [0, 1], "records": 2000, "source": NotPrivateSource(1), **MOONS}
-    model = PrivateKernelClassifier(1.0, 1e-6, **declared)
+    model = PrivateKernelClassifier(Budget(epsilon=1.0, delta=1e-6), **declared)
     assert model.fit(points[::2], labels[::2]).score(points[1::2], labels[1::2]) > 0.83
     assert model.set_params(loss=LogisticLoss()).fit(points[::2], labels[::2]).score(points, labels) > 0.8
 
@@ -359,14 +360,14 @@ def test_iris() -> None:
     points, labels = load_iris(return_X_y=True)
     box = [(4, 8), (2, 4.5), (1, 7), (0, 2.5)]
     declared = {"box": box, "classes": [0, 1, 2], "records": 150, "pairs": 50}
-    model = PrivateKernelClassifier(10.0, 1e-5, source=NotPrivateSource(1), **declared)
+    model = PrivateKernelClassifier(Budget(epsilon=10.0, delta=1e-5), source=NotPrivateSource(1), **declared)
     assert model.fit(points, labels).score(points, labels) > 0.8
 
 
 def test_diabetes() -> None:
     points, targets = load_diabetes(return_X_y=True)
     declared = {"box": (-0.12, 0.12), "targets": (0, 350), "records": 442, "pairs": 50}
-    model = PrivateKernelRidge(10.0, 1e-5, source=NotPrivateSource(1), **declared)
+    model = PrivateKernelRidge(Budget(epsilon=10.0, delta=1e-5), source=NotPrivateSource(1), **declared)
     assert model.fit(points, targets).score(points, targets) > 0.2
 
 
@@ -374,7 +375,7 @@ def test_without_noise_ridge_regression_is_ridge_regression() -> None:
     from sklearn.linear_model import Ridge
 
     points, targets = moons(200)
-    declared = {"mechanism": Gaussian(1e-6), "targets": (-1, 1), "records": 250, **MOONS, "pairs": 20}
+    declared = {"budget": Budget(mu=1 / 1e-6), "targets": (-1, 1), "records": 250, **MOONS, "pairs": 20}
     model = PrivateKernelRidge(loss=SquaredLoss(), regularization=0.02, **declared).fit(points, targets)
     features = model.space_(np.clip(points, (-1.5, -1), (2.5, 1.5)))
     peer = Ridge(alpha=0.02 * 250, fit_intercept=False).fit(features, targets)
@@ -386,7 +387,7 @@ def test_without_noise_ridge_regression_is_ridge_regression() -> None:
 
 def test_two_samples_of_one_law_and_of_two() -> None:
     draw = np.random.default_rng(7)
-    shared = {"mechanism": Gaussian(3.0), "box": (-3, 3), "pairs": 40, "source": NotPrivateSource(7)}
+    shared = {"budget": Budget(mu=1 / 3), "box": (-3, 3), "pairs": 40, "source": NotPrivateSource(7)}
     careful, sharper, distances = [], [], []
     for _ in range(60):
         one = PrivateKernelMean(records=400, **shared).fit(draw.normal(size=(400, 2)))
@@ -407,7 +408,7 @@ def test_two_samples_of_one_law_and_of_two() -> None:
 def test_the_careful_p_value_bounds_the_worst_sampling() -> None:
     """Points at two places as different as can be, and hardly any noise: sampling moves means most."""
     draw = np.random.default_rng(8)
-    shared = {"mechanism": Gaussian(0.05), "box": (0, 1), "kernel": GaussianKernel(0.01), "records": 100}
+    shared = {"budget": Budget(mu=20), "box": (0, 1), "kernel": GaussianKernel(0.01), "records": 100}
     shared = {**shared, "pairs": 5, "source": NotPrivateSource(8)}
     values = []
     for _ in range(200):
@@ -420,7 +421,7 @@ def test_the_careful_p_value_bounds_the_worst_sampling() -> None:
 
 def test_means_of_different_spaces_are_not_compared() -> None:
     points = np.random.default_rng(9).random((50, 1))
-    declared = {"mechanism": Gaussian(1.0), "box": (0, 1), "records": 50, "pairs": 10}
+    declared = {"budget": Budget(mu=1), "box": (0, 1), "records": 50, "pairs": 10}
     one = PrivateKernelMean(**declared).fit(points)
     with pytest.raises(ArgumentError, match="same space"):
         one.mmd(PrivateKernelMean(**declared, random_state=1).fit(points))
@@ -433,7 +434,7 @@ def test_means_of_different_spaces_are_not_compared() -> None:
 HIGH = GaussianKernel(1.0).scale(1e200)
 """Of which a product has no bound that floats hold."""
 RIDGE: dict[str, Any] = {
-    "mechanism": Gaussian(1.0),
+    "budget": Budget(mu=1),
     "box": (-2, 3),
     "targets": (0, 1),
     "records": 60,
@@ -444,10 +445,9 @@ RIDGE: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        ({"mechanism": None}, "epsilon"),
-        ({"epsilon": 1.0, "delta": 1e-6}, "epsilon"),
-        ({"mechanism": None, "epsilon": 1.0}, "epsilon"),
-        ({"mechanism": Gaussian(1.0, 2.0)}, "mechanism"),
+        ({"budget": None}, "budget"),
+        ({"budget": 1.0}, "budget"),
+        ({"budget": Budget(epsilon=1)}, "delta"),
         ({"box": None}, "box"),
         ({"box": (0, 1, 2)}, "box"),
         ({"box": [(0, 1)]}, "box"),
@@ -503,9 +503,9 @@ def test_bad_data_are_refused() -> None:
 
 def test_constant_targets_and_one_class_are_no_trouble() -> None:
     points, _ = moons(60)
-    model = PrivateKernelRidge(**{**RIDGE, "mechanism": Gaussian(1e-3), "regularization": 0.01})
+    model = PrivateKernelRidge(**{**RIDGE, "budget": Budget(mu=1 / 1e-3), "regularization": 0.01})
     assert np.abs(model.fit(points, np.full(60, 0.5)).predict(points) - 0.5).max() < 0.05
-    declared = {**RIDGE, "classes": ["a", "b"], "mechanism": Gaussian(1e-3)}
+    declared = {**RIDGE, "classes": ["a", "b"], "budget": Budget(mu=1 / 1e-3)}
     del declared["targets"]
     sure = PrivateKernelClassifier(**declared, regularization=0.01).fit(points, np.array(["b"] * 60))
     assert (sure.predict(points) == "b").all()
@@ -530,7 +530,7 @@ class Declaring(PrivateKernelClassifier):
         return self
 
 
-LITTLE_NOISE = {"mechanism": Gaussian(1e-5), "box": (-5, 5), "pairs": 50, "records": 300}
+LITTLE_NOISE = {"budget": Budget(mu=1 / 1e-5), "box": (-5, 5), "pairs": 50, "records": 300}
 
 
 def expected_failures(model: Any) -> dict[str, str]:

@@ -28,7 +28,7 @@ from indistinct.files import (
     write_rows,
     write_safetensors,
 )
-from indistinct.functions import GaussianKernel, GaussianProcess, RandomFeatures, load_function
+from indistinct.functions import GaussianKernel, GaussianProcess, PrivateFunction, RandomFeatures
 from indistinct.mechanisms.release import check_noise
 
 HEAD = {"scale": 2.5, "private": True, "nested": [1, {"a": [None, "é"]}], "far": float("inf")}
@@ -291,7 +291,7 @@ def test_an_edited_function_states_no_smaller_loss(change: dict[str, Any], tmp_p
     data = {"x": np.linspace(0, 1, 50)}
     GaussianProcess(space, 4).of_sum(data, {"x": Numbers(0, 1)}).save(path)
     head, arrays = read_saved(path)
-    head["drawn"].update(change)
+    (head if "private" in change else head["mechanism"]).update(change)
     write_npz(path, head, arrays)  # by somebody who knows how, digest and all
     with pytest.raises(FileError, match=r"f.npz: "):
-        load_function(path)
+        PrivateFunction.load(path)

@@ -41,7 +41,6 @@ from indistinct.functions import (
     PrivateFunction,
     RandomFeatures,
     Space,
-    load_function,
 )
 from indistinct.functions.exact import Coordinates
 from indistinct.functions.whitening import Functionals, Whitening
@@ -267,7 +266,7 @@ def test_saved_functions_read_back_equal(space: Space, tmp_path: Path) -> None:
     function = released(space) / 7
     values, slopes = function(POINTS), function.gradient(POINTS)
     function.save(tmp_path / "f.npz")
-    again = load_function(tmp_path / "f.npz")
+    again = PrivateFunction.load(tmp_path / "f.npz")
     assert (again(POINTS) == values).all() and (again.gradient(POINTS) == slopes).all()
     assert again.space == space == Space.from_json(space.to_json())
     assert (again.deviation(POINTS) == function.deviation(POINTS)).all()
@@ -345,8 +344,8 @@ def test_rounding_may_turn_records_but_not_further_than_is_accounted() -> None:
     rows = np.concatenate([each(np.linspace(0, 1, 300)[:, None]) for each in maps], axis=1)
     apart = np.linalg.norm(rows[:, None] - rows, axis=2).max()
     function = one_column()
-    assert apart < function.drawn.replaced
-    assert function.drawn.replaced >= 2
+    assert apart < function.mechanism.replaced
+    assert function.mechanism.replaced >= 2
 
 
 def one_column() -> PrivateFunction:
@@ -494,7 +493,7 @@ def test_units_and_engines(tmp_path: Path) -> None:
         (lambda: GaussianProcess(SPACES[0], 1.0, 2.0).of_sum({}, {}), "sensitivity"),
         (lambda: released(ExactKernel(LaplaceKernel(1.0), 2)).gradient(POINTS), "kernel"),
         (lambda: Covariance([[1.0, 2.0], [2.0, 1.0]]), "matrix"),
-        (lambda: load_function(__file__), "test_functions.py: it is not a whole"),
+        (lambda: PrivateFunction.load(__file__), "test_functions.py: it is not a whole"),
         (lambda: Space.from_json({"space": "os.system"}), "space"),
         (lambda: released(SPACES[0]) / 0, "number"),
     ],

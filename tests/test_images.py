@@ -14,10 +14,11 @@ torch = pytest.importorskip("torch")
 from sklearn.datasets import load_digits  # noqa: E402
 from untouched import Untouched  # noqa: E402
 
-from indistinct import Adjacency, ArgumentError, Gaussian  # noqa: E402
+from indistinct import Adjacency, ArgumentError, Budget, Gaussian  # noqa: E402
 from indistinct.cli import main  # noqa: E402
 from indistinct.data import Norm  # noqa: E402
 from indistinct.errors import DataError  # noqa: E402
+from indistinct.mechanisms.release import Released  # noqa: E402
 from indistinct.noise import NotPrivateSource  # noqa: E402
 from indistinct.synthesis.images import (  # noqa: E402
     Generator,
@@ -28,11 +29,7 @@ from indistinct.synthesis.images import (  # noqa: E402
     evaluate_images,
     frechet_distance,
     grid,
-    load_images,
-    load_release,
     nearness,
-    save_images,
-    save_release,
     standard_map,
 )
 from indistinct.synthesis.images import training as training_module  # noqa: E402
@@ -49,7 +46,7 @@ DESIGN = KernelSynthesizer((1, 8, 8), range(10), pairs=60, records=5000)
 
 def fitted(design: KernelSynthesizer = DESIGN, **more: object) -> SyntheticImages:
     labels = LABELS[:300] if design.classes else None
-    arguments = {"epsilon": 2.0, "delta": 1e-5, "training": SHORT, "device": "cpu", **more}
+    arguments = {"budget": Budget(epsilon=2.0, delta=1e-5), "training": SHORT, "device": "cpu", **more}
     return design.fit(IMAGES[:300], labels, **arguments)  # type: ignore[arg-type]
 
 
@@ -81,7 +78,7 @@ def test_the_sensitivity_is_that_of_one_record() -> None:
 
 
 def test_counts_are_part_of_the_release() -> None:
-    result = fitted(epsilon=50.0)
+    result = fitted(budget=Budget(epsilon=50.0, delta=1e-5))
     truth = np.bincount(LABELS[:300], minlength=10)
     assert result.counts == pytest.approx(truth, abs=15)
     _, labels = result.sample(1000, balanced=False)
@@ -89,8 +86,12 @@ def test_counts_are_part_of_the_release() -> None:
 
 
 def test_the_seed_is_that_of_post_processing_only() -> None:
-    release = DESIGN.mechanism(1.0, 1e-5).release(DESIGN.table(IMAGES[:300], LABELS[:300]))
-    one, two, other = (DESIGN.trained(release, SHORT, seed=seed, device="cpu") for seed in (1, 1, 2))
+    release = DESIGN.mechanism(Budget(epsilon=1, delta=1e-5)).release(
+        DESIGN.table(IMAGES[:300], LABELS[:300])
+    )
+    one, two, other = (
+        SyntheticImages(DESIGN, release).trained(SHORT, seed=seed, device="cpu") for seed in (1, 1, 2)
+    )
     assert (one.sample(10)[0] == two.sample(10)[0]).all()
     assert (one.sample(10)[0] != other.sample(10)[0]).any()
     assert (fitted(seed=1).release.values != fitted(seed=1).release.values).any()
@@ -102,17 +103,19 @@ def test_the_seed_is_that_of_post_processing_only() -> None:
 def test_the_best_of_several_trainings_is_chosen_from_the_release_alone(mode: Mode) -> None:
     design = KernelSynthesizer((1, 8, 8), range(2), mode=mode, pairs=120, records=5000)
     some = LABELS < 2
-    release = design.mechanism(20.0, 1e-5).release(design.table(IMAGES[some], LABELS[some]))
+    release = design.mechanism(Budget(epsilon=20, delta=1e-5)).release(
+        design.table(IMAGES[some], LABELS[some])
+    )
     still, able = replace(SHORT, rate=1e-9), replace(SHORT, steps=40, plain_steps=80, rate=0.02)
-    choice = design.chosen(release, [still, able], device="cpu")
+    choice = SyntheticImages(design, release).chosen([still, able], device="cpu")
     assert choice.training == able and choice.scores[1] < choice.scores[0]
     assert choice.images.release is release
-    again = design.trained(release, able, device="cpu")
+    again = SyntheticImages(design, release).trained(able, device="cpu")
     assert (choice.images.sample(10)[0] == again.sample(10)[0]).all()  # all features, once more
     with pytest.raises(ArgumentError, match="trainings"):
-        design.chosen(release, [])
+        SyntheticImages(design, release).chosen([])
     with pytest.raises(ArgumentError, match="share"):
-        design.chosen(release, [able], share=1.0)
+        SyntheticImages(design, release).chosen([able], share=1.0)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +127,9 @@ def test_an_interrupted_training_goes_on(
     """It comes to the same generators, bit for bit, and takes the steps that are left, not all of them."""
     design = KernelSynthesizer((1, 8, 8), range(3), mode=mode, pairs=60, records=5000)
     few = LABELS < 3
-    release = design.released(
-        IMAGES[few],
-        LABELS[few],
-        epsilon=2,
-        delta=1e-5,
-        training=SHORT,
-        device="cpu",
-        source=NotPrivateSource(3),
+    budget = Budget(epsilon=2, delta=1e-5)
+    release = design.release(
+        IMAGES[few], LABELS[few], budget, training=SHORT, device="cpu", source=NotPrivateSource(3)
     )
     take, taken, stop = training_module._Fit._step, 0, -1
 
@@ -143,12 +141,12 @@ def test_an_interrupted_training_goes_on(
         return take(fit)
 
     monkeypatch.setattr(training_module._Fit, "_step", step)
-    whole = design.trained(release, SHORT, device="cpu")
+    whole = release.trained(SHORT, device="cpu")
     all_steps, taken, stop = taken, 0, interrupted + 1
     with pytest.raises(KeyboardInterrupt):
-        design.trained(release, SHORT, device="cpu", checkpoint=tmp_path / "kept")
+        release.trained(SHORT, device="cpu", checkpoint=tmp_path / "kept")
     taken, stop = 0, -1
-    resumed = design.trained(release, SHORT, device="cpu", checkpoint=tmp_path / "kept")
+    resumed = release.trained(SHORT, device="cpu", checkpoint=tmp_path / "kept")
     assert all_steps - taken == (interrupted // 4) * 4  # kept before steps 4 and 8
     for one, other in zip(whole.fitted, resumed.fitted, strict=True):
         assert all(torch.equal(value, other.weights[name]) for name, value in one.weights.items())
@@ -157,17 +155,19 @@ def test_an_interrupted_training_goes_on(
 def test_no_training_goes_on_from_another(tmp_path: Path) -> None:
     release = fitted(source=NotPrivateSource(1)).release
     other = fitted(source=NotPrivateSource(2)).release
-    DESIGN.trained(release, SHORT, device="cpu", checkpoint=tmp_path)
+    SyntheticImages(DESIGN, release).trained(SHORT, device="cpu", checkpoint=tmp_path)
     for wrong in (
-        lambda: DESIGN.trained(other, SHORT, device="cpu", checkpoint=tmp_path),
-        lambda: DESIGN.trained(release, replace(SHORT, rate=0.1), device="cpu", checkpoint=tmp_path),
-        lambda: DESIGN.trained(release, SHORT, seed=1, device="cpu", checkpoint=tmp_path),
+        lambda: SyntheticImages(DESIGN, other).trained(SHORT, device="cpu", checkpoint=tmp_path),
+        lambda: SyntheticImages(DESIGN, release).trained(
+            replace(SHORT, rate=0.1), device="cpu", checkpoint=tmp_path
+        ),
+        lambda: SyntheticImages(DESIGN, release).trained(SHORT, seed=1, device="cpu", checkpoint=tmp_path),
     ):
         with pytest.raises(ArgumentError, match="another folder"):
             wrong()
     (tmp_path / "generator0.safetensors").write_bytes(b"nothing")
     with pytest.raises(ArgumentError, match="it is not a whole"):
-        DESIGN.trained(release, SHORT, device="cpu", checkpoint=tmp_path)
+        SyntheticImages(DESIGN, release).trained(SHORT, device="cpu", checkpoint=tmp_path)
 
 
 def test_pairs_are_kept_or_set_aside() -> None:
@@ -206,19 +206,20 @@ def test_saved_generators_and_releases_read_back_equal(tmp_path: Path) -> None:
     for mode in (Mode.CONDITIONAL, Mode.PARALLEL):
         design = KernelSynthesizer((1, 8, 8), range(3), mode=mode, pairs=60, records=5000)
         result = fitted(design)
-        save_images(result, tmp_path / "images.safetensors")
-        again = load_images(tmp_path / "images.safetensors")
+        result.save(tmp_path / "images.safetensors")
+        again = SyntheticImages.load(tmp_path / "images.safetensors")
+        assert isinstance(again, Released) and again.private and again.mechanism == result.mechanism
         assert again.synthesizer == design
         assert (again.sample(30)[0] == result.sample(30)[0]).all()
         assert again.guarantee().delta(1.0) == result.guarantee().delta(1.0)
-    save_release(design, result.release, tmp_path / "release.safetensors")
-    found, release = load_release(tmp_path / "release.safetensors")
-    assert found == design and (release.values == result.release.values).all()
-    with pytest.raises(ArgumentError, match="release only"):
-        load_images(tmp_path / "release.safetensors")
+    SyntheticImages(design, result.release).save(tmp_path / "release.safetensors")
+    found = SyntheticImages.load(tmp_path / "release.safetensors")
+    assert found.synthesizer == design and (found.release.values == result.release.values).all()
+    with pytest.raises(ArgumentError, match="trained first"):
+        found.sample(3)
     (tmp_path / "other").write_bytes(b"no")
     with pytest.raises(ArgumentError, match="not a whole"):
-        load_images(tmp_path / "other")
+        SyntheticImages.load(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_saved_generators_and_releases_read_back_equal(tmp_path: Path) -> None:
 )
 def test_bad_images_are_named(images: object, labels: object, words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
-        DESIGN.fit(images, labels, epsilon=1, delta=1e-5)
+        DESIGN.fit(images, labels, Budget(epsilon=1, delta=1e-5))
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_bad_images_are_named(images: object, labels: object, words: str) -> Non
 )
 def test_bad_data_spend_nothing(images: object, labels: object, words: str) -> None:
     with pytest.raises(DataError, match=words):
-        DESIGN.fit(images, labels, epsilon=1, delta=1e-5, device="cpu", source=Untouched())
+        DESIGN.fit(images, labels, Budget(epsilon=1, delta=1e-5), device="cpu", source=Untouched())
 
 
 def test_labels_and_pixels_that_are_none_are_left_out() -> None:
@@ -264,7 +265,9 @@ def test_labels_and_pixels_that_are_none_are_left_out() -> None:
 @pytest.mark.parametrize("device", ["cuda:99", "no such device"])
 def test_a_device_that_is_not_there_spends_nothing(device: str) -> None:
     with pytest.raises(ArgumentError, match="device"):
-        DESIGN.fit(IMAGES[:100], LABELS[:100], epsilon=1, delta=1e-5, device=device, source=Untouched())
+        DESIGN.fit(
+            IMAGES[:100], LABELS[:100], Budget(epsilon=1, delta=1e-5), device=device, source=Untouched()
+        )
 
 
 @pytest.mark.parametrize(
@@ -325,7 +328,7 @@ def test_a_saved_generator_is_judged_by_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    save_images(fitted(), "digits.safetensors")
+    fitted().save("digits.safetensors")
     np.savez("real.npz", images=IMAGES[300:400], labels=LABELS[300:400])
     command = ["synth", "evaluate", "digits.safetensors", "real.npz", "--images", "--rows", "50"]
     assert main([*command, "--seeds", "1", "--epochs", "1", "--json"]) == 0

@@ -19,19 +19,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from indistinct import Budget, Release
 from indistinct.cli import main
-from indistinct.data import Numbers
+from indistinct.data import Count, Numbers
 from indistinct.errors import ArgumentError, FileError
 from indistinct.files import read_saved, write_npz, write_safetensors
 from indistinct.functions import (
     ExactKernel,
     GaussianKernel,
     GaussianProcess,
+    PrivateDensity,
+    PrivateFunction,
     RandomFeatures,
-    load_density,
-    load_function,
     release_density,
 )
+from indistinct.workloads import IdentityStrategy, MatrixMechanism, MatrixRelease, Prefix
 
 CANARY = "XQ7CANARY7QX"
 NUMBER = "918273.645"
@@ -182,11 +184,22 @@ def saved() -> dict[str, tuple[bytes, Callable[[Path], Any], Any]]:
     finite = GaussianProcess(RandomFeatures(kernel, pairs=5, dimension=1), 4).of_sum(points, axis)
     exact = GaussianProcess(ExactKernel(GaussianKernel(0.3), 1), 4).of_sum(points, axis)
     exact([0.2, 0.7])
+    matrix = MatrixMechanism(Prefix(4), IdentityStrategy(4), 3.0).release([5, 6, 7, 8])
     objects: dict[str, tuple[Any, Callable[[Path], Any], Any]] = {
-        "function": (finite.save, load_function, write_npz),
-        "path": (exact.save, load_function, write_npz),
-        "density": (release_density(points, axis, epsilon=1, delta=1e-6).save, load_density, write_npz),
-        "counts": (release_density(points, axis, epsilon=0.05, delta=1e-6).save, load_density, write_npz),
+        "numbers": (Count().laplace(2.0).release(points).save, Release.load, write_npz),
+        "workload": (matrix.save, MatrixRelease.load, write_npz),
+        "function": (finite.save, PrivateFunction.load, write_npz),
+        "path": (exact.save, PrivateFunction.load, write_npz),
+        "density": (
+            release_density(points, axis, Budget(epsilon=1, delta=1e-6)).save,
+            PrivateDensity.load,
+            write_npz,
+        ),
+        "counts": (
+            release_density(points, axis, Budget(epsilon=0.05, delta=1e-6)).save,
+            PrivateDensity.load,
+            write_npz,
+        ),
     }
     try:
         objects |= _synthetic()
@@ -209,7 +222,7 @@ def _synthetic() -> dict[str, tuple[Any, Callable[[Path], Any], Any]]:
     columns = {"a": Bins(0, 1, 3), "b": Categories(["x", "y"])}
     table = {"a": np.linspace(0, 1, 40), "b": np.array(["x", "y"] * 20)}
     quick = tables.Training(components=4, latent=2, width=4, steps=2)
-    fitted = tables.TableSynthesizer(columns).fit(table, epsilon=1, delta=1e-5, training=quick)
+    fitted = tables.TableSynthesizer(columns).fit(table, Budget(epsilon=1, delta=1e-5), training=quick)
     design = images.KernelSynthesizer((1, 4, 4), [0, 1], pairs=9, records=50)
     short = images.Training(
         steps=2,
@@ -221,10 +234,12 @@ def _synthetic() -> dict[str, tuple[Any, Callable[[Path], Any], Any]]:
         latent=2,
     )
     pictures = np.random.default_rng(0).random((20, 1, 4, 4))
-    made = design.fit(pictures, np.arange(20) % 2, epsilon=1, delta=1e-5, training=short, device="cpu")
+    made = design.fit(
+        pictures, np.arange(20) % 2, Budget(epsilon=1, delta=1e-5), training=short, device="cpu"
+    )
     return {
-        "table": (lambda path: tables.save_table(fitted, path), tables.load_table, write_safetensors),
-        "images": (lambda path: images.save_images(made, path), images.load_images, write_safetensors),
+        "table": (fitted.save, tables.SyntheticTable.load, write_safetensors),
+        "images": (made.save, images.SyntheticImages.load, write_safetensors),
     }
 
 

@@ -140,7 +140,7 @@ def test_a_crash_after_the_noise_spends_nothing_twice(folder: Path, monkeypatch:
 
     out = folder / "out"
     with monkeypatch.context() as broken:
-        broken.setattr(TableSynthesizer, "trained", crash)
+        broken.setattr(TableSynthesizer, "mixture", crash)
         with pytest.raises(MemoryError):
             run_plan(plan(folder), out)
     charge = json.loads((out / "guarantee.json").read_text())

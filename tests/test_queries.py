@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from indistinct import Adjacency, Gaussian, Laplace, calibrate, from_json
+from indistinct import Adjacency, Budget, Gaussian, Laplace, calibrate, from_json
 from indistinct.data import (
     Bins,
     Categories,
@@ -127,11 +127,12 @@ def test_laplace_counts_are_integers() -> None:
 
 def test_a_plan_is_calibrated_as_a_whole_and_then_released() -> None:
     run = calibrate(
-        lambda s: QUERIES["histogram"].gaussian(s) + QUERIES["sum"].gaussian(100 * s), epsilon=1, delta=1e-6
+        lambda s: QUERIES["histogram"].gaussian(s) + QUERIES["sum"].gaussian(100 * s),
+        Budget(epsilon=1, delta=1e-6),
     )
     assert run.guarantee().epsilon(delta=1e-6) <= 1
     assert run.guarantee().epsilon(delta=1e-6) == pytest.approx(1, rel=1e-5)
-    histogram, total = (part.release(DATA) for part in run.parts)  # type: ignore[attr-defined]
+    histogram, total = (part.release(DATA) for part in run.mechanism.parts)  # type: ignore[attr-defined]
     assert histogram.values.shape == (3, 10)
     assert total.values == pytest.approx(DATA["age"].sum(), rel=0.05)
 

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indistinct import Adjacency, ArgumentError, Exponential, Gaussian, RandomizedResponse, from_json
+from indistinct import (
+    Adjacency,
+    ArgumentError,
+    Budget,
+    Exponential,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+    Release,
+    from_json,
+)
 from indistinct.data import (
     Count,
     HeavyHitters,
@@ -25,18 +35,20 @@ from indistinct.errors import DataError
 from indistinct.files import read_saved, write_npz
 from indistinct.functions import (
     Covariance,
+    ExactKernel,
     GaussianKernel,
     GaussianProcess,
+    PrivateDensity,
+    PrivateFunction,
     RandomFeatures,
-    load_density,
-    load_function,
     release_density,
 )
-from indistinct.functions.function import Drawn
+from indistinct.functions.function import FunctionNoise
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace
+from indistinct.mechanisms.release import Released
 from indistinct.noise import NotPrivateSource
 from indistinct.noise.source import Words
-from indistinct.workloads import IdentityStrategy, MatrixMechanism, Prefix
+from indistinct.workloads import IdentityStrategy, MatrixMechanism, Noise, Prefix
 
 SECRET = 123456.789
 RNG = np.random.default_rng(0)
@@ -61,6 +73,50 @@ def edited(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
 
 
 # files
+
+
+def test_whatever_is_released_keeps_one_protocol(tmp_path: Path) -> None:
+    space, counts = RandomFeatures(GaussianKernel(0.2), pairs=5, dimension=1), [3, 1, 4, 1]
+    for source in (None, NotPrivateSource(3)):
+        told: list[Released] = [
+            Gaussian(2).release([1.0, 2.5], source=source),
+            Laplace(2).release(7, source=source),
+            RandomizedResponse(0.7).release([0, 1, 1], source=source),
+            Exponential(1).release([3, 4], source=source),
+            Count(UserRecords("user", 2)).gaussian(9.0).release(POINTS, source=source),
+            MatrixMechanism(Prefix(4), IdentityStrategy(4), 2.0).release(counts, source=source),
+            MatrixMechanism(Prefix(4), IdentityStrategy(4), 2.0, Noise.LAPLACE).release(
+                counts, source=source
+            ),
+            GaussianProcess(space, 4).of_sum(POINTS, AXIS, source=source),
+            GaussianProcess(ExactKernel(GaussianKernel(0.2), 1), 4).of_sum(POINTS, AXIS, source=source),
+            release_density(POINTS, AXIS, Budget(rho=0.1), source=source),
+        ]
+        for one in told:
+            assert isinstance(one, Released) and one.private is (source is None)
+            one.save(tmp_path / "one")
+            again = type(one).load(tmp_path / "one")  # type: ignore[attr-defined]
+            assert type(again) is type(one) and again.private is one.private
+            for adjacency in Adjacency:
+                assert again.guarantee(adjacency).epsilon(1e-6) == one.guarantee(adjacency).epsilon(1e-6)
+    assert Budget(rho=0.1 * (1 + 1e-6)).met_by(release_density(POINTS, AXIS, Budget(rho=0.1)).guarantee())
+
+
+def test_what_is_only_accounted_is_not_released() -> None:
+    for mechanism in (2 * Gaussian(1), Gaussian(1) + Laplace(1), Gaussian(1).subsample(0.5)):
+        with pytest.raises(ArgumentError, match="each by itself"):
+            mechanism.release(3)
+
+
+@pytest.mark.parametrize(
+    "change", [{"scale": 1e20}, {"sensitivity": -1.0}, {"mechanism": "count"}, {"scale": "2"}], ids=str
+)
+def test_numbers_are_not_read_from_nonsense(tmp_path: Path, change: dict[str, Any]) -> None:
+    Gaussian(2).release([1.0, 2.5]).save(tmp_path / "one")
+    with pytest.raises(ArgumentError, match="one"):
+        Release.load(edited(tmp_path / "one", lambda head: head["release"].update(change)))
+    with pytest.raises(ArgumentError, match="values"):
+        Release({"a": 1}, Gaussian(2), True).save(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -100,16 +156,18 @@ def test_counts_of_another_unit_are_not_released() -> None:
 def test_a_function_is_not_read_from_nonsense(tmp_path: Path, change: dict[str, Any]) -> None:
     space = RandomFeatures(GaussianKernel(0.2), pairs=5, dimension=1)
     GaussianProcess(space, 4).of_sum(POINTS, AXIS).save(tmp_path / "f.npz")
-    load_function(tmp_path / "f.npz")
+    PrivateFunction.load(tmp_path / "f.npz")
     with pytest.raises(ArgumentError):
-        load_function(edited(tmp_path / "f.npz", lambda head: head["drawn"].update(change)))
+        place = "head" if "private" in change else "mechanism"
+        changed = lambda head: {"head": head, **head}[place].update(change)  # noqa: E731
+        PrivateFunction.load(edited(tmp_path / "f.npz", changed))
 
 
 def test_noise_on_a_coarse_lattice_promises_nothing() -> None:
     # A neighbour moves by less than a unit, which is not a loss of nothing.
     for adjacency in Adjacency:
-        assert Drawn(1.0, 1e9, 1.0, 1.0).guarantee(adjacency).epsilon(delta=1e-6) == np.inf
-    assert Drawn(2.0**36, 1.0, 2.0**36, 2.0**36).guarantee().epsilon(delta=1e-6) < 10
+        assert FunctionNoise(1.0, 1e9, 1.0, 1.0).guarantee(adjacency).epsilon(delta=1e-6) == np.inf
+    assert FunctionNoise(2.0**36, 1.0, 2.0**36, 2.0**36).guarantee().epsilon(delta=1e-6) < 10
 
 
 def _counts_private(head: dict[str, Any]) -> None:
@@ -136,16 +194,16 @@ def _other_counts(head: dict[str, Any]) -> None:
 def test_a_density_is_not_read_from_nonsense(
     tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
-    density = release_density(POINTS, AXIS, epsilon=0.05, delta=1e-6)
+    density = release_density(POINTS, AXIS, Budget(epsilon=0.05, delta=1e-6))
     assert density.count is not None and density.otherwise is not None
     density.save(tmp_path / "d.npz")
-    read = load_density(tmp_path / "d.npz")
+    read = PrivateDensity.load(tmp_path / "d.npz")
     for adjacency in Adjacency:
         for delta in (1e-9, 1e-6):
             known = density.guarantee(adjacency).epsilon(delta=delta)
             assert read.guarantee(adjacency).epsilon(delta=delta) == known
     with pytest.raises(ArgumentError):
-        load_density(edited(tmp_path / "d.npz", change))
+        PrivateDensity.load(edited(tmp_path / "d.npz", change))
 
 
 def test_a_matrix_mechanism_is_not_read_with_more_than_it_knows() -> None:
@@ -248,16 +306,16 @@ def test_rows_that_were_not_written_in_full_are_not_left(tmp_path: Path) -> None
     [
         {"bandwidth": 5.0},
         {"bandwidth": "x"},
-        {"delta": 2.0},
-        {"delta": 0, "bandwidth": 0.1},
-        {"unit": UserTotals("user", Norm.L1, 2.0), "delta": 0, "records": 10**10},
-        {"epsilon": None, "delta": None, "mechanism": Gaussian(2), "bandwidth": 9},
+        {"budget": 2.0},
+        {"budget": Budget(epsilon=1), "bandwidth": 0.1},
+        {"unit": UserTotals("user", Norm.L1, 2.0), "budget": Budget(epsilon=1), "records": 10**10},
+        {"budget": Budget(mu=0.5), "bandwidth": 9},
     ],
 )
 def test_a_density_is_refused_before_anything_is_drawn(wrong: dict[str, Any]) -> None:
     source = Watched(0)
     with pytest.raises(ArgumentError):
-        release_density(POINTS, AXIS, **{"epsilon": 1, "delta": 1e-6, **wrong}, source=source)
+        release_density(POINTS, AXIS, **{"budget": Budget(epsilon=1, delta=1e-6), **wrong}, source=source)
     assert not hasattr(source, "asked")
 
 
@@ -273,8 +331,9 @@ def test_a_choice_is_not_made_for_a_release_that_is_refused() -> None:
     from indistinct.functions.estimators import PrivateKernelRidge
 
     source, kernels = Watched(0), [GaussianKernel(0.1), GaussianKernel(0.3)]
+    budget = Budget(epsilon=1e-9, delta=1e-12)
     declared: dict[str, Any] = {"box": (0, 1), "targets": (0, 1), "records": 100}
-    model = PrivateKernelRidge(1e-9, 1e-12, **declared, candidates=kernels, pairs=5, source=source)
+    model = PrivateKernelRidge(budget, **declared, candidates=kernels, pairs=5, source=source)
     with pytest.raises(ArgumentError, match="larger"):
         model.fit(np.linspace(0, 1, 100)[:, None], np.linspace(0, 1, 100))
     assert not hasattr(source, "asked") and not hasattr(model, "space_")
@@ -313,7 +372,7 @@ def test_estimators_do_not_show_texts(where: str) -> None:
 
     good, bad = np.linspace(0, 1, 10), np.array(["0.5"] * 9 + ["Alice"], dtype=object)
     X, y = (bad if where == "X" else good)[:, None], bad if where == "y" else good
-    given: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "box": (0, 1), "records": 10}
+    given: dict[str, Any] = {"budget": Budget(epsilon=1, delta=1e-6), "box": (0, 1), "records": 10}
     models = [known.PrivateKernelRidge(**given, targets=(0, 1))]
     if where == "X":
         models += [known.PrivateKernelMean(**given), known.PrivateKernelDensity(**given)]

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from indistinct import Budget
 from indistinct.cli import main, parser
 from indistinct.data import Bins, Categories, Intervals, OrMissing
 from indistinct.synthesis.evaluate import evaluate_tables
-from indistinct.synthesis.tables import TableSynthesizer, Training, load_table, save_table
+from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, Training
 
 pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
@@ -103,12 +104,12 @@ def test_a_generator_is_judged(folder: Path, capsys: pytest.CaptureFixture[str])
     pytest.importorskip("torch")
     pytest.importorskip("safetensors")
     training = Training(components=16, width=16, steps=60)
-    save_table(DESIGN.fit(people(0), epsilon=8, delta=1e-6, training=training), folder / "saved")
+    DESIGN.fit(people(0), Budget(epsilon=8, delta=1e-6), training=training).save(folder / "saved")
     assert evaluate(folder, "--rows", "300", "--json", made="saved") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["synthetic"]["rows"] == 300 and found["used"] is None
     assert found["synthetic"]["learned"]["boosting"] > 0.6
-    columns = load_table(folder / "saved").columns(300)  # arrays are judged as frames are
+    columns = SyntheticTable.load(folder / "saved").columns(300)  # arrays are judged as frames are
     assert evaluate_tables(DESIGN, columns, people(1)).synthetic.two_way == found["synthetic"]["two_way"]
 
 

@@ -15,7 +15,7 @@ pd = pytest.importorskip("pandas")
 
 from untouched import Untouched  # noqa: E402
 
-from indistinct import Adjacency  # noqa: E402
+from indistinct import Adjacency, Budget  # noqa: E402
 from indistinct.data import Bins, Categories, Intervals, Norm, OrMissing, Tables, UserRecords  # noqa: E402
 from indistinct.errors import ArgumentError, DataError, FileError  # noqa: E402
 from indistinct.files import read_saved, write_safetensors  # noqa: E402
@@ -49,7 +49,7 @@ PEOPLE = pd.DataFrame(
 
 def made(design: images.KernelSynthesizer = DESIGN, **more: Any) -> images.SyntheticImages:
     labels = KINDS if design.classes else None
-    arguments = {"epsilon": 1.0, "delta": 1e-5, "training": QUICK, "device": "cpu", **more}
+    arguments = {"budget": Budget(epsilon=1.0, delta=1e-5), "training": QUICK, "device": "cpu", **more}
     return design.fit(PICTURES, labels, **arguments)
 
 
@@ -63,9 +63,8 @@ def made(design: images.KernelSynthesizer = DESIGN, **more: Any) -> images.Synth
         {"training": {"steps": 2}},
         {"progress": 3},
         {"device": "meta"},
-        {"epsilon": -1},
-        {"delta": 0},
-        {"delta": 1},
+        {"budget": 1.0},
+        {"budget": Budget(epsilon=1)},
     ],
     ids=str,
 )
@@ -77,7 +76,7 @@ def test_what_training_would_stumble_over_spends_nothing(mistake: dict[str, Any]
     mistake = (
         {"training": images.Training()} if isinstance(mistake.get("training"), tables.Training) else mistake
     )
-    asked: dict[str, Any] = {"epsilon": 1, "delta": 1e-5, "training": FEW, **mistake}
+    asked: dict[str, Any] = {"budget": Budget(epsilon=1, delta=1e-5), "training": FEW, **mistake}
     with pytest.raises(ArgumentError):
         tables.TableSynthesizer(COLUMNS).fit(PEOPLE, source=Untouched(), **asked)
 
@@ -98,15 +97,15 @@ def test_classes_that_are_none_are_named(classes: Any) -> None:
 
 def test_classes_and_rules_may_come_from_numpy(tmp_path: Path) -> None:
     result = made(images.KernelSynthesizer(SHAPE, np.unique(KINDS), pairs=9, records=50))
-    images.save_images(result, tmp_path / "images")
-    again = images.load_images(tmp_path / "images")
+    result.save(tmp_path / "images")
+    again = images.SyntheticImages.load(tmp_path / "images")
     assert again.synthesizer == result.synthesizer == DESIGN
     rule = tables.Determined("size", {"small": np.int64(1), "large": np.int64(2)})
     fitted = tables.TableSynthesizer(COLUMNS | {"rank": rule}).fit(
-        PEOPLE, epsilon=1, delta=1e-5, training=FEW
+        PEOPLE, Budget(epsilon=1, delta=1e-5), training=FEW
     )
-    tables.save_table(fitted, tmp_path / "table")
-    assert tables.load_table(tmp_path / "table").synthesizer == fitted.synthesizer
+    fitted.save(tmp_path / "table")
+    assert tables.SyntheticTable.load(tmp_path / "table").synthesizer == fitted.synthesizer
 
 
 @pytest.mark.parametrize("mode", list(images.Mode), ids=lambda mode: mode.name)
@@ -139,7 +138,7 @@ def test_worst_neighbours_are_no_further_apart_than_stated(mode: images.Mode) ->
         assert apart(total([one]), total([other])) <= replaced
 
 
-def test_a_release_of_another_design_is_refused(tmp_path: Path) -> None:
+def test_a_release_of_another_design_is_refused() -> None:
     """Saved with a design of fewer records, or of another map, it would state another guarantee."""
     release = made().release
     others = [
@@ -150,22 +149,19 @@ def test_a_release_of_another_design_is_refused(tmp_path: Path) -> None:
     laplace = replace(release, mechanism=DESIGN.query.laplace(1.0))
     for design, some in [*((other, release) for other in others), (DESIGN, laplace), (DESIGN, 3)]:
         with pytest.raises(ArgumentError, match="release"):
-            images.save_release(design, some, tmp_path / "release")  # type: ignore[arg-type]
-        with pytest.raises(ArgumentError, match="release"):
-            design.trained(some, QUICK, device="cpu")  # type: ignore[arg-type]
-    assert not (tmp_path / "release").exists()
+            images.SyntheticImages(design, some)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_what_is_read_back_was_spent(adjacency: Adjacency, tmp_path: Path) -> None:
     result = made(adjacency=adjacency)
-    images.save_images(result, tmp_path / "images")
+    result.save(tmp_path / "images")
     for both in Adjacency:
-        again = images.load_images(tmp_path / "images").guarantee(both)
+        again = images.SyntheticImages.load(tmp_path / "images").guarantee(both)
         assert again.epsilon(delta=1e-5) == result.guarantee(both).epsilon(delta=1e-5)
     seeded = made(source=NotPrivateSource(1))
-    images.save_images(seeded, tmp_path / "seeded")
-    assert images.load_images(tmp_path / "seeded").guarantee().epsilon(delta=1e-5) == math.inf
+    seeded.save(tmp_path / "seeded")
+    assert images.SyntheticImages.load(tmp_path / "seeded").guarantee().epsilon(delta=1e-5) == math.inf
 
 
 def test_a_table_of_users_is_read_back_as_one(tmp_path: Path) -> None:
@@ -173,25 +169,25 @@ def test_a_table_of_users_is_read_back_as_one(tmp_path: Path) -> None:
     design = tables.TableSynthesizer(COLUMNS)
     asked = Tables(dict(design.query.axes), design.query.groups, UserRecords("who", 5))
     release = asked.gaussian(20.0).release(PEOPLE.assign(who=np.arange(40) // 5))
-    mixture = design.trained(release.values, 20.0, FEW)
+    mixture = design.mixture(release.values, 20.0, FEW)
     fitted = tables.SyntheticTable(design, mixture, release)
-    tables.save_table(fitted, tmp_path / "table")
-    again = tables.load_table(tmp_path / "table")
+    fitted.save(tmp_path / "table")
+    again = tables.SyntheticTable.load(tmp_path / "table")
     assert again.guarantee().epsilon(delta=1e-5) == fitted.guarantee().epsilon(delta=1e-5)
     assert again.guarantee().epsilon(delta=1e-5) > 2 * design.query.gaussian(20.0).guarantee().epsilon(1e-5)
     other = replace(release, mechanism=asked.laplace(20.0))
     with pytest.raises(ArgumentError, match="release"):
-        tables.save_table(replace(fitted, release=other), tmp_path / "other")
+        replace(fitted, release=other).save(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
     "release", [[1e200, True], [1e60, True], ["4", True], [None, "no"], [None, 1]], ids=str
 )
 def test_an_edited_generator_states_no_smaller_loss(release: list[Any], tmp_path: Path) -> None:
-    fitted = tables.TableSynthesizer(COLUMNS).fit(PEOPLE, epsilon=1, delta=1e-5, training=FEW)
-    tables.save_table(fitted, tmp_path / "table")
-    images.save_images(made(), tmp_path / "images")
-    for name, load in (("table", tables.load_table), ("images", images.load_images)):
+    fitted = tables.TableSynthesizer(COLUMNS).fit(PEOPLE, Budget(epsilon=1, delta=1e-5), training=FEW)
+    fitted.save(tmp_path / "table")
+    made().save(tmp_path / "images")
+    for name, load in (("table", tables.SyntheticTable.load), ("images", images.SyntheticImages.load)):
         head, arrays = read_saved(tmp_path / name)
         scale, private = release
         head["release"] = [head["release"][0] if scale is None else scale, private]
@@ -205,11 +201,11 @@ def test_places_where_nothing_can_be_kept_are_named(tmp_path: Path) -> None:
     file.write_text("text")
     for place in (tmp_path, tmp_path / "nowhere" / "file"):
         with pytest.raises(ArgumentError, match="path"):
-            images.save_images(result, place)
+            result.save(place)
     with pytest.raises(ArgumentError, match="it is a folder"):
-        images.load_images(tmp_path)
+        images.SyntheticImages.load(tmp_path)
     with pytest.raises(ArgumentError, match="checkpoint"):
-        DESIGN.trained(result.release, QUICK, device="cpu", checkpoint=file)
+        images.SyntheticImages(DESIGN, result.release).trained(QUICK, device="cpu", checkpoint=file)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -235,9 +231,10 @@ def test_the_types_of_a_frame_may_be_declared(tmp_path: Path) -> None:
     order = pd.CategoricalDtype(["small", "large"], ordered=True)
     frame = PEOPLE.astype({"age": "uint8", "ill": "boolean", "size": order, "pay": "float32"})
     types = frame.dtypes.to_dict()
-    fitted = tables.TableSynthesizer(COLUMNS, types=types).fit(frame, epsilon=1, delta=1e-5, training=FEW)
-    tables.save_table(fitted, tmp_path / "table")
-    for one in (fitted, tables.load_table(tmp_path / "table")):
+    design = tables.TableSynthesizer(COLUMNS, types=types)
+    fitted = design.fit(frame, Budget(epsilon=1, delta=1e-5), training=FEW)
+    fitted.save(tmp_path / "table")
+    for one in (fitted, tables.SyntheticTable.load(tmp_path / "table")):
         assert one.sample(30).dtypes.to_dict() == types
         assert (one.sample(30)["size"] >= "small").all()
     assert tables.TableSynthesizer(COLUMNS, types={"age": np.int16}).types == (("age", "int16"),)  # type: ignore[dict-item]
@@ -245,7 +242,7 @@ def test_the_types_of_a_frame_may_be_declared(tmp_path: Path) -> None:
 
 def test_rules_and_columns_that_do_not_fit_are_named() -> None:
     design = tables.TableSynthesizer(COLUMNS, label="size")
-    fitted = design.fit(PEOPLE, epsilon=1, delta=1e-5, training=FEW)
+    fitted = design.fit(PEOPLE, Budget(epsilon=1, delta=1e-5), training=FEW)
     for rule in (lambda _: True, lambda _: [True]):
         with pytest.raises(ArgumentError, match="accept"):
             fitted.sample(5, accept=rule)
@@ -266,4 +263,4 @@ def test_what_is_no_number_is_missing_and_no_error_tells() -> None:
 
 def test_pixels_that_are_not_from_0_to_1_are_told_so() -> None:
     with pytest.raises(DataError, match="0 to 1"):
-        DESIGN.fit(PICTURES * 255, KINDS, epsilon=1, delta=1e-5, training=QUICK, source=Untouched())
+        DESIGN.fit(PICTURES * 255, KINDS, Budget(epsilon=1, delta=1e-5), training=QUICK, source=Untouched())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from untouched import Untouched
 
-from indistinct import Adjacency, from_json
+from indistinct import Adjacency, Budget, from_json
 from indistinct.data import (
     Bins,
     Categories,
@@ -26,15 +26,9 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError, DataError
 from indistinct.functions.public_randomness import PublicUniforms
+from indistinct.mechanisms.release import Released
 from indistinct.noise import NotPrivateSource
-from indistinct.synthesis.tables import (
-    Determined,
-    Mixture,
-    TableSynthesizer,
-    Training,
-    load_table,
-    save_table,
-)
+from indistinct.synthesis.tables import Determined, Mixture, SyntheticTable, TableSynthesizer, Training
 
 AXES = {
     "age": Intervals([0, 18, 40, 65, 120], whole=True),
@@ -157,7 +151,7 @@ def test_fit_draws_the_declared_table() -> None:
     pd = pytest.importorskip("pandas")
     data = pd.DataFrame(records(4000)).astype({"age": "int16", "job": "category"})
     data["works"] = 0
-    fitted = DESIGN.fit(data, epsilon=2, delta=1e-5, training=QUICK, source=NotPrivateSource(3))
+    fitted = DESIGN.fit(data, Budget(epsilon=2, delta=1e-5), training=QUICK, source=NotPrivateSource(3))
     frame = fitted.sample(3000, seed=5)
     assert (frame.dtypes.drop("job") == data.dtypes.drop("job")).all()
     assert frame["job"].cat.categories.tolist() == ["none", "some"]
@@ -168,13 +162,13 @@ def test_fit_draws_the_declared_table() -> None:
     assert np.corrcoef(frame["age"], frame["rich"])[0, 1] > 0.6
     assert frame.equals(fitted.sample(3000, seed=5)) and not frame.equals(fitted.sample(3000, seed=6))
     assert fitted.guarantee().epsilon(delta=1e-5) == math.inf  # the noise came from a seed
-    again = DESIGN.fit(data, epsilon=2, delta=1e-5, training=QUICK, source=NotPrivateSource(3))
+    again = DESIGN.fit(data, Budget(epsilon=2, delta=1e-5), training=QUICK, source=NotPrivateSource(3))
     assert (again.mixture.chances == fitted.mixture.chances).all()
 
 
 def test_rules_are_kept_by_rejection() -> None:
     pytest.importorskip("torch")
-    fitted = DESIGN.fit(records(1000), epsilon=5, delta=1e-5, training=QUICK)
+    fitted = DESIGN.fit(records(1000), Budget(epsilon=5, delta=1e-5), training=QUICK)
     assert fitted.guarantee().epsilon(delta=1e-5) == pytest.approx(5)
     old = fitted.columns(500, accept=lambda columns: columns["age"] >= 65)
     assert len(old["age"]) == 500 and (old["age"] >= 65).all()
@@ -186,10 +180,12 @@ def test_without_label_and_without_signal() -> None:
     pytest.importorskip("torch")
     design = TableSynthesizer({name: AXES[name] for name in ("age", "job")})
     data = {name: values for name, values in records(300).items() if name in ("age", "job")}
-    nearly_nothing = design.fit(data, epsilon=1e-3, delta=1e-6, training=QUICK, source=NotPrivateSource(1))
+    nearly_nothing = design.fit(
+        data, Budget(epsilon=1e-3, delta=1e-6), training=QUICK, source=NotPrivateSource(1)
+    )
     assert np.isfinite(nearly_nothing.mixture.chances).all()
     assert len(nearly_nothing.columns(20)["age"]) == 20
-    exact = design.trained(design.query.read(design.query.statistic(data).values), 0.0, QUICK)
+    exact = design.mixture(design.query.read(design.query.statistic(data).values), 0.0, QUICK)
     age_and_job = exact.pairs()[0][:4, 4:] * 300
     truth = design.query.read(design.query.statistic(data).values)["age", "job"]
     assert np.abs(age_and_job - truth).sum() < 0.2 * 300
@@ -216,17 +212,18 @@ def test_evaluation_tells_copies_from_noise() -> None:
 def test_generators_read_back_equal(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("safetensors")
-    fitted = DESIGN.fit(records(500), epsilon=2, delta=1e-5, training=QUICK)
-    save_table(fitted, tmp_path / "table")
-    again = load_table(tmp_path / "table")
+    fitted = DESIGN.fit(records(500), Budget(epsilon=2, delta=1e-5), training=QUICK)
+    fitted.save(tmp_path / "table")
+    again = SyntheticTable.load(tmp_path / "table")
+    assert isinstance(again, Released) and again.private and again.mechanism == fitted.mechanism
     assert again.synthesizer == fitted.synthesizer
     assert again.guarantee().epsilon(delta=1e-5) == fitted.guarantee().epsilon(delta=1e-5)
     for name, values in fitted.columns(100).items():
         assert (again.columns(100)[name] == values).all()
-    assert (again.refitted(QUICK).mixture.chances == fitted.mixture.chances).all()
+    assert (again.trained(QUICK).mixture.chances == fitted.mixture.chances).all()
     (tmp_path / "other").write_bytes(b"not a table")
     with pytest.raises(ArgumentError, match="other: it is not a whole"):
-        load_table(tmp_path / "other")
+        SyntheticTable.load(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -241,14 +238,14 @@ def test_bad_data_spend_nothing(column: str, values: np.ndarray | None, message:
     data = {name: part[:2] for name, part in records(2).items()} | {column: values}
     data = {name: part for name, part in data.items() if part is not None}
     with pytest.raises(DataError, match=message):
-        DESIGN.fit(data, epsilon=1, delta=1e-5, training=QUICK, source=Untouched())
+        DESIGN.fit(data, Budget(epsilon=1, delta=1e-5), training=QUICK, source=Untouched())
 
 
 def test_constant_columns_and_empty_labels() -> None:
     pytest.importorskip("torch")
     axes = {"x": Categories(["always"]), "z": Intervals([0, 1]), "y": Categories(["no", "yes", "never"])}
     data = {"x": np.array(["always"] * 60), "z": np.full(60, 0.5), "y": np.array(["no", "yes"] * 30)}
-    fitted = TableSynthesizer(axes, label="y").fit(data, epsilon=10, delta=1e-5, training=QUICK)
+    fitted = TableSynthesizer(axes, label="y").fit(data, Budget(epsilon=10, delta=1e-5), training=QUICK)
     columns = fitted.columns(200)
     assert set(columns["x"]) == {"always"} and (columns["y"] == "never").mean() < 0.3
 
@@ -260,7 +257,7 @@ def test_a_label_that_nobody_has(epsilon: float) -> None:
     axes = {"x": Bins(0, 1, 3), "y": Categories(["some", "nobody"])}
     data = {"x": np.linspace(0, 1, 400), "y": np.array(["some"] * 400)}
     fitted = TableSynthesizer(axes, label="y").fit(
-        data, epsilon=epsilon, delta=1e-5, training=QUICK, source=NotPrivateSource(2)
+        data, Budget(epsilon=epsilon, delta=1e-5), training=QUICK, source=NotPrivateSource(2)
     )
     columns = fitted.columns(400)
     assert np.isfinite(fitted.mixture.chances).all() and set(columns["y"]) <= {"some", "nobody"}
@@ -279,7 +276,9 @@ def test_a_label_that_nobody_has(epsilon: float) -> None:
 )
 def test_one_column_only(domain: Celled, values: np.ndarray) -> None:
     pytest.importorskip("torch")
-    fitted = TableSynthesizer({"x": domain}).fit({"x": values}, epsilon=60, delta=1e-5, training=QUICK)
+    fitted = TableSynthesizer({"x": domain}).fit(
+        {"x": values}, Budget(epsilon=60, delta=1e-5), training=QUICK
+    )
     (made,) = fitted.columns(400).values()
     assert len(made) == 400 and made.dtype.kind == values.dtype.kind.replace("U", "O")
     truth, found = (
@@ -291,7 +290,7 @@ def test_one_column_only(domain: Celled, values: np.ndarray) -> None:
 def test_a_column_that_is_constant_in_the_records() -> None:
     pytest.importorskip("torch")
     data = records(600) | {"pay": np.full(600, 0.5), "job": np.array(["some"] * 600, dtype=object)}
-    fitted = DESIGN.fit(data, epsilon=20, delta=1e-5, training=QUICK)
+    fitted = DESIGN.fit(data, Budget(epsilon=20, delta=1e-5), training=QUICK)
     columns = fitted.columns(500)
     assert (columns["job"] == "some").mean() > 0.9 and (np.abs(columns["pay"] - 0.5) < 1 / 6).mean() > 0.9
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, nnls
 
-from indistinct import Adjacency, ArgumentError, Linear, calibrate
+from indistinct import Adjacency, ArgumentError, Budget, Linear, calibrate
 from indistinct.noise import NotPrivateSource
 from indistinct.workloads import (
     AllRange,
@@ -401,13 +401,13 @@ def test_answers_are_consistent_and_nonnegative() -> None:
 
 def test_guarantees() -> None:
     best = optimise(AllRange(32)).strategy
-    run = calibrate(lambda s: MatrixMechanism(AllRange(32), best, s), epsilon=1, delta=1e-6)
+    run = calibrate(lambda s: MatrixMechanism(AllRange(32), best, s), Budget(epsilon=1, delta=1e-6))
     assert run.guarantee().epsilon(delta=1e-6) == pytest.approx(1)
-    assert (2 * run).guarantee().epsilon(delta=1e-6) > 1.3
+    assert (2 * run.mechanism).guarantee().epsilon(delta=1e-6) > 1.3
     assert run.guarantee(Adjacency.REPLACE_ONE).epsilon(delta=1e-6) > 1.3
     linear = run.guarantee().against(Linear()).renyi(2)
     assert 0 < linear < run.guarantee().renyi(2)
-    released = run.release(np.arange(32))
+    released = run.mechanism.release(np.arange(32))
     assert released.private
     assert released.guarantee().epsilon(delta=1e-6) == pytest.approx(1, rel=1e-6)
     assert released.guarantee().epsilon(delta=1e-6) >= run.guarantee().epsilon(delta=1e-6)
@@ -441,8 +441,10 @@ def test_linear_adversaries_see_no_column_better_than_one_number() -> None:
         for column in strategy.rows.T:
             one = MatrixMechanism(Identity(1), Explicit(column[:, None]), 2.0, Noise.LAPLACE)
             assert one.guarantee().against(Linear()).renyi(order) <= bound + 1e-9
-    target = calibrate(lambda s: MatrixMechanism(Total(5), strategy, s, Noise.LAPLACE), renyi=0.1,
-                       order=2, against=Linear())  # fmt: skip
+    budget = Budget(renyi=0.1, order=2)
+    target = calibrate(
+        lambda s: MatrixMechanism(Total(5), strategy, s, Noise.LAPLACE), budget, against=Linear()
+    )
     assert target.guarantee().against(Linear()).renyi(2) == pytest.approx(0.1)
 
 

@@ -30,6 +30,8 @@ from indistinct.guarantees import (
     ZeroConcentratedDP,
 )
 from indistinct.mechanisms import (
+    Budget,
+    Calibrated,
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -68,6 +70,8 @@ __all__ = [
     "Adversary",
     "ApproxDP",
     "ArgumentError",
+    "Budget",
+    "Calibrated",
     "Discrete",
     "DiscreteGaussian",
     "DiscreteLaplace",

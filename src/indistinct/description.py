@@ -38,6 +38,7 @@ TABLE: dict[tuple[str, str], type[Any]] = {}
 _HOMES = {
     "claim": "guarantees",
     "is": "data",
+    "is Budget": "mechanisms",
     "is ImagePart": "synthesis.images",
     "is Noise": "workloads",
     "is Pixels": "synthesis.images",
@@ -46,6 +47,7 @@ _HOMES = {
     "map": "synthesis.images",
     "mechanism": "mechanisms",
     "mechanism fourier_sum": "functions",
+    "mechanism function_noise": "functions",
     "mechanism gaussian_process": "functions",
     "mechanism gaussian_query": "data",
     "mechanism heavy_hitters": "data",

@@ -2,7 +2,6 @@
 
 from indistinct.functions.covariance import Covariance
 from indistinct.functions.density import PrivateDensity, density_from, public_bandwidth, release_density
-from indistinct.functions.density_saved import load_density
 from indistinct.functions.exact import ExactKernel, PathFunction
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, PrivateFunction
@@ -24,7 +23,6 @@ from indistinct.functions.kernels import (
 )
 from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.random_features import RandomFeatures
-from indistinct.functions.saved import load_function
 from indistinct.functions.space import FiniteSpace, Space
 
 __all__ = [
@@ -54,8 +52,6 @@ __all__ = [
     "Space",
     "Sum",
     "density_from",
-    "load_density",
-    "load_function",
     "public_bandwidth",
     "release_density",
 ]

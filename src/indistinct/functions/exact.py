@@ -15,7 +15,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import FeatureMap, FeatureSum, Records, Table, Unit, table
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count
-from indistinct.functions.function import Drawn, PrivateFunction, corners, gauss_legendre
+from indistinct.functions.function import FunctionNoise, PrivateFunction, corners, gauss_legendre
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import Axes, Space
 from indistinct.functions.whitening import Functionals, Whitening
@@ -75,10 +75,10 @@ class ExactKernel(Space):
         longer = 1 + 2 * _ROUNDING
         added, replaced = (self.sensitivity(adjacency) * longer for adjacency in Adjacency)
         private = source is None or source.private
-        drawn = Drawn(scale, Lattice.of(scale).unit, added, replaced, private)
+        noise = FunctionNoise(scale, Lattice.of(scale).unit, added, replaced)
         path = Path(Whitening.empty(self.kernel, self.dimension), np.zeros(0))
         curator.check(self)
-        return PathFunction(self, drawn, path=path, curator=curator)
+        return PathFunction(self, noise, private, path=path, curator=curator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Curator:
         query = self._query(function.space, whitening, ends)
         if math.sqrt(_MOST) * query.bounded.step > _ROUNDING * function.space.bound:
             raise ArithmeticError("more rounding than was accounted; please report this as a bug")
-        values: Array = query.gaussian(function.drawn.scale).release(self.data, source=self.source).values
+        values: Array = query.gaussian(function.mechanism.scale).release(self.data, source=self.source).values
         return values
 
     def _query(self, space: ExactKernel, whitening: Whitening, ends: tuple[int, ...]) -> FeatureSum:
@@ -179,7 +179,8 @@ class PathFunction(PrivateFunction):
     mean)."""
 
     space: ExactKernel
-    drawn: Drawn
+    mechanism: FunctionNoise
+    private: bool
     factor: float = 1.0
     path: Path = field(repr=False, kw_only=True)
     curator: Curator | None = field(repr=False, default=None, kw_only=True)

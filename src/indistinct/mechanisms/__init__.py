@@ -1,6 +1,7 @@
 """Mechanisms: plain descriptions of releases, and how they combine."""
 
-from indistinct.mechanisms.calibration import calibrate
+from indistinct.mechanisms.budget import Budget, check_budget
+from indistinct.mechanisms.calibration import Calibrated, calibrate
 from indistinct.mechanisms.expression import parse, parse_guarantee
 from indistinct.mechanisms.finite import Discrete, RandomizedResponse
 from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
@@ -12,6 +13,8 @@ from indistinct.mechanisms.selection import Exponential, PermuteAndFlip, ReportN
 mechanism_from_json = Mechanism.from_json
 
 __all__ = [
+    "Budget",
+    "Calibrated",
     "Discrete",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -25,6 +28,7 @@ __all__ = [
     "ReportNoisyMax",
     "Stated",
     "calibrate",
+    "check_budget",
     "mechanism_from_json",
     "mixture",
     "natural_adjacency",

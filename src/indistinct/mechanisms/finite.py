@@ -45,7 +45,7 @@ class RandomizedResponse(Mechanism):
         p, q = np.array([self.truth, lie, rest]), np.array([lie, self.truth, rest])
         return Known(Product.of([(DiscretePair.of(p, q), 1)]), adjacency)
 
-    def release(self, answers: Any, *, source: Source | None = None) -> Release:
+    def release(self, answers: Any, *, source: Source | None = None) -> Release[Any]:
         """What people report whose true categories, numbers from 0 to categories - 1, are `answers`."""
         source = SystemSource() if source is None else source
         exact = self._categories("answers", answers)

@@ -28,7 +28,7 @@ class DiscreteLaplace(AdditiveNoise):
         pair = discrete_laplace_pair(whole_steps(self.sensitivity), self.scale)
         return Known(Product.of([(pair, 1)]), adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release:
+    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
         """The integers with noise."""
         source = SystemSource() if source is None else source
         exact = integer_values("values", values)
@@ -55,7 +55,7 @@ class DiscreteGaussian(AdditiveNoise):
         pair = discrete_gaussian_pair(shift, self.scale)
         return Known(Product.of([(pair, 1)]), adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release:
+    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
         """The integers with noise."""
         source = SystemSource() if source is None else source
         exact = integer_values("values", values)

@@ -7,7 +7,7 @@ computed before a reading is asked for.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.description import Described, arguments, describable, nested, spelled
@@ -20,6 +20,10 @@ from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.spliced_pair import SplicedPair, spliced
 from indistinct.guarantees.tabulated import finite_pair, symmetric_pair
+from indistinct.noise import Source
+
+if TYPE_CHECKING:
+    from indistinct.mechanisms.release import Released
 
 
 class Mechanism(Described, ABC):
@@ -44,6 +48,11 @@ class Mechanism(Described, ABC):
         2.3815969
         """
         return self._guarantee(check_adjacency(adjacency))
+
+    def release(self, data: Any, /, *, source: Source | None = None) -> "Released":
+        """What the mechanism draws from data; this one is only accounted."""
+        allowed = "one that draws noise: release what it is made of, each by itself"
+        raise ArgumentError("mechanism", str(self), allowed)
 
     def subsample(self, amount: Any, /, *, of: int | None = None) -> "Mechanism":
         """Run the mechanism on a random part of the data, drawn afresh each time.

@@ -30,7 +30,7 @@ class Gaussian(AdditiveNoise):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return _known(GaussianPair(self.sensitivity / self.scale), self, adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release:
+    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
         """The values with noise: rounded to a lattice far finer than the noise, which counts as sensitivity,
         and shifted by discrete Gaussians on that lattice. The result's guarantee is that of what was drawn.
 
@@ -57,7 +57,7 @@ class Laplace(AdditiveNoise):
         shift = quotient_up(self.sensitivity, self.scale)
         return _known(LaplacePair(shift) if shift else GaussianPair(0.0), self, adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release:
+    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
         """The values with noise: rounded to a lattice far finer than the noise, which counts as sensitivity,
         and shifted by discrete Laplace noise on that lattice.
 

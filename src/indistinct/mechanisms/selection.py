@@ -55,7 +55,7 @@ class Selection(Mechanism):
     def _known(self, adjacency: Adjacency) -> Guarantee:
         return PureDP(self.most, adjacency=adjacency)
 
-    def release(self, qualities: Any, *, source: Source | None = None) -> Release:
+    def release(self, qualities: Any, *, source: Source | None = None) -> Release[Any]:
         """The index of the candidate chosen."""
         source = SystemSource() if source is None else source
         exact = real_values("qualities", qualities)

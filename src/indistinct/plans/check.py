@@ -65,7 +65,7 @@ def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
         error, size = part.error(scale), part.size
         if error is not None and size is not None and error > size:
             too_far = f"{part.where} would be off by {error:.3g}, more than all there is ({size:.3g})"
-            raise TargetError("budget.epsilon", terms.epsilon, f"larger: {too_far}")
+            raise TargetError("budget.epsilon", terms.budget.epsilon, f"larger: {too_far}")
     return Checked(plan, table, tuple(scales))
 
 
@@ -101,19 +101,12 @@ def proportions(terms: Terms, parts: Sequence[Part]) -> list[float]:
 def _calibrated(plan: Plan) -> list[float]:
     terms, parts = plan.terms, plan.parts
     shares = proportions(terms, parts)
-    tried: list[tuple[Mechanism, list[float]]] = []
 
-    def family(factor: float) -> Mechanism:
-        scales = [factor * share for share in shares]
-        tried.append((together(parts, scales), scales))
-        return tried[-1][0]
+    def scales(factor: float) -> list[float]:
+        return [factor * share for share in shares]
 
-    try:
-        found = calibrate(family, epsilon=terms.epsilon, delta=terms.delta, adjacency=terms.adjacency)
-    except TargetError as error:
-        budget = f"epsilon={terms.epsilon:g}, delta={terms.delta:g}"
-        raise TargetError("budget", budget, error.allowed) from None
-    return next(scales for mechanism, scales in tried if mechanism is found)
+    found = calibrate(lambda f: together(parts, scales(f)), terms.budget, adjacency=terms.adjacency)
+    return scales(found.parameter)
 
 
 def accuracy(part: Part, scale: float) -> str:
@@ -143,6 +136,6 @@ def budget_lines(plan: Plan) -> list[str]:
     terms = plan.terms
     return [
         f"Protected: {unit_words(plan)} ({terms.adjacency.value}).",
-        f"Budget: epsilon {terms.epsilon:g} at delta {short(terms.delta) if terms.delta else '0'},"
+        f"Budget: epsilon {terms.budget.epsilon:g} at delta {short(terms.delta) if terms.delta else '0'},"
         f" for {'its one release' if len(plan.parts) == 1 else f'all {len(plan.parts)} releases together'}.",
     ]

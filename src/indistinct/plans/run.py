@@ -108,7 +108,7 @@ def _check_charge(charge: dict[str, Any], checked: Checked, subject: Subject, fo
     """Refuses to finish a run with noise that costs other than what was charged: it would be less, or the
     report would say so. Digits of another version of the package do not count."""
     costs = subject.data()["epsilon"]["epsilon"]
-    if costs > checked.plan.terms.epsilon * (1 + 1e-6):  # whatever a file says, the budget is the plan's
+    if costs > checked.plan.terms.budget.limit * (1 + 1e-6):  # whatever a file says, the budget is the plan's
         allowed = (
             f"a folder whose {CHARGE} has scales within the plan's budget; they cost epsilon {costs:.6g}"
         )
@@ -192,7 +192,7 @@ def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> di
         "words": budget_lines(plan),
         "unit": unit_words(plan),
         "adjacency": terms.adjacency.value,
-        "budget": {"epsilon": terms.epsilon, "delta": terms.delta, "split": terms.split.value},
+        "budget": {"epsilon": terms.budget.epsilon, "delta": terms.delta, "split": terms.split.value},
         "epsilon": readings["epsilon"]["epsilon"],
         "delta": terms.delta,
         "releases": releases,

@@ -25,6 +25,7 @@ from indistinct.data import (
     UserTotals,
 )
 from indistinct.errors import ArgumentError
+from indistinct.mechanisms import Budget
 from indistinct.plans.section import Section, named, table, text, word
 from indistinct.workloads import Noise
 
@@ -91,8 +92,7 @@ class Terms:
     most: int | None
     """Records of a user that take part in a release that does not clip totals."""
     adjacency: Adjacency
-    epsilon: float
-    delta: float
+    budget: Budget
     split: Split
     columns: tuple[tuple[str, Column], ...]
 
@@ -100,6 +100,11 @@ class Terms:
     def noise(self) -> Noise:
         """Laplace for a pure budget, else Gaussian."""
         return Noise.GAUSSIAN if self.delta else Noise.LAPLACE
+
+    @property
+    def delta(self) -> float:
+        """Of the budget."""
+        return self.budget.delta or 0.0
 
     @property
     def norm(self) -> Norm:
@@ -197,8 +202,7 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
         user,
         most,
         adjacency,
-        budget.positive("epsilon"),
-        delta,
+        Budget(epsilon=budget.positive("epsilon"), delta=delta),
         budget.word("split", Split, "weights"),
         tuple((name, _domain(name, declared)) for name, declared in columns.items()),
     )

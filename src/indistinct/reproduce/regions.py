@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from indistinct import Gaussian, GaussianDP, RenyiCurve, ZeroConcentratedDP, calibrate
+from indistinct import Budget, Gaussian, GaussianDP, RenyiCurve, ZeroConcentratedDP, calibrate
 from indistinct.guarantees.published import (
     asoodeh_divergence,
     asoodeh_free_deltas,
@@ -93,7 +93,7 @@ def text() -> Figure:
     epsilon, delta, steps = 1.0, 1e-5, 1000
     variance = asoodeh_gaussian_variance(epsilon, delta, steps)
     reached = (steps * Gaussian(math.sqrt(variance))).guarantee().epsilon(delta)
-    least = calibrate(lambda scale: steps * Gaussian(scale), epsilon=epsilon, delta=delta)
+    least = calibrate(lambda scale: steps * Gaussian(scale), Budget(epsilon=epsilon, delta=delta))
     best = least.guarantee().renyi(2.0)  # steps / scale²
     shares = [_saving(epsilon, d, steps) for d in (delta, 1e-100, 1e-300)]
     return Figure(

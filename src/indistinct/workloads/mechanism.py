@@ -48,14 +48,14 @@ class MatrixMechanism(Mechanism):
     A record is one count in one cell. `records` is a public bound on how many there are: it limits rounding,
     and a larger histogram is refused.
 
-    >>> from indistinct import calibrate
+    >>> from indistinct import Budget, calibrate
     >>> from indistinct.workloads import Prefix, optimise
     >>> ages = Prefix(100)
     >>> best = optimise(ages).strategy
-    >>> release = calibrate(lambda s: MatrixMechanism(ages, best, s), epsilon=1, delta=1e-6)
-    >>> release.guarantee().epsilon(delta=1e-6)
+    >>> plan = calibrate(lambda s: MatrixMechanism(ages, best, s), Budget(epsilon=1, delta=1e-6))
+    >>> plan.guarantee().epsilon(delta=1e-6)
     1.0
-    >>> release.root_mean_square_error()  # people, for each of the 100 answers
+    >>> plan.mechanism.root_mean_square_error()  # people, for each of the 100 answers
     9.4
     """
 

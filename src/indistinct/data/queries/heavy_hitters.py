@@ -152,7 +152,7 @@ class HeavyHitters(Mechanism):
         assert isinstance(self.unit, Records | UserRecords)
         return Occurring([values[place] for place in found], counts[found], self.column, self.unit)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release:
+    def release(self, data: Any, *, source: Source | None = None) -> Release[Any]:
         """A mapping from values to noisy counts, largest first; from a table, or from what is `occurring`."""
         exact = data if isinstance(data, Occurring) else self.occurring(data)
         if (exact.column, exact.unit) != (self.column, self.unit):

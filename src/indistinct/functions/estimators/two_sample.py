@@ -39,7 +39,7 @@ class Sample:
     @property
     def noise(self) -> float:
         """The deviation of each coefficient of the mean."""
-        return abs(self.mean.factor) * self.mean.drawn.scale
+        return abs(self.mean.factor) * self.mean.mechanism.scale
 
 
 @dataclass(frozen=True)

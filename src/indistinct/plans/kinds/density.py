@@ -15,7 +15,7 @@ from indistinct.functions import FourierBasis, MaternKernel
 from indistinct.functions.density import density_from, public_bandwidth
 from indistinct.functions.fourier import allowed_records
 from indistinct.functions.fourier_sum import FourierSum
-from indistinct.functions.function import Drawn, FiniteFunction
+from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.plans.kinds.pictures import density_pictures
 from indistinct.plans.part import Asked, FittedPart, Read, Row, Say, axes_header, cells, few, rounded
 from indistinct.plans.section import Section, named
@@ -130,8 +130,9 @@ class DensityPart(FittedPart):
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
         say(f"fitting {self.name}")
         noisy = self.at(scale)
-        noise = Drawn(scale, 1.0, 1.0, 1.0, private=False)  # accounted by the plan, not here
-        function = FiniteFunction(noisy.basis, noise, coefficients=np.array([float(row[0]) for row in drawn]))
+        noise = FunctionNoise(scale, 1.0, 1.0, 1.0)  # accounted by the plan, and not private here
+        coefficients = np.array([float(row[0]) for row in drawn])
+        function = FiniteFunction(noisy.basis, noise, False, coefficients=coefficients)
         density = density_from(function).on_grid(self.grid)
         bins = self._bins
         yield [*axes_header(bins), "density"]

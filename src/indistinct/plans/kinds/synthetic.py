@@ -123,7 +123,7 @@ class SyntheticPart(QueryPart, FittedPart):
             if step % every == 0:
                 say(f"fitting {self.name}: {'#' * (step // every):.<{_TOLD}} {step}/{steps}")
 
-        mixture = self.design.trained(self._tables(drawn), self.at(scale).deviation, progress=progress)
+        mixture = self.design.mixture(self._tables(drawn), self.at(scale).deviation, progress=progress)
         columns = SyntheticTable(self.design, mixture).columns(self.rows)
         yield list(self.by)
         written = (_written(columns[name], kind) for name, kind in zip(self.by, self.types(), strict=True))

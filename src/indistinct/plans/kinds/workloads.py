@@ -82,7 +82,7 @@ class WorkloadPart(Part):
         return [*axes_header(self.query.axes), "count", "standard_error"]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        answers = self.at(scale).release(looked).answers().tolist()
+        answers = self.at(scale).release(looked).values.tolist()
         errors = (scale * self._errors_at_one).tolist()
         for label_, value, error in zip(self.labels(), answers, errors, strict=True):
             yield [*label_, rounded(value, error), rounded(error, error)]

@@ -12,7 +12,6 @@ from indistinct.synthesis.images.quality import (
     wavelet_features,
 )
 from indistinct.synthesis.images.report import ImageEvaluation, evaluate_images
-from indistinct.synthesis.images.saved import load_images, load_release, save_images, save_release
 from indistinct.synthesis.images.synthesizer import Choice, KernelSynthesizer, Mode, SyntheticImages
 from indistinct.synthesis.images.training import Training, sample, train
 from indistinct.synthesis.images.views import Pixels, View, Wavelets
@@ -36,12 +35,8 @@ __all__ = [
     "frechet_distance",
     "grid",
     "inception_features",
-    "load_images",
-    "load_release",
     "nearness",
     "sample",
-    "save_images",
-    "save_release",
     "standard_map",
     "train",
     "wavelet_features",

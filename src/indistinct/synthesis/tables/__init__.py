@@ -2,7 +2,6 @@
 
 from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.generator import Mixture
-from indistinct.synthesis.tables.saved import load_table, save_table
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
 from indistinct.synthesis.tables.training import Training
 
@@ -12,6 +11,4 @@ __all__ = [
     "SyntheticTable",
     "TableSynthesizer",
     "Training",
-    "load_table",
-    "save_table",
 ]
