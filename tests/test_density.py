@@ -419,7 +419,7 @@ def test_scikit_learn_conventions() -> None:
         "check_fit2d_1sample": wide,
     }
     found = checks.check_estimator(
-        PrivateKernelDensity(box=(-10, 10), bandwidth=0.3), expected_failed_checks=expected, on_skip=None
+        PrivateKernelDensity(box=(-10, 10)), expected_failed_checks=expected, on_skip=None
     )
     assert sum(one["status"] == "passed" for one in found) > 25
 
