@@ -103,7 +103,7 @@ def test_the_best_of_several_trainings_is_chosen_from_the_release_alone(mode: Mo
     design = KernelSynthesizer((1, 8, 8), range(2), mode=mode, pairs=120, records=5000)
     some = LABELS < 2
     release = design.mechanism(20.0, 1e-5).release(design.table(IMAGES[some], LABELS[some]))
-    still, able = replace(SHORT, rate=1e-9), replace(SHORT, steps=40, plain_steps=80, rate=0.02)
+    still, able = replace(SHORT, rate=1e-9), replace(SHORT, steps=20, plain_steps=20, rate=0.02)
     choice = design.chosen(release, [still, able], device="cpu")
     assert choice.training == able and choice.scores[1] < choice.scores[0]
     assert choice.images.release is release
