@@ -216,6 +216,14 @@ def test_example_runs(
         assert not done.code
 
 
+@pytest.mark.xdist_group("together")
+def test_groups_stay_together(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist writes the group into a test's name. Where that fails it says nothing, and every worker
+    starts Spark, draws all figures and reads all cases for itself."""
+    grouped = getattr(request.config.option, "loadgroup", False)
+    assert request.node.nodeid.endswith("@together") == grouped
+
+
 def test_no_path_of_one_machine() -> None:
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:

@@ -48,7 +48,7 @@ EXPRESSIONS = [
 
 def each_report(*cases: tuple[str, float | None, float]) -> pytest.MarkDecorator:
     """A test of each; those of an expression run in one process, because a report remembers its readings."""
-    groups = [pytest.param(*case, marks=pytest.mark.xdist_group(case[0])) for case in cases]
+    groups = [pytest.param(*case, marks=pytest.mark.xdist_group(case[0].split("[")[0])) for case in cases]
     return pytest.mark.parametrize(("expression", "epsilon", "delta"), groups)
 
 
