@@ -23,6 +23,8 @@ ORDERS = [0.5, 1.0, 2.0, 16.0, math.inf]
 FEW = settings(max_examples=settings.default.max_examples // 6)
 """Of random compositions, which are dear; `make fuzz` tries more."""
 
+pytestmark = pytest.mark.slow
+
 every_case = each(CASES[::3])
 """A third of them: each is read many times."""
 
