@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, COMPOSED, MECHANISMS, SILENT, SINGLE, STATED, Case, each
+from cases import CASES, COMPOSED, DEAR, MECHANISMS, SILENT, SINGLE, STATED, Case, each
 
 from indistinct import Discrete, Gaussian, Guarantee, Laplace, RandomizedResponse, mechanism_from_json, parse
 from indistinct.guarantees import engines
@@ -269,6 +269,7 @@ def test_silence_tells_nothing(case: Case) -> None:
     assert g.tradeoff(FPRS) == pytest.approx(1 - FPRS, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-3, 0.1, 1e8])
 @pytest.mark.parametrize(
     "build",
@@ -314,7 +315,7 @@ def test_saved_mechanism_reads_back_equal(case: Case) -> None:
 
 def test_names_of_cases_are_unique() -> None:
     names = [case.name for case in CASES]
-    assert len(set(names)) == len(names)
+    assert len(set(names)) == len(names) and set(names) >= DEAR
 
 
 @every_case
