@@ -26,7 +26,7 @@ train, test = order[360:], order[:360]
 design = KernelSynthesizer((1, 8, 8), classes=range(10), pairs=1000, records=5000)
 training = Training(
     steps=STEPS,
-    plain_steps=100,
+    plain_steps=STEPS // 6,
     steps_per_metric=50,
     images_per_class=20,
     images_in_metric=300,

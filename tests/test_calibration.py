@@ -58,7 +58,8 @@ TARGETS: dict[str, tuple[Budget, Read]] = {
 MOST = ("epsilon 1", "advantage", "fnr", "renyi")
 TRIED = [
     *itertools.product(("gaussian", "100 gaussians"), TARGETS),
-    *itertools.product(("sgd", "laplace", "sum"), MOST),
+    *itertools.product(("sgd", "laplace"), MOST),
+    *itertools.product(("sum",), ("epsilon 1", "advantage", "renyi")),
     ("sgd", "epsilon 0.01"),
     ("sgd", "fnr at a tiny fpr"),
 ]
@@ -131,18 +132,21 @@ def test_against_other_libraries() -> None:
     assert 3.812 < found.parameter < 3.81324
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Gaussian(scale=20),
-        Laplace(scale=10),
-        RandomizedResponse(truth=0.55),
-        Gaussian(scale=1).subsample(0.01),
-        Gaussian(scale=300).subsample(1e-3),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("target", MOST)
+STEPS = [
+    *itertools.product(
+        (
+            Gaussian(scale=20),
+            Laplace(scale=10),
+            RandomizedResponse(truth=0.55),
+            Gaussian(scale=1).subsample(0.01),
+        ),
+        MOST,
+    ),
+    *itertools.product((Gaussian(scale=300).subsample(1e-3),), ("epsilon 1", "renyi")),  # very many
+]
+
+
+@pytest.mark.parametrize(("mechanism", "target"), STEPS, ids=str)
 def test_most_steps(mechanism: Mechanism, target: str) -> None:
     budget, excess = TARGETS[target]
     if excess(mechanism.guarantee()) > 0:

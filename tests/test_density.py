@@ -1,6 +1,7 @@
 """Private densities: the noise and its guarantee are as stated, the density is one, mistakes are caught."""
 
 import math
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from indistinct.functions import (
     PrivateDensity,
     PrivateFunction,
 )
-from indistinct.functions.density import density_from, public_bandwidth, release_density
+from indistinct.functions.density import PrivateDensity, density_from, public_bandwidth, release_density
 from indistinct.functions.density_counts import public_cells
 from indistinct.functions.density_fit import BoxGrid
 from indistinct.functions.fourier import FourierBasis
@@ -60,6 +61,15 @@ def two_hills(count: int, seed: int = 0) -> dict[str, Array]:
     first = draw.random(count) < 0.6
     x = np.where(first, draw.normal(0.3, 0.06, count), draw.normal(0.7, 0.08, count))
     return {"x": x, "y": draw.normal(0.5, 0.1, count)}
+
+
+@cache
+def usual(count: int, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> PrivateDensity:
+    """A release that several tests look at: counts if records are few, and a function if they are many."""
+    return release_density(two_hills(count), UNIT, adjacency=adjacency, **BUDGET)
+
+
+looked_at_by_several = pytest.mark.xdist_group("density")
 
 
 @pytest.mark.parametrize("basis", BASES, ids=lambda basis: f"{basis.dimension}d")
@@ -130,7 +140,7 @@ def test_a_prepared_sum_is_the_sum() -> None:
 
 def test_the_noise_has_the_covariance_of_the_kernel() -> None:
     basis = FourierBasis(GaussianKernel(0.4), low=(0.0,), high=(1.0,))
-    empty, runs = np.zeros(basis.cells, dtype=np.int64), 4000
+    empty, runs = np.zeros(basis.cells, dtype=np.int64), 1000
     source = NotPrivateSource(6)
     release = {"copies": 1, "records": 1000, "source": source}
     drawn = np.stack([basis.release_counts(2.5, empty, **release).coefficients for _ in range(runs)])
@@ -156,12 +166,13 @@ def test_the_guarantee_is_that_of_a_gaussian() -> None:
     assert function.deviation([[1.0, 2.0]]) == pytest.approx([3.0])
 
 
+@looked_at_by_several
 @pytest.mark.parametrize("adjacency", list(Adjacency))
-@pytest.mark.parametrize("records", [None, 8000])
+@pytest.mark.parametrize("records_known", [False, True])
 @pytest.mark.parametrize("count", [400, 7000])  # counts are released, and a function
-def test_the_target_is_met(adjacency: Adjacency, records: int | None, count: int) -> None:
-    records = None if records is None else count + 50
-    density = release_density(two_hills(count), UNIT, adjacency=adjacency, records=records, **BUDGET)
+def test_the_target_is_met(adjacency: Adjacency, records_known: bool, count: int) -> None:
+    target = {**BUDGET, "adjacency": adjacency, "records": count + 50}
+    density = release_density(two_hills(count), UNIT, **target) if records_known else usual(count, adjacency)
     assert isinstance(density.released, FiniteFunction if count == 7000 else Release)
     spent = density.guarantee(adjacency).epsilon(delta=1e-5)
     assert 0.99 < spent <= 1
@@ -169,10 +180,11 @@ def test_the_target_is_met(adjacency: Adjacency, records: int | None, count: int
         assert 0.99 < density.guarantee(adjacency).pure() <= 1
 
 
+@looked_at_by_several
 def test_what_noise_chose_is_accounted_with_what_it_did_not_choose() -> None:
     """A first count, with noise, decides between counts and a function. Neither is always the better one, so
     the guarantee of the one that was drawn is not that of the whole."""
-    few, many = (release_density(two_hills(count), UNIT, **BUDGET) for count in (400, 7000))
+    few, many = (usual(count) for count in (400, 7000))
     assert isinstance(few.released, Release) and isinstance(many.released, FiniteFunction)
     for density in (few, many):
         assert density.count is not None
@@ -277,9 +289,10 @@ def test_a_place_that_looks_empty_keeps_a_little() -> None:
     assert 1e-6 < many.floor < 1e-3
 
 
+@looked_at_by_several
 @pytest.mark.parametrize("count", [400, 7000])
 def test_a_density_is_saved_and_read_back(tmp_path: Path, count: int) -> None:
-    density = release_density(two_hills(count), UNIT, **BUDGET)
+    density = usual(count)
     density.save(tmp_path / "d.npz")
     again = PrivateDensity.load(tmp_path / "d.npz")
     points = np.random.default_rng(14).random((50, 2))

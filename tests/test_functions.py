@@ -435,9 +435,9 @@ def test_vector_with_correlated_noise() -> None:
     assert process.guarantee().renyi(5) == pytest.approx(5 * distance**2 / (2 * 9))
     draws = [
         process.release(space.coefficients_of(np.zeros(3)), source=NotPrivateSource(seed))([0, 1, 2])
-        for seed in range(4000)
+        for seed in range(1500)
     ]
-    assert np.cov(np.array(draws).T) == pytest.approx(9 * sigma, abs=1.2)
+    assert np.cov(np.array(draws).T) == pytest.approx(9 * sigma, abs=2.0)
     with pytest.raises(ArgumentError, match="regular"):
         Covariance([[1.0, 1.0], [1.0, 1.0]])
 

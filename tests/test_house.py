@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -202,10 +203,25 @@ def test_public_names_are_sorted_and_exist() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_example_runs(example: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(example), *SOONER.get(example.name, [])]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+def test_example_runs(
+    example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_model: None
+) -> None:
+    """In this process, where the libraries are loaded: so it must name what it takes from which module."""
+    assert not re.search(r"^\s*import indistinct", example.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(example), *SOONER.get(example.name, [])])
+    try:
+        runpy.run_path(str(example), run_name="__main__")
+    except SystemExit as done:
+        assert not done.code
+
+
+@pytest.mark.xdist_group("together")
+def test_groups_stay_together(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist writes the group into a test's name. Where that fails it says nothing, and every worker
+    starts Spark, draws all figures and reads all cases for itself."""
+    grouped = getattr(request.config.option, "loadgroup", False)
+    assert request.node.nodeid.endswith("@together") == grouped
 
 
 def test_no_path_of_one_machine() -> None:

@@ -106,7 +106,7 @@ def test_the_best_of_several_trainings_is_chosen_from_the_release_alone(mode: Mo
     release = design.mechanism(Budget(epsilon=20, delta=1e-5)).release(
         design.table(IMAGES[some], LABELS[some])
     )
-    still, able = replace(SHORT, rate=1e-9), replace(SHORT, steps=40, plain_steps=80, rate=0.02)
+    still, able = replace(SHORT, rate=1e-9), replace(SHORT, steps=20, plain_steps=20, rate=0.02)
     choice = SyntheticImages(design, release).chosen([still, able], device="cpu")
     assert choice.training == able and choice.scores[1] < choice.scores[0]
     assert choice.images.release is release

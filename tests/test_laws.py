@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import CASES, COMPOSED, MECHANISMS, SILENT, SINGLE, STATED, Case, each
+from cases import CASES, COMPOSED, DEAR, MECHANISMS, SILENT, SINGLE, STATED, Case, each
 
 from indistinct import Discrete, Gaussian, Guarantee, Laplace, RandomizedResponse, mechanism_from_json, parse
 from indistinct.guarantees import engines
@@ -20,9 +20,9 @@ ENGINE = 2e-6
 """Relative error allowed to the lattice engine, in delta; the contour is far below it."""
 
 ORDERS = [0.5, 0.75, 0.9, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2, 5, 32, 300, 1000, math.inf]
-FPRS = np.array([0, 1e-9, 1e-6, 1e-3, 0.05, 0.3, 0.5, 0.8, 0.999, 1])
+FPRS = np.array([0, 1e-9, 1e-4, 0.05, 0.3, 0.8, 0.999, 1])
 DELTAS = np.array([0, 1e-300, 1e-5, 0.5, 1 - 1e-12, 1])
-EPSILONS = np.array([0, 1e-12, 0.3, 30, 1e6, math.inf])
+EPSILONS = np.array([0, 1e-12, 30, 1e6, math.inf])
 
 SMOOTH = [
     case
@@ -50,7 +50,7 @@ def profile(case: Case) -> tuple[np.ndarray, np.ndarray]:
     """Epsilons from 0 to where delta is 1e-12, or to 3 if it never is, and their deltas."""
     g = case.guarantee()
     reach = g.epsilon(1e-12)
-    epsilons = np.linspace(0, min(reach, 500.0) if math.isfinite(reach) else 3.0, 9)
+    epsilons = np.linspace(0, min(reach, 500.0) if math.isfinite(reach) else 3.0, 7)
     return epsilons, g.delta(epsilons)
 
 
@@ -166,7 +166,7 @@ def test_delta_is_within_the_renyi_bound(case: Case) -> None:
 @told_something
 def test_epsilon_inverts_delta(case: Case) -> None:
     g = case.guarantee()
-    for target in (1e-100, 1e-5, 0.05):
+    for target in (1e-100, 1e-5):
         epsilon = g.epsilon(target)
         if math.isinf(epsilon):
             assert g.delta(300.0) > target
@@ -177,7 +177,7 @@ def test_epsilon_inverts_delta(case: Case) -> None:
         assert g.delta(epsilon) <= target * (1 + 4 * engines.NARROW) + rounding
         if epsilon > 1e-9:
             assert g.delta(epsilon * (1 - 1e-4)) > target
-    for epsilon, delta in list(zip(*profile(case), strict=True))[::4]:
+    for epsilon, delta in list(zip(*profile(case), strict=True))[1::4]:
         assert g.epsilon(min(delta * (1 + 1e-5), 1.0)) <= epsilon * (1 + 1e-9) + 1e-12
 
 
@@ -269,7 +269,8 @@ def test_silence_tells_nothing(case: Case) -> None:
     assert g.tradeoff(FPRS) == pytest.approx(1 - FPRS, abs=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 1e3, 1e8])
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1e8])
 @pytest.mark.parametrize(
     "build",
     [
@@ -314,7 +315,7 @@ def test_saved_mechanism_reads_back_equal(case: Case) -> None:
 
 def test_names_of_cases_are_unique() -> None:
     names = [case.name for case in CASES]
-    assert len(set(names)) == len(names)
+    assert len(set(names)) == len(names) and set(names) >= DEAR
 
 
 @every_case

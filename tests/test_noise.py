@@ -93,7 +93,7 @@ def test_law_on_a_million_draws(sampler: Any, scale: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "scale"), [LAWS[4], LAWS[9]], ids=named)
 def test_law_on_draws_of_the_system(sampler: Any, scale: Any) -> None:
-    assert chi_square(sampler(scale, 4 * 10**6, SystemSource()), mass_of(sampler, scale)) > 1e-9
+    assert chi_square(sampler(scale, 10**6, SystemSource()), mass_of(sampler, scale)) > 1e-9
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e6, 2.0**36 + 1, 1e15, 1e25])
@@ -107,7 +107,7 @@ def test_kolmogorov_of_large_scales(sampler: Any, scale: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [discrete_laplace, discrete_gaussian])
 def test_kolmogorov_of_draws_of_the_system(sampler: Any) -> None:
-    assert kolmogorov_test(sampler(2.0**36, 4 * 10**6), sampler, 2.0**36) > 1e-9
+    assert kolmogorov_test(sampler(2.0**36, 10**6), sampler, 2.0**36) > 1e-9
 
 
 def kolmogorov_test(draws: np.ndarray, sampler: Any, scale: float) -> float:
@@ -122,14 +122,15 @@ def kolmogorov_test(draws: np.ndarray, sampler: Any, scale: float) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [discrete_laplace, discrete_gaussian])
-def test_tail_at_a_millionth(sampler: Any) -> None:
-    scale = 20.0
+def test_tail_far_out(sampler: Any) -> None:
+    """Forty draws of four million: if there were none, or twice as many, it would be seen."""
+    scale, count = 20.0, 4 * 10**6
     mass, cut = mass_of(sampler, scale), 0
-    while 2 * math.fsum(mass(k) for k in range(cut, cut + 400)) > 1e-6:
+    while 2 * math.fsum(mass(k) for k in range(cut, cut + 400)) > 1e-5:
         cut += 1
-    expected = 10**7 * 2 * math.fsum(mass(k) for k in range(cut, cut + 400))
-    seen = int((np.abs(sampler(scale, 10**7, NotPrivateSource(3))) >= cut).sum())
-    assert abs(seen - expected) < 5 * math.sqrt(expected)
+    expected = count * 2 * math.fsum(mass(k) for k in range(cut, cut + 400))
+    seen = int((np.abs(sampler(scale, count, NotPrivateSource(3))) >= cut).sum())
+    assert abs(seen - expected) < 5 * math.sqrt(expected) < expected
 
 
 def test_geometric_and_coins() -> None:
@@ -424,7 +425,7 @@ def test_responses_and_their_estimate() -> None:
 QUALITIES = np.array([0.0, 1.0, 2.5, 2.25])
 
 
-def drawn(mechanism: Any, count: int = 20_000) -> np.ndarray:
+def drawn(mechanism: Any, count: int = 8000) -> np.ndarray:
     source = NotPrivateSource(10)
     picks = [mechanism.release(QUALITIES, source=source).values for _ in range(count)]
     return np.bincount(picks, minlength=4) / count
@@ -432,19 +433,19 @@ def drawn(mechanism: Any, count: int = 20_000) -> np.ndarray:
 
 def test_exponential_mechanism_has_its_law() -> None:
     weights = np.exp(QUALITIES / 0.8)
-    assert drawn(Exponential(scale=0.8)) == pytest.approx(weights / weights.sum(), abs=0.015)
+    assert drawn(Exponential(scale=0.8)) == pytest.approx(weights / weights.sum(), abs=0.02)
 
 
 def test_permute_and_flip_is_noisy_max_with_exponential_noise() -> None:
     rng = np.random.default_rng(11)
-    noisy = np.argmax(QUALITIES + rng.exponential(0.8, (10**6, 4)), axis=1)
-    assert drawn(PermuteAndFlip(scale=0.8)) == pytest.approx(np.bincount(noisy) / 10**6, abs=0.015)
+    noisy = np.argmax(QUALITIES + rng.exponential(0.8, (10**5, 4)), axis=1)
+    assert drawn(PermuteAndFlip(scale=0.8)) == pytest.approx(np.bincount(noisy) / 10**5, abs=0.02)
 
 
 def test_noisy_max_has_its_law() -> None:
     rng = np.random.default_rng(12)
-    noisy = np.argmax(QUALITIES + rng.laplace(0, 0.8, (10**6, 4)), axis=1)
-    assert drawn(ReportNoisyMax(scale=0.8)) == pytest.approx(np.bincount(noisy) / 10**6, abs=0.015)
+    noisy = np.argmax(QUALITIES + rng.laplace(0, 0.8, (10**5, 4)), axis=1)
+    assert drawn(ReportNoisyMax(scale=0.8)) == pytest.approx(np.bincount(noisy) / 10**5, abs=0.02)
 
 
 def selection_law(scale: float, qualities: np.ndarray) -> np.ndarray:

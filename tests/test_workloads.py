@@ -331,12 +331,11 @@ def test_bar_gaussian_1024() -> None:
     assert optimise(Prefix(1024), tolerance=1e-9).bound == pytest.approx(8944.32919, abs=1e-4)
 
 
-@pytest.mark.slow
-def test_bar_laplace_1024() -> None:
-    workload = AllRange(1024)
+def test_bar_laplace_512() -> None:
+    workload = AllRange(512)
     best = optimise(workload, Noise.LAPLACE)
     identity = Noise.LAPLACE.variance * workload.trace()
-    assert best.error < identity / 5
+    assert best.error < identity / 3.5
     tree = best_hierarchical(workload, Noise.LAPLACE)
     assert best.error < 2 * tree.error(workload) * tree.sensitivity(Noise.LAPLACE) ** 2
     assert best.bound < best.error
@@ -352,9 +351,8 @@ def test_bar_marginals() -> None:
     assert errors.sum() == pytest.approx(best.error)
 
 
-@pytest.mark.slow
-def test_bar_prefix_of_30000() -> None:
-    workload = Prefix(30_000)
+def test_a_line_that_is_too_long_for_a_matrix() -> None:
+    workload = Prefix(5000)
     best = optimise(workload, tolerance=1e-5)
     assert best.gap < 1.1e-5
     x = RNG.integers(0, 1000, workload.cells)
@@ -377,12 +375,12 @@ def test_errors_are_those_of_a_simulation(strategy, noise) -> None:
     mechanism = MatrixMechanism(workload, strategy, scale=3, noise=noise)
     x = RNG.integers(0, 100, 6)
     source = NotPrivateSource(7)
-    runs = np.array([mechanism.release(x, source=source).answers() for _ in range(1000)])
+    runs = np.array([mechanism.release(x, source=source).answers() for _ in range(500)])
     off = runs - workload.answers(x)
     deviation = mechanism.standard_errors()
-    assert (np.abs(off.mean(axis=0)) < 5 * deviation / math.sqrt(1000)).all()
-    assert np.allclose(np.sqrt((off**2).mean(axis=0)), deviation, rtol=0.1)
-    assert (off**2).sum(axis=1).mean() == pytest.approx(mechanism.expected_error(), rel=0.1)
+    assert (np.abs(off.mean(axis=0)) < 5 * deviation / math.sqrt(500)).all()
+    assert np.allclose(np.sqrt((off**2).mean(axis=0)), deviation, rtol=0.2)
+    assert (off**2).sum(axis=1).mean() == pytest.approx(mechanism.expected_error(), rel=0.15)
     assert mechanism.expected_error() == pytest.approx((deviation**2).sum())
 
 
