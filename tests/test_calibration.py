@@ -48,7 +48,8 @@ def calibrated(family: Family, **target: Any) -> tuple[Mechanism, float]:
     made: dict[Mechanism, float] = {}
 
     def noted(scale: float) -> Mechanism:
-        return made.setdefault(family(scale), scale) and family(scale)
+        made.setdefault(family(scale), scale)
+        return family(scale)
 
     mechanism = calibrate(noted, **target)
     return mechanism, made[mechanism]
