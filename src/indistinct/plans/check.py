@@ -58,13 +58,13 @@ def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
     for part in plan.parts:
         part.check(table)
         if not part.sensitivity(terms.adjacency):
-            raise ArgumentError(part.where, part.kind, "something that a neighbour can change")
+            raise ArgumentError(part.where, part.kind, "something that depends on the records")
     if scales is None:
         scales = _calibrated(plan)
     for part, scale in zip(plan.parts, scales, strict=True):
         error, size = part.error(scale), part.size
         if error is not None and size is not None and error > size:
-            too_far = f"{part.where} would be off by {error:.3g}, more than all there is ({size:.3g})"
+            too_far = f"the error of {part.where} would be {error:.3g}, more than its size ({size:.3g})"
             raise TargetError("budget.epsilon", terms.epsilon, f"larger: {too_far}")
     return Checked(plan, table, tuple(scales))
 
