@@ -333,6 +333,7 @@ class RenyiSum(RenyiGuarantee):
 
 
 def worst(readings: Iterable[Array]) -> Array:
+    """The largest of several readings, entry by entry."""
     worst: Array = np.max(list(readings), axis=0)
     return worst
 

@@ -77,6 +77,7 @@ def open_table(data: DataSource) -> Table:
 
 
 def together(parts: Sequence[Part], scales: Sequence[float]) -> Mechanism:
+    """All releases of a plan as one mechanism, each at its scale."""
     return Together(tuple(part.at(scale) for part, scale in zip(parts, scales, strict=True)))
 
 
@@ -117,6 +118,7 @@ def _calibrated(plan: Plan) -> list[float]:
 
 
 def accuracy(part: Part, scale: float) -> str:
+    """What a release will be worth, in one line."""
     error, size = part.error(scale), part.size
     what = f"{part.name}: {part.kind}"
     if part.columns:
@@ -140,6 +142,7 @@ def unit_words(plan: Plan) -> str:
 
 
 def budget_lines(plan: Plan) -> list[str]:
+    """Whose privacy a plan protects, and its budget."""
     terms = plan.terms
     return [
         f"Protected: {unit_words(plan)} ({terms.adjacency.value}).",
