@@ -10,7 +10,7 @@
   as so many subsampled Gaussian mechanisms.
 - published loss: that section's equations 7 and 8 as they are printed and coded, the noise drawn apart from
   the graph. NOT PRIVATE at any noise: the generator's gradient is the clean one times a number (see
-  attack.py), so no ε is shown. Its noise multiplier is that of the release in each step.
+  attacks/synthesis.py), so no ε is shown. Its noise multiplier is that of the release in each step.
 
 All take as many steps, with the same optimiser, the same averaged weights, and rates by the same rule. The
 comparison is not even: that rule and our kernel were chosen on training images for our method, and nothing

@@ -1,6 +1,7 @@
 """Laws of restricted divergences, over random mechanisms; and what bad input gets."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_one_number_and_sums_agree(shift: float, order: float) -> None:
 @given(releases(), degrees, orders, st.floats(0.3, 0.99))
 def test_grows_with_the_shift(release: Mechanism, degree: int, order: float, share: float) -> None:
     # so that the furthest neighbours are the worst: docs/adversaries.md has the proof
-    base = getattr(release, "base", release)
+    base: Any = getattr(release, "base", release)
     closer = type(base)(1.0, base.sensitivity * share)
     if base is not release:
         closer = closer.subsample(release.rate)

@@ -142,7 +142,8 @@ def curve(orders: list[float], values: list[float], pure: float) -> RenyiCurve:
 @settings(max_examples=settings.default.max_examples // 5)
 @given(stated_curves(), st.sampled_from([0.0, 0.03, 0.2, 0.7, 2.0]))
 def test_all_claims_together_are_the_worst_coin(stated: tuple, epsilon: float) -> None:
-    claim, truth = curve(*stated), worst_coin(*stated[:2], epsilon, stated[2])
+    orders, values, pure = stated
+    claim, truth = curve(orders, values, pure), worst_coin(orders, values, epsilon, pure)
     low, high = (float(end[0]) for end in claim._delta_interval(np.array([epsilon])))
     assert low <= truth * (1 + 1e-6) + 1e-12
     assert truth * (1 - 1e-6) - 1e-12 <= high <= truth * (1 + 1e-6) + 1e-10

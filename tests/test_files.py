@@ -128,7 +128,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "pickled": (lambda p: archived(p, images=npy((1,), "|O", bytes(8))), "does not hold numbers"),
     "dates": (lambda p: archived(p, images=npy((1,), "<M8[s]", bytes(8))), "does not hold numbers"),
     "letters that are none": (lambda p: archived(p, images=npy((1,), "<U1", b"\xff" * 4)), "do not exist"),
-    "a truth of 7": (lambda p: archived(p, images=npy((1,), "|b1", b"\x07")), "neither"),
+    "a truth of 7": (lambda p: archived(p, images=npy((1,), "|b1", b"\x07")), "other than 0 and 1"),
     "a negative side": (lambda p: archived(p, images=npy((-1,), data=b"")), "no shape"),
     "5,000 members": (many, "more than"),
     "one name twice": (twice, "two arrays of one name"),

@@ -400,7 +400,7 @@ def test_threads_extend_one_path() -> None:
 def test_a_forked_process_cannot_draw_again() -> None:
     function = one_column()
     curator = replace(function.curator, process=function.curator.process + 1)  # type: ignore[attr-defined]
-    elsewhere = replace(function, curator=curator)
+    elsewhere = replace(function, curator=curator)  # type: ignore[call-arg]
     with pytest.raises(ArgumentError, match="forked"):
         elsewhere([0.3])
 

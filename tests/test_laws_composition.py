@@ -31,7 +31,7 @@ every_case = each(CASES[::3])
 
 
 def ends(interval: Interval) -> tuple[float, float]:
-    return interval.low, interval.high
+    return float(interval.low), float(interval.high)
 
 
 def assert_enclosure(interval: Interval, reading: float) -> None:

@@ -255,7 +255,8 @@ def test_system_source_repeats_nothing_even_after_a_fork() -> None:
         os._exit(0)
     os.waitpid(child, 0)
     assert os.read(end, 32) != source.words(4).tobytes()
-    os.close(end), os.close(start)
+    os.close(end)
+    os.close(start)
 
 
 def test_seeded_source_says_that_it_is_not_private() -> None:

@@ -127,7 +127,7 @@ def test_the_noise_is_said_beforehand(folder: Path, capsys: pytest.CaptureFixtur
     part, scale = checked.parts[0], checked.scales[0]
     assert isinstance(part, SyntheticPart) and part.error(scale) == pytest.approx(scale, rel=1e-3)
     assert f"expected error {scale:.4g} records in each count" in str(checked)
-    assert "3000 rows are drawn from a model of 10 tables" in str(checked)
+    assert "3000 rows are drawn from a model that is fitted to 10 tables" in str(checked)
     users = check_plan(plan(folder, privacy={"user": "person", "most": 2}))
     assert users.scales[0] == pytest.approx(2 * scale, rel=1e-3)
     (folder / "plan.toml").write_text(PLAN)

@@ -276,7 +276,7 @@ def test_heavy_hitters_public_means_and_totals_of_users(folder: Path, totals: bo
         found = rows(out / "towns.csv")
         assert sorted(row["town"] for row in found) == ["Aarau", "Bern"]
         assert sum(float(row["count"]) for row in found) == pytest.approx(2000, abs=200)
-        assert "values are shown from a count of" in str(checked)
+        assert "shown are noisy counts of" in str(checked)
 
 
 def test_totals_of_users_are_clipped(folder: Path) -> None:
@@ -502,9 +502,9 @@ BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
             "columns": {"age": {"low": 1, "high": 1, "missing": "error"}},
             "releases": [{"name": "a", "kind": "sum", "column": "age"}],
         },
-        "releases.a must be something that a neighbour can change",
+        "releases.a must be something that depends on the records",
     ),
-    "tiny budget": ({"budget": {"epsilon": 1e-4}}, "budget.epsilon must be larger: releases"),
+    "tiny budget": ({"budget": {"epsilon": 1e-4}}, "budget.epsilon must be larger: the error of releases"),
 }
 
 

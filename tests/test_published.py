@@ -148,9 +148,8 @@ def test_lemma_4_against_all_coins() -> None:
 def test_corollary_1_takes_the_best_order() -> None:
     fpr = np.linspace(0.0, 1.0, 21)
     single = [published.asoodeh_tradeoff([a], [v], fpr) for a, v in CLAIMS]
-    assert published.asoodeh_tradeoff(*zip(*CLAIMS, strict=True), fpr) == pytest.approx(
-        np.max(single, axis=0)
-    )
+    orders, values = zip(*CLAIMS, strict=True)
+    assert published.asoodeh_tradeoff(orders, values, fpr) == pytest.approx(np.max(single, axis=0))
     assert published.asoodeh_tradeoff([2.0], [0.0], fpr) == pytest.approx(1 - fpr, abs=1e-7)
 
 

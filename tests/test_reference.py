@@ -18,7 +18,7 @@ OWN_DIGITS = 1e-11
 LOOSE = {"epsilon@1e-10:1000000 * gaussian(0.5).subsample(1e-06)": 3e-5}
 """Relative: where the contour cannot bound what it leaves out, a lattice answers: safe, and not as sharp."""
 
-# Epsilon as printed in the design notes (MATH.md section 1): mechanism, delta, epsilon.
+# Epsilon as written down before the library was: mechanism, delta, epsilon.
 STATED = [
     (1000 * Gaussian(scale=20), 1e-5, 7.511275901),
     (100_000 * Gaussian(scale=4).subsample(0.001), 1e-5, 0.268670956),

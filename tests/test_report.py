@@ -249,7 +249,7 @@ def test_page_needs_no_matplotlib() -> None:
 @pytest.mark.parametrize("claim", [RenyiCurve([2, 8], [0.1, 0.4]), GaussianDP(0.5), ApproxDP(1.0, 1e-6)])
 def test_stated_guarantees_have_reports_too(claim: Any) -> None:
     report = explain(claim)
-    assert "not known" in str(report)
+    assert "unknown" in str(report)
     assert report.data()["mechanism"] is None
     json.dumps(report.data(), allow_nan=False)
 

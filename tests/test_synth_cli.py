@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ DESIGN = TableSynthesizer(
 )
 
 
-def people(seed: int, count: int = 500) -> "pd.DataFrame":
+def people(seed: int, count: int = 500) -> Any:
     draw = np.random.default_rng(seed)
     age = draw.integers(0, 100, count)
     town = draw.choice(np.array(["None", "NA", "Bern", None], dtype=object), count)

@@ -41,7 +41,7 @@ _POLYNOMIAL = re.compile(r"polynomial\((\d{1,3})\)")
 _PLACEHOLDER = re.compile(r"\bSCALE\b")
 _TARGETS = {
     "epsilon": "target: epsilon at most this, at --delta",
-    "delta": "the delta of that target (0, pure DP, unless told)",
+    "delta": "the delta of that target (default: 0, pure DP)",
     "advantage": "target: membership advantage at most this",
     "fnr": "target: every test misses at least this share, at --fpr",
     "fpr": "the false positive rate of that target",

@@ -219,7 +219,9 @@ def release_density(
     adjacency, budget = check_adjacency(adjacency), check_budget(budget)
     pure = budget.delta == 0
     if bandwidth is not None and not _SHORTEST <= check_positive("bandwidth", bandwidth) <= 1:
-        raise ArgumentError("bandwidth", bandwidth, f"between {_SHORTEST} and 1, in sides of the box")
+        raise ArgumentError(
+            "bandwidth", bandwidth, f"between {_SHORTEST} and 1: a fraction of each column's interval"
+        )
     # any basis on the box counts in the same cells
     query = _basis(box, 1 / 3).histogram(axes, unit)
     copies_of(query)  # refuses units that are not counted in whole records

@@ -81,7 +81,7 @@ class Guarantee(Readings):
         released values nothing is known any more (`Reading.after` names maps that keep some of it)."""
         return self
 
-    def __add__(self, other: object) -> "Guarantee":
+    def __add__(self, other: "Guarantee") -> "Guarantee":
         if not isinstance(other, Guarantee):
             return NotImplemented
         return compose([(self, 1), (other, 1)])
@@ -333,6 +333,7 @@ class RenyiSum(RenyiGuarantee):
 
 
 def worst(readings: Iterable[Array]) -> Array:
+    """The largest of several readings, entry by entry."""
     worst: Array = np.max(list(readings), axis=0)
     return worst
 

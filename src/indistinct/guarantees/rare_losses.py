@@ -237,6 +237,7 @@ class FarBand:
 
 
 def far_band(cumulant: SplitCumulant, place: float) -> FarBand:
+    """A band far above a place, by moments of real orders."""
     orders = np.geomspace(0.02, 1.0, 9) * FarBand.reach(place)  # larger than 1
     values = cumulant.real(np.concatenate(([0.0, -1.0], -orders)))
     moments = values[2:] + orders * np.log1p(-1 / orders) - np.log(orders - 1)

@@ -58,13 +58,13 @@ def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
     for part in plan.parts:
         part.check(table)
         if not part.sensitivity(terms.adjacency):
-            raise ArgumentError(part.where, part.kind, "something that a neighbour can change")
+            raise ArgumentError(part.where, part.kind, "something that depends on the records")
     if scales is None:
         scales = _calibrated(plan)
     for part, scale in zip(plan.parts, scales, strict=True):
         error, size = part.error(scale), part.size
         if error is not None and size is not None and error > size:
-            too_far = f"{part.where} would be off by {error:.3g}, more than all there is ({size:.3g})"
+            too_far = f"the error of {part.where} would be {error:.3g}, more than its size ({size:.3g})"
             raise TargetError("budget.epsilon", terms.budget.epsilon, f"larger: {too_far}")
     return Checked(plan, table, tuple(scales))
 
@@ -77,6 +77,7 @@ def open_table(data: DataSource) -> Table:
 
 
 def together(parts: Sequence[Part], scales: Sequence[float]) -> Mechanism:
+    """All releases of a plan as one mechanism, each at its scale."""
     return Together(tuple(part.at(scale) for part, scale in zip(parts, scales, strict=True)))
 
 
@@ -110,6 +111,7 @@ def _calibrated(plan: Plan) -> list[float]:
 
 
 def accuracy(part: Part, scale: float) -> str:
+    """What a release will be worth, in one line."""
     error, size = part.error(scale), part.size
     what = f"{part.name}: {part.kind}"
     if part.columns:
@@ -133,6 +135,7 @@ def unit_words(plan: Plan) -> str:
 
 
 def budget_lines(plan: Plan) -> list[str]:
+    """Whose privacy a plan protects, and its budget."""
     terms = plan.terms
     return [
         f"Protected: {unit_words(plan)} ({terms.adjacency.value}).",

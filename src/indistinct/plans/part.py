@@ -215,6 +215,7 @@ class QueryPart(Part):
 
 
 def few(where: str, rows: int) -> None:
+    """Refuse a result of more rows than anybody reads."""
     if rows > _LARGEST_LISTED:
         raise ArgumentError(where, f"{rows} numbers", f"at most {_LARGEST_LISTED}")
 
@@ -245,6 +246,7 @@ def cells(axes: Sequence[tuple[str, Celled]]) -> Iterator[Row]:
 
 
 def label(domain: Celled, place: int) -> Row:
+    """What a cell is called in a row of the result; two entries for an interval."""
     if isinstance(domain, OrMissing):
         absent = ["missing" for _ in blank(domain)]
         return absent if place == domain.size - 1 else label(domain.domain, place)

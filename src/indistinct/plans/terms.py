@@ -195,7 +195,7 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
     adjacency = check_adjacency(privacy.get("adjacency", "add-remove"), "privacy.adjacency")
     delta = budget.probability("delta", 0.0)
     if delta >= 0.1:
-        raise ArgumentError("budget.delta", delta, "far below one in the number of people, or 0")
+        raise ArgumentError("budget.delta", delta, "far below 1 divided by the number of people, or 0")
     columns = table("columns", content.get("columns", {}))
     terms = Terms(
         _source(content.get("data"), folder),

@@ -125,6 +125,7 @@ def group_places(cells: Cells, columns: list[Any]) -> GroupCounts:
 
 
 def key_column(array: Any, wanted: Type) -> Column:
+    """Users as DuckDB hands them over, as a column of the wanted type."""
     import pyarrow as pa
 
     with guarded(_TABLE):

@@ -116,7 +116,8 @@ def _quiet(frame: Any) -> Iterator[None]:
     if not context or shows():
         yield
         return
-    level = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel().toString()
+    root = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger()  # noqa: SLF001 (no other way in)
+    level = root.getLevel().toString()
     context.setLogLevel("OFF")
     try:
         yield

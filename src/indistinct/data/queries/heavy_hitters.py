@@ -92,7 +92,9 @@ class HeavyHitters(Mechanism):
         37
         """
         if check_probability("delta", delta) == 0:
-            raise ArgumentError("delta", delta, "positive: no threshold hides a value for certain")
+            raise ArgumentError(
+                "delta", delta, "positive: the chance that a value of one user alone is shown"
+            )
         low, high = 0, 1
         while cls(column, scale, high, unit, missing, of).delta > delta:
             low, high = high, 2 * high

@@ -71,6 +71,7 @@ def squared_distance(one: Sample, other: Sample) -> float:
 
 
 def two_sample_test(one: Sample, other: Sample) -> TwoSampleTest:
+    """Whether two released means may be those of one distribution."""
     statistic = float(np.linalg.norm(one.coefficients - other.coefficients))
     careful, sharper = valid_pvalue(statistic, one, other), approximate_pvalue(statistic, one, other)
     return TwoSampleTest(statistic, careful, sharper)

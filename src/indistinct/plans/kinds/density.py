@@ -49,7 +49,7 @@ class DensityPart(FittedPart):
         few(section.at("grid"), grid ** len(columns))
         bandwidth = section.maybe("bandwidth", section.positive)
         if bandwidth is not None and not 0.005 <= bandwidth <= 1:
-            allowed = "between 0.005 and 1, in sides of the box"
+            allowed = "between 0.005 and 1: a fraction of each column's interval"
             raise ArgumentError(section.at("bandwidth"), bandwidth, allowed)
         return cls(terms, asked, columns, grid, bandwidth)
 
@@ -110,7 +110,7 @@ class DensityPart(FittedPart):
 
     def remark(self, scale: float) -> str:
         share = self._share(scale)
-        return f"; two places are told apart from {100 * share:.2g} % of the box on"
+        return f"; details finer than about {100 * share:.2g} % of a column's interval are blurred"
 
     @property
     def drawn(self) -> str:

@@ -55,7 +55,7 @@ class QuantilesPart(QueryPart):
 
     @property
     def error_words(self) -> str:
-        return "records in rank"
+        return "records too many or too few below an answer"
 
     @property
     def header(self) -> Row:

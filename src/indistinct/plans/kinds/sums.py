@@ -37,7 +37,7 @@ class SumPart(QueryPart):
 
     @property
     def error_words(self) -> str:
-        return f"of {self.column}"
+        return f"in the sum of {self.column}"
 
 
 @dataclass(frozen=True)
@@ -102,4 +102,4 @@ class MeanPart(QueryPart):
 
     @property
     def error_words(self) -> str:
-        return f"of {self.column}"
+        return f"in the mean of {self.column}"

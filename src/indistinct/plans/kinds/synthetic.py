@@ -88,8 +88,8 @@ class SyntheticPart(QueryPart, FittedPart):
         return "records in each count"
 
     def remark(self, scale: float) -> str:
-        tables = f"{len(self.query.groups)} tables of {self.query.size} counts"
-        return f"; {self.rows} rows are drawn from a model of {tables}"
+        tables = f"{len(self.query.groups)} tables with {self.query.size} noisy counts in all"
+        return f"; {self.rows} rows are drawn from a model that is fitted to {tables}"
 
     @property
     def drawn(self) -> str:

@@ -370,6 +370,7 @@ class Choice:
 
 
 def check_shape(shape: Any) -> Shape:
+    """The shape of an image, as three positive integers."""
     sides = tuple(shape) if isinstance(shape, tuple | list) else ()
     if len(sides) != 3:
         raise ArgumentError("shape", shape, "(channels, height, width)")

@@ -10,7 +10,7 @@ clean one at any noise (Erratum 4), and ε is refuted at once.
 
 The published loop is NOT PRIVATE. It is here to be refuted and is no part of the package.
 
-    python benchmarks/attack.py [--releases 10000]
+    python attacks/synthesis.py [--releases 10000]
 """
 
 import argparse
