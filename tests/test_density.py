@@ -21,7 +21,7 @@ from indistinct.functions import (
     PrivateDensity,
     PrivateFunction,
 )
-from indistinct.functions.density import PrivateDensity, density_from, public_bandwidth, release_density
+from indistinct.functions.density import density_from, public_bandwidth, release_density
 from indistinct.functions.density_counts import public_cells
 from indistinct.functions.density_fit import BoxGrid
 from indistinct.functions.fourier import FourierBasis
