@@ -23,8 +23,8 @@ test: lint ## check the code, then run the tests and doctests; the same everywhe
 quick: .venv/.installed ## the inner loop: the laws and references of guarantees, without what is slow
 	$(PYTEST) -q -m "not slow" $(QUICK)
 
-QUICK = $(addprefix tests/test_,reference.py laws.py conversion.py \
-	calibration.py errors.py known_mistakes.py published.py)
+QUICK = $(addprefix tests/,guarantees/test_reference.py guarantees/test_laws.py guarantees/test_conversion.py \
+	mechanisms/test_calibration.py test_errors.py guarantees/test_known_mistakes.py guarantees/test_published.py)
 
 fuzz: .venv/.installed ## try new random examples of the laws: make fuzz MINUTES=5
 	@end=$$(( $$(date +%s) + 60 * $(MINUTES) )); rounds=0; \
@@ -35,8 +35,9 @@ fuzz: .venv/.installed ## try new random examples of the laws: make fuzz MINUTES
 		rounds=$$(( rounds + 1 )); done; echo "$$rounds rounds, no law failed"
 
 MINUTES ?= 5
-LAWS = $(addprefix tests/test_,laws_composition.py properties.py conversion.py meaning.py adversaries_laws.py \
-	declared.py adversary.py files.py mutations.py)
+LAWS = $(addprefix tests/,guarantees/test_laws_composition.py guarantees/test_properties.py \
+	guarantees/test_conversion.py guarantees/test_meaning.py adversaries/test_adversaries_laws.py \
+	data/test_declared.py data/test_adversary.py files/test_files.py files/test_mutations.py)
 
 lint: .venv/.installed ## ruff (rules and form), and mypy: src, tests, examples and those of README and docs/
 	.venv/bin/ruff check .
@@ -44,7 +45,7 @@ lint: .venv/.installed ## ruff (rules and form), and mypy: src, tests, examples 
 	.venv/bin/python docs/examples.py build/examples
 	.venv/bin/mypy src tests examples build/examples
 
-coverage: .venv/.installed ## the lines of src/ that no test runs: make coverage TESTS=tests/test_noise.py
+coverage: .venv/.installed ## the lines of src/ that no test runs: make coverage TESTS=tests/noise
 	.venv/bin/coverage erase
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/coverage run -m pytest -q -n 2 --dist loadgroup $(TESTS)
 	.venv/bin/coverage combine --quiet

@@ -147,6 +147,12 @@ def test_right_direction_is_let_through(module: str, code: str) -> None:
     assert not wrong_directions(module, imports)
 
 
+def test_tests_lie_where_their_subjects_do() -> None:
+    packages = {path.parent.name for path in (SOURCE / "indistinct").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert folders and folders <= packages
+
+
 def test_modules_are_short() -> None:
     lengths = {dotted_name(p): len(p.read_text(encoding="utf-8").splitlines()) for p in MODULES}
     assert not {module: lines for module, lines in lengths.items() if lines > MAX_LINES}

@@ -13,7 +13,7 @@ import pytest
 from indistinct import parse_guarantee
 
 ROWS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "reference" / "hard.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "reference" / "hard.json").read_text(encoding="utf-8")
 )
 OWN_DIGITS = 1e-12
 """Relative: the last digits of a bracket are those of a double."""

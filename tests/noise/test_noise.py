@@ -307,7 +307,7 @@ def test_least_significant_bits_betray_naive_noise_and_not_ours() -> None:
 # -- pairs of the discrete laws -------------------------------------------------------------------
 
 ROWS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "reference" / "lattice.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "reference" / "lattice.json").read_text(encoding="utf-8")
 )
 KINDS: dict[str, Any] = {kind.kind: kind for kind in (DiscreteLaplace, DiscreteGaussian, Exponential)}
 

@@ -60,7 +60,7 @@ class Plain(FiniteSpace):
     def integrals(self, low: Array, high: Array) -> Array:
         raise NotImplementedError
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, brief: bool = False) -> dict[str, Any]:
         raise NotImplementedError
 
 

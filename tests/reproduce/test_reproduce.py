@@ -13,7 +13,7 @@ from indistinct.reproduce import CATALOGUE, PAPERS, Figure, claims, noisy_sgd, r
 from indistinct.reproduce.catalogue import heading
 from indistinct.reproduce.figure import Claim
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reproduce")]  # all figures are drawn once
 
 # What the papers say and what does not come out; everything else must agree.

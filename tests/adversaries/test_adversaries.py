@@ -55,7 +55,7 @@ from indistinct.adversaries.solvers.laws import GaussianShape, ReleasedNumber
 from indistinct.adversaries.solvers.quadrature import Outcomes
 from indistinct.adversaries.solvers.tables import TableProgramme
 
-REFERENCE = json.loads((Path(__file__).parent / "reference" / "adversaries.json").read_text("utf-8"))
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "adversaries.json").read_text("utf-8"))
 NOISE = {"laplace": Laplace, "gaussian": Gaussian}
 
 

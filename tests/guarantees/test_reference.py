@@ -10,7 +10,7 @@ import pytest
 from indistinct import Gaussian, Laplace, Mechanism, RandomizedResponse
 
 ROWS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "reference" / "values.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "reference" / "values.json").read_text(encoding="utf-8")
 )
 OWN_DIGITS = 1e-11
 """Relative: a double is not the decimal number that the reference was computed for."""

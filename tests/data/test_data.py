@@ -399,7 +399,7 @@ READERS = {"batches", "fold", "group_counts", "__arrow_c_stream__", "loadtxt", "
 def test_no_other_module_reads_records() -> None:
     """Outside data/ no engine is imported and no method that hands out records is called; inside it, only
     tables do so, and only `Table.total` sums."""
-    source = Path(__file__).parent.parent / "src" / "indistinct"
+    source = Path(__file__).parents[2] / "src" / "indistinct"
     for path in source.rglob("*.py"):
         inside = "data" in path.relative_to(source).parts
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
