@@ -21,6 +21,7 @@ from indistinct import (
     Guarantee,
     Laplace,
     Mechanism,
+    PureDP,
     RandomizedResponse,
     RenyiCurve,
     TargetError,
@@ -101,6 +102,10 @@ def test_rho_and_mu_of_what_is_not_gaussian() -> None:
     assert Budget(mu=0.5).met_by(Gaussian(2).guarantee()) and Budget(rho=0.125).met_by(
         Gaussian(2).guarantee()
     )
+    for epsilon in (0.01, 1, 4):  # the curve of mu goes through the corner of that of epsilon
+        corner = 1 / (1 + math.exp(epsilon))
+        through = GaussianDP(known_mu(PureDP(epsilon))).tradeoff(corner)
+        assert through <= PureDP(epsilon).tradeoff(corner) and through == pytest.approx(corner, rel=1e-6)
     claimed = 2 * ZeroConcentratedDP(0.5)
     assert Budget(rho=1).met_by(claimed) and not Budget(rho=1).met_by(claimed + Gaussian(9).guarantee())
     for unknown in (ApproxDP(1, 1e-6), RenyiCurve([2], [0.1]), Gaussian(9).subsample(0.1).guarantee()):
