@@ -25,7 +25,7 @@ from scipy.special import betaincinv
 from indistinct import Adjacency, Budget, calibrate
 from indistinct.data import Categories, FeatureSum, Intervals, NoisyQuery, Numbers, OrMissing
 from indistinct.functions import GaussianKernel, RandomFeatures
-from indistinct.synthesis.images import KernelSynthesizer, Mode
+from indistinct.synthesis.images import ImageSynthesizer, Mode
 from indistinct.synthesis.tables import TableSynthesizer
 
 DELTA, CONFIDENCE, EPSILON = 1e-5, 0.99, 4.0
@@ -153,10 +153,10 @@ def table_scores(count: int) -> tuple[NoisyQuery, dict[str, list[Vector]]]:
 
 
 def synthesizer_scores(mode: Mode, adjacency: Adjacency, count: int) -> tuple[NoisyQuery, list[Vector]]:
-    """What `KernelSynthesizer` itself releases, of black images with and without a white one; or with a white
+    """What `ImageSynthesizer` itself releases, of black images with and without a white one; or with a white
     one in place of a black one, of another class where there are classes."""
     classes = () if mode is Mode.UNCONDITIONAL else range(2)
-    design = KernelSynthesizer((1, SIDE, SIDE), classes, mode=mode, pairs=PAIRS, records=1000)
+    design = ImageSynthesizer((1, SIDE, SIDE), classes, mode=mode, pairs=PAIRS, records=1000)
     noisy = design.mechanism(Budget(epsilon=EPSILON, delta=DELTA), adjacency)
     black, white = np.zeros((RECORDS, SIDE * SIDE)), np.ones((1, SIDE * SIDE))
     labels = np.zeros(RECORDS, dtype=np.int64)
@@ -220,7 +220,7 @@ def main() -> int:
         for adjacency in Adjacency:
             noisy, scores = synthesizer_scores(mode, adjacency, count)
             stated = noisy.guarantee(adjacency).epsilon(delta=DELTA)
-            name = f"KernelSynthesizer, {mode.name.lower()}, {adjacency.name.lower().replace('_', ' ')}"
+            name = f"ImageSynthesizer, {mode.name.lower()}, {adjacency.name.lower().replace('_', ' ')}"
             row(name, stated, lower_bound(*scores), True)
     noisy, tables = table_scores(count)
     stated = noisy.guarantee().epsilon(delta=DELTA)

@@ -23,12 +23,12 @@ import numpy as np
 import torch
 
 from indistinct import Budget
-from indistinct.data import Remembered
+from indistinct.data import CachedTable
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.images import (
-    KernelSynthesizer,
+    ImageSynthesizer,
+    ImageTraining,
     SyntheticImages,
-    Training,
     accuracy,
     frechet_distance,
     grid,
@@ -37,7 +37,7 @@ from indistinct.synthesis.images import (
 
 DELTA = 1e-5
 BARS = {"mnist": {10: 96.8, 1: 96.0, 0.2: 92.0}, "fashion": {10: 84.0, 1: 82.5, 0.2: 78.5}}
-SMALL = Training(
+SMALL = ImageTraining(
     steps=300, plain_steps=100, steps_per_metric=50, images_per_class=20, images_in_metric=300, channels=32
 )
 
@@ -67,8 +67,8 @@ def main() -> int:
     if device == "cpu" and not options.small:
         print("skipped: no GPU here; --small shows the pipeline on a CPU")
         return 0
-    design = KernelSynthesizer((1, 28, 28), range(10), pairs=500 if options.small else 20_000)
-    training = SMALL if options.small else Training()
+    design = ImageSynthesizer((1, 28, 28), range(10), pairs=500 if options.small else 20_000)
+    training = SMALL if options.small else ImageTraining()
     print(f"{'data':8} {'ε':>6} {'accuracy %':>16} {'bar':>6} {'Fréchet':>8} {'to used/others':>15} {'s':>5}")
     failed = False
     for name in options.sets:
@@ -76,7 +76,7 @@ def main() -> int:
         test, wanted = read(options.data, name, "t10k")
         if options.small:
             images, labels = images[:3000], labels[:3000]
-        data = Remembered(design.table(images, labels))  # the exact sums are computed once
+        data = CachedTable(design.table(images, labels))  # the exact sums are computed once
         for epsilon in options.epsilon:
             scores, seconds = [], []
             for seed in range(options.seeds if epsilon in BARS[name] else 1):

@@ -12,7 +12,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from indistinct import Budget
-from indistinct.synthesis.images import KernelSynthesizer, Training, accuracy, grid
+from indistinct.synthesis.images import ImageSynthesizer, ImageTraining, accuracy, grid
 
 EPSILON, DELTA = 4.0, 1e-4  # 1,437 records are few: a smaller ε leaves little to learn
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 600
@@ -23,8 +23,8 @@ images, labels = digits.images[:, None] / 16, digits.target
 order = np.random.default_rng(0).permutation(len(images))
 train, test = order[360:], order[:360]
 
-design = KernelSynthesizer((1, 8, 8), classes=range(10), pairs=1000, records=5000)
-training = Training(
+design = ImageSynthesizer((1, 8, 8), classes=range(10), pairs=1000, records=5000)
+training = ImageTraining(
     steps=STEPS,
     plain_steps=STEPS // 6,
     steps_per_metric=50,

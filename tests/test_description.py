@@ -94,10 +94,10 @@ from indistinct.functions import (
 from indistinct.functions.fourier_sum import FourierSum
 from indistinct.functions.function import FunctionNoise
 from indistinct.mechanisms import natural_adjacency
-from indistinct.plans.measured import Measured
+from indistinct.plans.measured import MeasuredWorkload
 from indistinct.plans.together import Together
 from indistinct.report import explain
-from indistinct.synthesis.images.maps import ImageMap, Part
+from indistinct.synthesis.images.feature_maps import ImageMap, MapPart
 from indistinct.synthesis.images.views import Pixels, Wavelets
 from indistinct.workloads import (
     AllRange,
@@ -127,7 +127,7 @@ FEATURES = RandomFeatures(GaussianKernel(0.2), pairs=3, dimension=1, seed=4)
 BASIS = FourierBasis(GaussianKernel(0.3), (0.0,), (1.0,))
 AGES = Histogram({"age": Bins(0, 100, 5), "smokes": Categories(["no", "yes"])}, USERS)
 MATRIX = MatrixMechanism(Prefix(3), IdentityStrategy(3), 2.0, Noise.LAPLACE)
-VIEWS = Part(Pixels(0.5), 1.0, 2, 0.5), Part(Wavelets(1.0, 0.5, 2), 2.0, 3, 0.25)
+VIEWS = MapPart(Pixels(0.5), 1.0, 2, 0.5), MapPart(Wavelets(1.0, 0.5, 2), 2.0, 3, 0.25)
 
 EXAMPLES: list[Described] = [
     # mechanisms, and how they combine
@@ -229,7 +229,7 @@ EXAMPLES: list[Described] = [
     *(part.view for part in VIEWS),
     ImageMap((1, 4, 4), VIEWS, 0.25, seed=3),
     # plans
-    Measured(Histogram({"x": Bins(0, 1, 3)}), MATRIX),
+    MeasuredWorkload(Histogram({"x": Bins(0, 1, 3)}), MATRIX),
     Together((Laplace(1), Laplace(1.0001))),
 ]
 KINDS = {key: declared for key, declared in TABLE.items() if declared.__module__.startswith("indistinct.")}

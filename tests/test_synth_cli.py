@@ -12,7 +12,7 @@ from indistinct import Budget
 from indistinct.cli import main, parser
 from indistinct.data import Bins, Categories, Intervals, OrMissing
 from indistinct.synthesis.evaluate import evaluate_tables
-from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, Training
+from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, TableTraining
 
 pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
@@ -104,7 +104,7 @@ def test_copies_are_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_generator_is_judged(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("safetensors")
-    training = Training(components=16, width=16, steps=60)
+    training = TableTraining(components=16, width=16, steps=60)
     DESIGN.fit(people(0), Budget(epsilon=8, delta=1e-6), training=training).save(folder / "saved")
     assert evaluate(folder, "--rows", "300", "--json", made="saved") == 0
     found = json.loads(capsys.readouterr().out)

@@ -462,16 +462,16 @@ def test_blocks_of_lines_do_not_matter(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "a.csv"
     path.write_bytes(GOOD * 3 + b'0,"l\nm"\n0,' + b"1" * 400 + b"\n0,2")
     whole = counted(path), counted(path, newlines=True), Count().statistic(read_csv(path)).units[0]
-    monkeypatch.setattr("indistinct.data.engines.lines._BLOCK", 7)
-    monkeypatch.setattr("indistinct.data.engines.lines._LONGEST", 100)
+    monkeypatch.setattr("indistinct.data.engines.csv_lines._BLOCK", 7)
+    monkeypatch.setattr("indistinct.data.engines.csv_lines._LONGEST", 100)
     assert (counted(path), counted(path, newlines=True)) == whole[:2]
     assert Count().statistic(read_csv(path)).units[0] == whole[2]
 
 
 def test_a_line_is_too_long_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.csv"
-    monkeypatch.setattr("indistinct.data.engines.lines._BLOCK", 7)
-    monkeypatch.setattr("indistinct.data.engines.lines._LONGEST", 20)
+    monkeypatch.setattr("indistinct.data.engines.csv_lines._BLOCK", 7)
+    monkeypatch.setattr("indistinct.data.engines.csv_lines._LONGEST", 20)
     for before in range(7):
         for length in (18, 20, 21, 40):
             for after in ("", "\n", "\n1,1"):

@@ -38,7 +38,7 @@ from indistinct.data import (
     read_parquet,
     read_sql,
 )
-from indistinct.data.queries.mapped import FeatureMap
+from indistinct.data.queries.feature_sums import FeatureMap
 from indistinct.errors import ArgumentError, DataError
 
 LONG = "0" * 4301 + "7"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from indistinct.data import Categories, FeatureMap, FeatureSum, Norm, Numbers
-from indistinct.data.queries.mapped import Mapped
+from indistinct.data.queries.feature_sums import Mapped
 
 UNIT = Numbers(0, 1)
 POWERS = [1.0, math.nextafter(1, 0), math.nextafter(1, 2), math.nextafter(2, 0), 0.3, 1e-150, 1e150]

@@ -223,7 +223,7 @@ def _synthetic() -> dict[str, tuple[Any, Callable[[Path], Any], Any]]:
     table = {"a": np.linspace(0, 1, 40), "b": np.array(["x", "y"] * 20)}
     quick = tables.Training(components=4, latent=2, width=4, steps=2)
     fitted = tables.TableSynthesizer(columns).fit(table, Budget(epsilon=1, delta=1e-5), training=quick)
-    design = images.KernelSynthesizer((1, 4, 4), [0, 1], pairs=9, records=50)
+    design = images.ImageSynthesizer((1, 4, 4), [0, 1], pairs=9, records=50)
     short = images.Training(
         steps=2,
         plain_steps=1,

@@ -30,7 +30,7 @@ from indistinct.functions.torus import Periodic
 from indistinct.guarantees import Guarantee
 from indistinct.guarantees.alternatives import either
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Known
+from indistinct.guarantees.guarantee import ExactGuarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms import Gaussian
 from indistinct.mechanisms.release import Release
@@ -218,7 +218,7 @@ def test_a_choice_by_an_earlier_outcome_costs_no_more_than_is_said(split: tuple[
 
 
 def pair_guarantee(p: np.ndarray, q: np.ndarray) -> Guarantee:
-    return Known(Product.of([(DiscretePair.of(p, q), 1)]), Adjacency.ADD_REMOVE)
+    return ExactGuarantee(Product.of([(DiscretePair.of(p, q), 1)]), Adjacency.ADD_REMOVE)
 
 
 def test_users_are_charged_for_all_their_records() -> None:

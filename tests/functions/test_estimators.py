@@ -29,7 +29,7 @@ from indistinct.functions.estimators import (
     SquaredLoss,
 )
 from indistinct.functions.estimators import risk as risks
-from indistinct.functions.estimators.risk import Against, Between, Losses, Remembered, Risk, Slopes
+from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Losses, Risk, Slopes
 from indistinct.functions.space import FiniteSpace
 from indistinct.noise import NotPrivateSource
 
@@ -68,7 +68,7 @@ def risk_of(loss: Loss, n: int, dimension: int = 3, regularization: float = 0.05
     target: Between | Against = Against(1) if loss.signs else Between(-1.0, 1.0)
     domain = Categories([0, 1]) if loss.signs else Numbers(-1, 1)
     axes = (*((f"x{i}", Numbers(-1, 1)) for i in range(dimension)), ("target", domain))
-    return Risk(Remembered(Plain(dimension, **space)), loss, target, regularization, n, axes)
+    return Risk(CachedPasses(Plain(dimension, **space)), loss, target, regularization, n, axes)
 
 
 def fitted(risk: Risk, points: Array, targets: Array) -> Array:

@@ -42,7 +42,7 @@ from indistinct.functions import (
     RandomFeatures,
     Space,
 )
-from indistinct.functions.exact import Coordinates
+from indistinct.functions.exact_kernel import Coordinates
 from indistinct.functions.whitening import Functionals, Whitening
 from indistinct.noise import NotPrivateSource
 

@@ -20,14 +20,14 @@ from indistinct.functions.kernels import (
     DeltaKernel,
     GaussianKernel,
     Kernel,
+    KernelProduct,
+    KernelSum,
     LaplaceKernel,
     MaternKernel,
     PeriodicKernel,
     PolynomialKernel,
-    Product,
     RationalQuadraticKernel,
     Scaled,
-    Sum,
 )
 
 SMOOTH = [
@@ -420,8 +420,8 @@ def test_nonnegative_is_only_said_where_it_is_known() -> None:
 
 def test_sums_and_products_are_flat() -> None:
     g, c = GaussianKernel(1), ConstantKernel(1)
-    assert (g + c) + g == g + (c + g) == Sum((g, c, g))
-    assert (g * c) * g == Product((g, c, g))
+    assert (g + c) + g == g + (c + g) == KernelSum((g, c, g))
+    assert (g * c) * g == KernelProduct((g, c, g))
     assert g.scale(2) == Scaled(g, 2.0)
 
 

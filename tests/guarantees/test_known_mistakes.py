@@ -18,7 +18,7 @@ from indistinct import (
     ZeroConcentratedDP,
     parse_guarantee,
 )
-from indistinct.guarantees.guarantee import Known
+from indistinct.guarantees.guarantee import ExactGuarantee
 from indistinct.guarantees.mixture_pair import MixturePair
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
@@ -92,7 +92,7 @@ def test_without_replacement_composed_by_brute_force() -> None:
 )
 def test_both_directions_count(mechanism: Discrete) -> None:
     g = mechanism.guarantee()
-    assert isinstance(g, Known)
+    assert isinstance(g, ExactGuarantee)
     forward, backward = g.product, g.product.reverse()
     assert forward != backward
     for epsilon in (0.0, 0.5, 2.0):

@@ -19,7 +19,7 @@ from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.profiled_pairs import GroupPair
 from indistinct.guarantees.sampled_gaussians import SampledGaussians
 from indistinct.mechanisms import noise
-from indistinct.numerics.envelope import SPLIT_WIDTH, Window
+from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow
 
 CONTOUR_ALONE = ((engines.contour, engines.by_order),)
 LATTICE, WEAK = "100 * randomized_response(0.55)", "200 * gaussian(1.0).subsample(0.005)"
@@ -93,13 +93,13 @@ def test_a_tail_kept_from_another_reading(monkeypatch: pytest.MonkeyPatch) -> No
 def test_windows_that_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands as products of two smooth steps do not add up to the law: more than it is counted from below."""
 
-    def product(self: Window, x: Any) -> Any:
+    def product(self: SmoothWindow, x: Any) -> Any:
         ends = (
             away for end, away in ((self.first, x - self.first), (self.last, self.last - x)) if abs(end) < 1e9
         )
         return sum(log_ndtr(away.real / SPLIT_WIDTH) for away in ends)
 
-    monkeypatch.setattr(Window, "log_share", product)
+    monkeypatch.setattr(SmoothWindow, "log_share", product)
     with pytest.raises(AssertionError):
         assert fresh("2 * gaussian(0.3).subsample(0.01)").epsilon_interval(1e-5).low <= 11.372779591177905
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from indistinct import ApproxDP, Discrete, Gaussian, Laplace, PureDP, RenyiCurve
-from indistinct.guarantees.guarantee import Known
+from indistinct.guarantees.guarantee import ExactGuarantee
 
 WIDE = settings(
     max_examples=settings.default.max_examples // 3
@@ -62,7 +62,7 @@ def test_epsilon_is_honest(rate: float, scale: float, count: int, delta: float) 
     assert 0 <= epsilon < math.inf
     assert g.delta(epsilon) <= delta * (1 + 1e-9)
     # each direction by itself is no worse, and one of them is as bad
-    assert isinstance(g, Known)
+    assert isinstance(g, ExactGuarantee)
     sides = [float(side.epsilon(np.array([delta]))[0]) for side in (g.product, g.product.reverse())]
     stated = g.epsilon_interval(delta)
     assert abs(epsilon - max(sides)) <= max(1e-6 * epsilon, stated.high - stated.low)

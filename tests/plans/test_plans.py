@@ -377,7 +377,7 @@ def test_dry_run_reads_nothing_and_writes_nothing(
 ) -> None:
     monkeypatch.chdir(folder)
     before = sorted(os.listdir(folder))
-    monkeypatch.setattr("indistinct.data.engines.lines.CsvTable._cells", None)
+    monkeypatch.setattr("indistinct.data.engines.csv_lines.CsvTable._cells", None)
     assert main(["run", "plan.toml", "--dry-run"]) == 0
     text = capsys.readouterr().out
     assert text.count("expected error") == 8 and "epsilon 2 at delta 1e-6" in text

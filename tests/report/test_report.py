@@ -29,7 +29,7 @@ from indistinct import (
     parse_guarantee,
 )
 from indistinct.report import Subject, User, explain
-from indistinct.report.results import Line, counts_chart, curve_chart, heat_map
+from indistinct.report.results import ResultLine, counts_chart, curve_chart, heat_map
 from indistinct.report.text import rounded_down, rounded_up, sentences
 
 EXPRESSIONS = [
@@ -105,8 +105,8 @@ def test_words_fit_a_user(adjacency: Adjacency) -> None:
 
 
 def test_pictures_of_counts_say_what_noise_leaves_open() -> None:
-    towns = Line("town", 3, labels=("Aarau", "Bern", "a town with a long name"))
-    ages = Line("age", 2, ends=(0.0, 100_000.0))
+    towns = ResultLine("town", 3, labels=("Aarau", "Bern", "a town with a long name"))
+    ages = ResultLine("age", 2, ends=(0.0, 100_000.0))
     bars = counts_chart("a", towns, [100.0, -5.0, 20.0], [4.0, 4.0, 4.0])
     assert bars.count("<rect") == 3 and "long name" not in bars and "a town" in bars
     curve = curve_chart("b", ages, [0.0, 50.0, 90.0], [0.0, 5.0, 5.0])

@@ -22,10 +22,10 @@ from indistinct.mechanisms.release import Released  # noqa: E402
 from indistinct.noise import NotPrivateSource  # noqa: E402
 from indistinct.synthesis.images import (  # noqa: E402
     Generator,
-    KernelSynthesizer,
+    ImageSynthesizer,
+    ImageTraining,
     Mode,
     SyntheticImages,
-    Training,
     evaluate_images,
     frechet_distance,
     grid,
@@ -36,15 +36,15 @@ from indistinct.synthesis.images import training as training_module  # noqa: E40
 from indistinct.synthesis.images.held_out import distance, split_pairs  # noqa: E402
 from indistinct.synthesis.images.training import Fitted  # noqa: E402
 
-SHORT = Training(
+SHORT = ImageTraining(
     steps=12, plain_steps=4, steps_per_metric=4, images_per_class=4, images_in_metric=40, channels=8, latent=8
 )
 DIGITS = load_digits()
 IMAGES, LABELS = DIGITS.images[:, None] / 16, DIGITS.target
-DESIGN = KernelSynthesizer((1, 8, 8), range(10), pairs=60, records=5000)
+DESIGN = ImageSynthesizer((1, 8, 8), range(10), pairs=60, records=5000)
 
 
-def fitted(design: KernelSynthesizer = DESIGN, **more: object) -> SyntheticImages:
+def fitted(design: ImageSynthesizer = DESIGN, **more: object) -> SyntheticImages:
     labels = LABELS[:300] if design.classes else None
     arguments = {"budget": Budget(epsilon=2.0, delta=1e-5), "training": SHORT, "device": "cpu", **more}
     return design.fit(IMAGES[:300], labels, **arguments)  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def fitted(design: KernelSynthesizer = DESIGN, **more: object) -> SyntheticImage
 @pytest.mark.parametrize("mode", list(Mode), ids=lambda mode: mode.name)
 def test_every_mode_keeps_its_promise_and_draws(mode: Mode) -> None:
     classes = () if mode is Mode.UNCONDITIONAL else range(3)
-    design = KernelSynthesizer((1, 8, 8), classes, mode=mode, pairs=60, records=5000)
+    design = ImageSynthesizer((1, 8, 8), classes, mode=mode, pairs=60, records=5000)
     result = fitted(design)
     assert result.guarantee().epsilon(1e-5) == pytest.approx(2, abs=1e-6)
     assert result.guarantee().epsilon(1e-5) <= 2
@@ -101,7 +101,7 @@ def test_the_seed_is_that_of_post_processing_only() -> None:
 
 @pytest.mark.parametrize("mode", [Mode.CONDITIONAL, Mode.PARALLEL], ids=lambda mode: mode.name)
 def test_the_best_of_several_trainings_is_chosen_from_the_release_alone(mode: Mode) -> None:
-    design = KernelSynthesizer((1, 8, 8), range(2), mode=mode, pairs=120, records=5000)
+    design = ImageSynthesizer((1, 8, 8), range(2), mode=mode, pairs=120, records=5000)
     some = LABELS < 2
     release = design.mechanism(Budget(epsilon=20, delta=1e-5)).release(
         design.table(IMAGES[some], LABELS[some])
@@ -125,7 +125,7 @@ def test_an_interrupted_training_goes_on(
     mode: Mode, interrupted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes to the same generators, bit for bit, and takes the steps that are left, not all of them."""
-    design = KernelSynthesizer((1, 8, 8), range(3), mode=mode, pairs=60, records=5000)
+    design = ImageSynthesizer((1, 8, 8), range(3), mode=mode, pairs=60, records=5000)
     few = LABELS < 3
     budget = Budget(epsilon=2, delta=1e-5)
     release = design.release(
@@ -204,7 +204,7 @@ def test_the_score_of_a_generator_is_its_distance_on_average_over_the_noise() ->
 
 def test_saved_generators_and_releases_read_back_equal(tmp_path: Path) -> None:
     for mode in (Mode.CONDITIONAL, Mode.PARALLEL):
-        design = KernelSynthesizer((1, 8, 8), range(3), mode=mode, pairs=60, records=5000)
+        design = ImageSynthesizer((1, 8, 8), range(3), mode=mode, pairs=60, records=5000)
         result = fitted(design)
         result.save(tmp_path / "images.safetensors")
         again = SyntheticImages.load(tmp_path / "images.safetensors")
@@ -273,11 +273,11 @@ def test_a_device_that_is_not_there_spends_nothing(device: str) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: KernelSynthesizer((8, 8), range(10)),  # type: ignore[arg-type]
-        lambda: KernelSynthesizer((1, 8, 8), (), mode=Mode.PARALLEL),
-        lambda: KernelSynthesizer((1, 8, 8), range(3), mode=Mode.UNCONDITIONAL),
-        lambda: KernelSynthesizer((1, 8, 8), range(3), map=DESIGN.map, records=0),
-        lambda: Training(images_per_class=3),
+        lambda: ImageSynthesizer((8, 8), range(10)),  # type: ignore[arg-type]
+        lambda: ImageSynthesizer((1, 8, 8), (), mode=Mode.PARALLEL),
+        lambda: ImageSynthesizer((1, 8, 8), range(3), mode=Mode.UNCONDITIONAL),
+        lambda: ImageSynthesizer((1, 8, 8), range(3), map=DESIGN.map, records=0),
+        lambda: ImageTraining(images_per_class=3),
     ],
 )
 def test_bad_designs_are_named(wrong: object) -> None:

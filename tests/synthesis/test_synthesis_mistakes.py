@@ -29,7 +29,7 @@ QUICK = images.Training(
 )
 DRAW = np.random.default_rng(0)
 PICTURES, KINDS = DRAW.random((20, *SHAPE)), np.arange(20) % 2
-DESIGN = images.KernelSynthesizer(SHAPE, [0, 1], pairs=9, records=50)
+DESIGN = images.ImageSynthesizer(SHAPE, [0, 1], pairs=9, records=50)
 COLUMNS = {
     "age": Intervals([0, 40, 200], whole=True),
     "ill": OrMissing(Categories([False, True])),
@@ -47,7 +47,7 @@ PEOPLE = pd.DataFrame(
 )
 
 
-def made(design: images.KernelSynthesizer = DESIGN, **more: Any) -> images.SyntheticImages:
+def made(design: images.ImageSynthesizer = DESIGN, **more: Any) -> images.SyntheticImages:
     labels = KINDS if design.classes else None
     arguments = {"budget": Budget(epsilon=1.0, delta=1e-5), "training": QUICK, "device": "cpu", **more}
     return design.fit(PICTURES, labels, **arguments)
@@ -92,11 +92,11 @@ def test_trainings_that_cannot_be_are_refused_when_they_are_made(wrong: dict[str
 @pytest.mark.parametrize("classes", [3, None, "01", [0, 0], [0.5, 1.5], [0, "1"]], ids=str)
 def test_classes_that_are_none_are_named(classes: Any) -> None:
     with pytest.raises(ArgumentError, match="classes"):
-        images.KernelSynthesizer(SHAPE, classes, pairs=9)
+        images.ImageSynthesizer(SHAPE, classes, pairs=9)
 
 
 def test_classes_and_rules_may_come_from_numpy(tmp_path: Path) -> None:
-    result = made(images.KernelSynthesizer(SHAPE, np.unique(KINDS), pairs=9, records=50))
+    result = made(images.ImageSynthesizer(SHAPE, np.unique(KINDS), pairs=9, records=50))
     result.save(tmp_path / "images")
     again = images.SyntheticImages.load(tmp_path / "images")
     assert again.synthesizer == result.synthesizer == DESIGN
@@ -111,7 +111,7 @@ def test_classes_and_rules_may_come_from_numpy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", list(images.Mode), ids=lambda mode: mode.name)
 def test_worst_neighbours_are_no_further_apart_than_stated(mode: images.Mode) -> None:
     classes = () if mode is images.Mode.UNCONDITIONAL else (0, 1)
-    design = images.KernelSynthesizer(SHAPE, classes, mode=mode, pairs=30, records=50)
+    design = images.ImageSynthesizer(SHAPE, classes, mode=mode, pairs=30, records=50)
     checks = np.indices((4, 4)).sum(0) % 2
     extremes = [
         np.zeros((4, 4)),
@@ -141,9 +141,9 @@ def test_a_release_of_another_design_is_refused() -> None:
     """Saved with a design of fewer records, or of another map, it would state another guarantee."""
     release = made().release
     others = [
-        images.KernelSynthesizer(SHAPE, [0, 1], pairs=9, records=1),
-        images.KernelSynthesizer(SHAPE, [0, 1], map=images.standard_map(SHAPE, pairs=9, seed=1), records=50),
-        images.KernelSynthesizer(SHAPE, [0], pairs=9, records=50),
+        images.ImageSynthesizer(SHAPE, [0, 1], pairs=9, records=1),
+        images.ImageSynthesizer(SHAPE, [0, 1], map=images.standard_map(SHAPE, pairs=9, seed=1), records=50),
+        images.ImageSynthesizer(SHAPE, [0], pairs=9, records=50),
     ]
     laplace = replace(release, mechanism=DESIGN.query.laplace(1.0))
     for design, some in [*((other, release) for other in others), (DESIGN, laplace), (DESIGN, 3)]:

@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 from indistinct.synthesis.images import (  # noqa: E402
     Generator,
     ImageMap,
-    Part,
+    ImageTraining,
+    MapPart,
     Pixels,
-    Training,
     Wavelets,
     sample,
     standard_map,
@@ -139,7 +139,7 @@ def test_views_are_as_near_to_the_true_ones_as_they_say(view, shape):
 @pytest.mark.parametrize("length", [1e-6, 1.0, 1e3])
 @pytest.mark.parametrize("shape", SHAPES[:2])
 def test_features_are_as_near_to_the_true_ones_as_they_say(shape, length):
-    map = ImageMap(shape, tuple(Part(view, length, 40, 0.1 + i) for i, view in enumerate(VIEWS)), 0.3)
+    map = ImageMap(shape, tuple(MapPart(view, length, 40, 0.1 + i) for i, view in enumerate(VIEWS)), 0.3)
     points, columns = extreme_images(shape), []
     for part, fast in zip(map.parts, map.frequencies, strict=True):
         phases = precisely(part.view, points, shape) @ fast.astype(np.longdouble)
@@ -170,7 +170,7 @@ def test_the_public_seed_settles_the_map():
 
 
 def test_the_features_make_the_kernel():
-    map = ImageMap((1, 8, 8), (Part(Pixels(), 2.0, 20_000, 0.9),), 0.1)
+    map = ImageMap((1, 8, 8), (MapPart(Pixels(), 2.0, 20_000, 0.9),), 0.1)
     points = images((1, 8, 8), count=6)
     features = map(points)
     squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
@@ -206,7 +206,7 @@ def test_a_generator_learns_what_was_released_the_same_way_each_time():
     points, labels = blots(200)
     features = map(points)
     sums = np.stack([features[labels == k].sum(axis=0) for k in (0, 1)])
-    how = Training(
+    how = ImageTraining(
         steps=150, plain_steps=50, steps_per_metric=50, images_per_class=20, images_in_metric=60, channels=16
     )
     heard = []
@@ -228,12 +228,12 @@ def test_a_generator_learns_what_was_released_the_same_way_each_time():
         lambda: Pixels(blur=1e-200),
         lambda: Wavelets(0, 1, 2),
         lambda: Wavelets(0.01, 1, 2),
-        lambda: Part(Pixels(), 0, 10, 1),
-        lambda: ImageMap((1, 8), (Part(Pixels(), 1, 10, 1),), 0.1),
+        lambda: MapPart(Pixels(), 0, 10, 1),
+        lambda: ImageMap((1, 8), (MapPart(Pixels(), 1, 10, 1),), 0.1),
         lambda: ImageMap((1, 8, 8), (), 0.1),
-        lambda: ImageMap((1, 8, 8), (Part(Pixels(), 1, 10, 1),), 0),
+        lambda: ImageMap((1, 8, 8), (MapPart(Pixels(), 1, 10, 1),), 0),
         lambda: Generator((1, 8, 8), 2, channels=3),
-        lambda: Training(images_per_class=5),
+        lambda: ImageTraining(images_per_class=5),
         lambda: train(standard_map((1, 8, 8), pairs=30), np.zeros((2, 7)), 1.0),
     ],
 )

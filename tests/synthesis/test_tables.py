@@ -28,7 +28,7 @@ from indistinct.errors import ArgumentError, DataError
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.mechanisms.release import Released
 from indistinct.noise import NotPrivateSource
-from indistinct.synthesis.tables import Determined, Mixture, SyntheticTable, TableSynthesizer, Training
+from indistinct.synthesis.tables import Determined, Mixture, SyntheticTable, TableSynthesizer, TableTraining
 
 AXES = {
     "age": Intervals([0, 18, 40, 65, 120], whole=True),
@@ -38,7 +38,7 @@ AXES = {
 }
 WORKS = {"works": Determined("job", {"none": 0, "some": 1, None: -1})}
 DESIGN = TableSynthesizer(AXES | WORKS, label="rich", types={"age": "int16", "job": "category"})
-QUICK = Training(components=32, width=32, steps=60)
+QUICK = TableTraining(components=32, width=32, steps=60)
 
 
 def records(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -124,8 +124,8 @@ def test_dropped_records_count_nowhere() -> None:
         lambda: TableSynthesizer(AXES | {"works": Determined("works", {})}),
         lambda: TableSynthesizer(AXES, types={"height": "int8"}),
         lambda: TableSynthesizer({"age": OrMissing(AXES["age"])}, types={"age": "int64"}),
-        lambda: Training(steps=0),
-        lambda: Training(price=-1.0),
+        lambda: TableTraining(steps=0),
+        lambda: TableTraining(price=-1.0),
         lambda: Mixture((2,), np.ones(1), np.full((1, 1, 2), 0.4)),
         lambda: Mixture((2,), np.ones(1), np.full((1, 2), 0.5)),
     ],

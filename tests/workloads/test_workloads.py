@@ -36,7 +36,7 @@ from indistinct.workloads import (
 from indistinct.workloads import line as line_module
 from indistinct.workloads.dense import optimise_dense
 from indistinct.workloads.laplace import extra_rows_error
-from indistinct.workloads.line import LineStrategy, square_root_rule
+from indistinct.workloads.line_strategies import LineStrategy, square_root_rule
 from indistinct.workloads.nonnegative import nearest_nonnegative
 from indistinct.workloads.optimal import _best_product
 

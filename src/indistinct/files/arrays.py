@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from indistinct.description import FORMAT, check_format, plain
 from indistinct.errors import FileError
-from indistinct.files.opened import PathLike, meaning, read_bytes, whole
+from indistinct.files.opening import PathLike, meaning, read_bytes, whole
 from indistinct.files.text import MOST_TEXT, json_text
 
 Arrays = dict[str, npt.NDArray[Any]]

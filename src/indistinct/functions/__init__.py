@@ -2,7 +2,7 @@
 
 from indistinct.functions.covariance import Covariance
 from indistinct.functions.density import PrivateDensity, density_from, public_bandwidth, release_density
-from indistinct.functions.exact import ExactKernel, PathFunction
+from indistinct.functions.exact_kernel import ExactKernel, PathFunction
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, PrivateFunction
 from indistinct.functions.kernels import (
@@ -11,15 +11,15 @@ from indistinct.functions.kernels import (
     DeltaKernel,
     GaussianKernel,
     Kernel,
+    KernelProduct,
+    KernelSum,
     LaplaceKernel,
     MaternKernel,
     OnColumns,
     PeriodicKernel,
     PolynomialKernel,
-    Product,
     RationalQuadraticKernel,
     Scaled,
-    Sum,
 )
 from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.random_features import RandomFeatures
@@ -37,6 +37,8 @@ __all__ = [
     "GaussianKernel",
     "GaussianProcess",
     "Kernel",
+    "KernelProduct",
+    "KernelSum",
     "LaplaceKernel",
     "MaternKernel",
     "OnColumns",
@@ -45,12 +47,10 @@ __all__ = [
     "PolynomialKernel",
     "PrivateDensity",
     "PrivateFunction",
-    "Product",
     "RandomFeatures",
     "RationalQuadraticKernel",
     "Scaled",
     "Space",
-    "Sum",
     "density_from",
     "public_bandwidth",
     "release_density",

@@ -19,7 +19,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit, WithLaplace
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.density_counts import basis_of_cells, coarser, fit_counts, public_cells
-from indistinct.functions.density_fit import Measured, Shape, fit_density
+from indistinct.functions.density_fit import MeasuredDensity, Shape, fit_density
 from indistinct.functions.fourier import FourierBasis, copies_of
 from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
 from indistinct.functions.kernels import MaternKernel
@@ -259,7 +259,7 @@ def density_from(
     sums = function.coefficients / np.sqrt(basis.weights)
     variance = function.mechanism.scale**2 / basis.weights
     records = known if known is not None else max(float(sums[0]), 1.0)
-    measured = Measured(sums[1:] / records, variance[1:] / records**2, records)
+    measured = MeasuredDensity(sums[1:] / records, variance[1:] / records**2, records)
     floor = min(function.mechanism.scale / records, 1.0)
     return PrivateDensity(function, basis, records, fit_density(basis, measured), floor, first)
 

@@ -18,8 +18,8 @@ from indistinct.adjacency import Adjacency
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive, check_real
 from indistinct.files import write_npz
+from indistinct.guarantees.discrete_noise_pairs import FINE
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.guarantees.lattice_noise import FINE
 from indistinct.mechanisms import DiscreteGaussian, Mechanism
 from indistinct.mechanisms.release import Lattice, no_guarantee, real_values
 from indistinct.noise import Source

@@ -7,7 +7,7 @@ import numpy as np
 
 from indistinct.errors import ArgumentError, check_real
 from indistinct.files import meaning, read_saved
-from indistinct.functions.exact import ExactKernel, Path, PathFunction
+from indistinct.functions.exact_kernel import ExactKernel, Path, PathFunction
 from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.functions.whitening import Functionals, Whitening

@@ -13,9 +13,9 @@ import numpy as np
 
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.dominating_pairs import TestCurve, finite_pair, tabulated_pair
 from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.tabulated import TestCurve, finite_pair, tabulated_pair
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.rule import LossRule
 

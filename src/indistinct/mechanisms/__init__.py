@@ -2,9 +2,9 @@
 
 from indistinct.mechanisms.budget import Budget, check_budget
 from indistinct.mechanisms.calibration import Calibrated, calibrate
+from indistinct.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.expression import parse, parse_guarantee
 from indistinct.mechanisms.finite import Discrete, RandomizedResponse
-from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.mechanism import Mechanism, Stated, mixture, natural_adjacency, parallel
 from indistinct.mechanisms.noise import Gaussian, Laplace
 from indistinct.mechanisms.release import Release

@@ -10,8 +10,8 @@ from scipy.special import expit, ndtri
 
 from indistinct.description import Described, arguments, describable
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability, check_real
+from indistinct.guarantees.discrete_noise_pairs import DiscreteGaussianPair
 from indistinct.guarantees.guarantee import Guarantee, RenyiSum
-from indistinct.guarantees.lattice_noise import DiscreteGaussianPair
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.stated import ZeroConcentratedDP

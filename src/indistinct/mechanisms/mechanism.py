@@ -14,12 +14,12 @@ from indistinct.description import Described, arguments, describable, nested, sp
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees import alternatives
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Claim, Guarantee, Known, Outputs, PairGuarantee, compose
+from indistinct.guarantees.dominating_pairs import finite_pair, symmetric_pair
+from indistinct.guarantees.guarantee import Claim, ExactGuarantee, Guarantee, Outputs, PairGuarantee, compose
 from indistinct.guarantees.mixture_pair import mixture as sampled_pair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.spliced_pair import SplicedPair, spliced
-from indistinct.guarantees.tabulated import finite_pair, symmetric_pair
 from indistinct.noise import Source
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class PoissonSampled(Mechanism):
             )
         base = self.base.guarantee(adjacency)
         pair = sampled_pair(_pair(base), self.rate)
-        return Known(Product.of([(pair, 1)]), adjacency, _sampled_output(base, self.rate))
+        return ExactGuarantee(Product.of([(pair, 1)]), adjacency, _sampled_output(base, self.rate))
 
 
 @describable("fixed_size_sampled")
@@ -154,7 +154,7 @@ class FixedSizeSampled(Mechanism):
         if isinstance(base, SplicedPair):
             base = symmetric_pair(finite_pair(base))
         rate = self.size / self.of
-        return Known(Product.of([(spliced(base, rate), 1)]), adjacency)
+        return ExactGuarantee(Product.of([(spliced(base, rate), 1)]), adjacency)
 
 
 @describable("repeated")
@@ -365,4 +365,4 @@ def _pair(guarantee: Guarantee) -> Pair:
     product = guarantee.product
     if product is None:
         raise ArgumentError("base", guarantee, "a mechanism known by its pair, to be subsampled")
-    return Known(product, guarantee.adjacency).pair()
+    return ExactGuarantee(product, guarantee.adjacency).pair()

@@ -17,7 +17,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.files import meaning, read_saved, write_npz
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.additive import AdditiveNoise
 from indistinct.mechanisms.mechanism import Mechanism
@@ -212,4 +212,4 @@ def integer_values(argument: str, values: Any) -> npt.NDArray[Any]:
 
 def no_guarantee(adjacency: Adjacency | str) -> Guarantee:
     """Outputs that tell neighbours apart for certain."""
-    return Known(Product.of([(DiscretePair((0.0, 1.0), (1.0, 0.0)), 1)]), check_adjacency(adjacency))
+    return ExactGuarantee(Product.of([(DiscretePair((0.0, 1.0), (1.0, 0.0)), 1)]), check_adjacency(adjacency))

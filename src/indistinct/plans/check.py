@@ -14,12 +14,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indistinct.data import Remembered, Table, read_csv, read_parquet, read_sql
+from indistinct.data import CachedTable, Table, read_csv, read_parquet, read_sql
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.mechanisms import Mechanism, calibrate
-from indistinct.plans.part import Part
+from indistinct.plans.declarations import DataSource, Split, Terms
 from indistinct.plans.plan import Plan
-from indistinct.plans.terms import DataSource, Split, Terms
+from indistinct.plans.planned_release import PlannedRelease
 from indistinct.plans.together import Together
 from indistinct.report.text import short
 
@@ -29,11 +29,11 @@ class Checked:
     """A plan that can be run, with the noise that it needs."""
 
     plan: Plan
-    table: Remembered
+    table: CachedTable
     scales: tuple[float, ...]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PlannedRelease, ...]:
         return self.plan.parts
 
     @property
@@ -54,7 +54,7 @@ def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
 
     With `scales`, those of a run that is to be finished, nothing is calibrated.
     """
-    terms, table = plan.terms, Remembered(open_table(plan.terms.data))
+    terms, table = plan.terms, CachedTable(open_table(plan.terms.data))
     for part in plan.parts:
         part.check(table)
         if not part.sensitivity(terms.adjacency):
@@ -76,12 +76,12 @@ def open_table(data: DataSource) -> Table:
     return read_csv(data.csv, **dict(data.dialect)) if data.csv else read_parquet(data.parquet)
 
 
-def together(parts: Sequence[Part], scales: Sequence[float]) -> Mechanism:
+def together(parts: Sequence[PlannedRelease], scales: Sequence[float]) -> Mechanism:
     """All releases of a plan as one mechanism, each at its scale."""
     return Together(tuple(part.at(scale) for part, scale in zip(parts, scales, strict=True)))
 
 
-def proportions(terms: Terms, parts: Sequence[Part]) -> list[float]:
+def proportions(terms: Terms, parts: Sequence[PlannedRelease]) -> list[float]:
     """Noise scales up to a common factor."""
     if terms.split is Split.WORST_RELATIVE_ERROR:
         found = []
@@ -110,7 +110,7 @@ def _calibrated(plan: Plan) -> list[float]:
     return scales(found.parameter)
 
 
-def accuracy(part: Part, scale: float) -> str:
+def accuracy(part: PlannedRelease, scale: float) -> str:
     """What a release will be worth, in one line."""
     error, size = part.error(scale), part.size
     what = f"{part.name}: {part.kind}"

@@ -21,7 +21,7 @@ from indistinct.workloads.release import rounding
 
 
 @describable("measured_query")
-class Measured(Mechanism):
+class MeasuredWorkload(Mechanism):
     """The measurements of a histogram of records."""
 
     query: Histogram

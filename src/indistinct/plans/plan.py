@@ -10,6 +10,7 @@ from typing import Any
 
 from indistinct.errors import ArgumentError
 from indistinct.files import read_toml
+from indistinct.plans.declarations import Terms, read_terms
 from indistinct.plans.kinds.counts import CountPart, HistogramPart
 from indistinct.plans.kinds.density import DensityPart
 from indistinct.plans.kinds.heavy_hitters import HeavyHittersPart
@@ -17,11 +18,10 @@ from indistinct.plans.kinds.quantiles import QuantilesPart
 from indistinct.plans.kinds.sums import MeanPart, SumPart
 from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.plans.kinds.workloads import MarginalsPart, PrefixPart, RangesPart
-from indistinct.plans.part import Asked, Part
+from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, only, table
-from indistinct.plans.terms import Terms, read_terms
 
-KINDS: dict[str, type[Part]] = {
+KINDS: dict[str, type[PlannedRelease]] = {
     kind.kind: kind
     for kind in (
         HistogramPart,
@@ -48,7 +48,7 @@ class Plan:
     """Everything that a run does, known before a record is read."""
 
     terms: Terms
-    parts: tuple[Part, ...]
+    parts: tuple[PlannedRelease, ...]
 
     @property
     def digest(self) -> str:
@@ -87,7 +87,7 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     return Plan(terms, parts)
 
 
-def _part(terms: Terms, place: int, given: Any) -> Part:
+def _part(terms: Terms, place: int, given: Any) -> PlannedRelease:
     item = table(f"releases[{place}]", given)
     name, kind = item.get("name"), item.get("kind")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.lower() in _TAKEN:

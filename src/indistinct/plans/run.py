@@ -12,11 +12,11 @@ from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, check_positive
 from indistinct.files import meaning
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
+from indistinct.plans.declarations import DataSource
 from indistinct.plans.folder import CHARGE, Folder, identity_of
 from indistinct.plans.page import results_html
-from indistinct.plans.part import FittedPart, Part, Say
 from indistinct.plans.plan import Plan
-from indistinct.plans.terms import DataSource
+from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
 from indistinct.report import Subject, User, explain
 from indistinct.report.page import to_html
 
@@ -118,7 +118,9 @@ def _check_charge(charge: dict[str, Any], checked: Checked, subject: Subject, fo
         raise ArgumentError("out", str(folder.path), allowed)
 
 
-def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) -> list[tuple[Part, float]]:
+def _missing(
+    checked: Checked, folder: Folder, charge: dict[str, Any] | None
+) -> list[tuple[PlannedRelease, float]]:
     """What is still to be drawn."""
     missing = []
     for part, scale in zip(checked.parts, checked.scales, strict=True):
@@ -143,11 +145,11 @@ def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) ->
     return missing
 
 
-def _note(charge: dict[str, Any], part: Part, folder: Folder) -> None:
+def _note(charge: dict[str, Any], part: PlannedRelease, folder: Folder) -> None:
     _entry(charge, part.name).update(released=True, sha256=folder.digest(part.drawn))
 
 
-def _rows(part: Part, scale: float, looked: Any) -> Iterator[list[Any]]:
+def _rows(part: PlannedRelease, scale: float, looked: Any) -> Iterator[list[Any]]:
     yield part.header
     yield from part.draw(scale, looked)
 

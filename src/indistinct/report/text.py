@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from indistinct.report.data import value_of
-from indistinct.report.whom import whom
+from indistinct.report.phrases import whom
 
 _WIDTH = 96
 _DIGITS = 5

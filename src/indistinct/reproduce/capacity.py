@@ -26,7 +26,7 @@ from indistinct.adversaries import (
     sequential,
 )
 from indistinct.numerics.arrays import Array
-from indistinct.reproduce.figure import Claim, Figure, Line, Panel, Table, curve
+from indistinct.reproduce.figure import Claim, Curve, Figure, FigureTable, Panel, curve
 
 Reader = Callable[[float], float]
 
@@ -63,9 +63,9 @@ def _linear(release: Mechanism, title: str, published: Reader, stated: float) ->
     printed = curve(published, _ORDERS)
     crossing = float(np.interp(0.0, (whole - printed), _ORDERS))
     lines = (
-        Line("upper bound as printed", _ORDERS, printed, "second", dashed=True),
-        Line("all functions (Rényi DP)", _ORDERS, whole, "first"),
-        Line("linear, exact", _ORDERS, exact, "exact"),
+        Curve("upper bound as printed", _ORDERS, printed, "second", dashed=True),
+        Curve("all functions (Rényi DP)", _ORDERS, whole, "first"),
+        Curve("linear, exact", _ORDERS, exact, "exact"),
     )
     return Figure(
         (Panel(title, "order α", "parameter", lines, (1, 10), (0, 2.0), legend="upper right"),),
@@ -93,10 +93,10 @@ def _polynomials(release: Mechanism, title: str, top: float) -> Figure:
     far = [reading.renyi(_FAR) for reading in readings]
     whole = guarantee.renyi(_ORDERS)
     lines = [
-        Line(f"degree {degree}", _ORDERS, values, role)
+        Curve(f"degree {degree}", _ORDERS, values, role)
         for degree, values, role in zip(_DEGREES, curves, _ROLES, strict=True)
     ]
-    lines.append(Line("all functions", _ORDERS, whole, "exact"))
+    lines.append(Curve("all functions", _ORDERS, whole, "exact"))
     rising = bool((np.diff([*curves, whole], axis=0) > -1e-9).all())
     gaps = [float((whole - values).max()) for values in curves]
     falls = [bool((np.diff(values) < 0).all()) for values in far]
@@ -165,7 +165,7 @@ def table_1() -> Figure:
                 lower >= least,
             ),
         ),
-        table=Table(
+        table=FigureTable(
             ("divergence", "mechanism", "linear, as printed", "linear, exact", "all functions"), tuple(rows)
         ),
     )
@@ -252,16 +252,16 @@ def _error_lines(
     mechanism: Callable[[float], Mechanism],
     printed: Callable[[float, float], PublishedBound],
     valid: Callable[[float, float], float],
-) -> tuple[Line, ...]:
+) -> tuple[Curve, ...]:
     """What is printed, what holds, and the exact values for all functions and for linear ones."""
     guarantees = [mechanism(place).guarantee() for place in places.tolist()]
     everything = np.array([g.renyi(order) for g in guarantees])
     linear = np.array([g.against(Linear()).renyi(order) for g in guarantees])
     return (
-        Line("upper bound as printed", places, curve(lambda x: printed(order, x).value, places), "second"),
-        Line("bound that holds", places, curve(lambda x: valid(order, x), places), "third", dashed=True),
-        Line("all functions", places, everything, "first"),
-        Line("linear, exact", places, linear, "exact"),
+        Curve("upper bound as printed", places, curve(lambda x: printed(order, x).value, places), "second"),
+        Curve("bound that holds", places, curve(lambda x: valid(order, x), places), "third", dashed=True),
+        Curve("all functions", places, everything, "first"),
+        Curve("linear, exact", places, linear, "exact"),
     )
 
 

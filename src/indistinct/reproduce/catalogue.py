@@ -10,7 +10,7 @@ from pathlib import Path
 from indistinct.errors import ArgumentError
 from indistinct.reproduce import capacity, conversions, noisy_sgd, regions, renyi_dp
 from indistinct.reproduce.draw import draw, markdown, write_data
-from indistinct.reproduce.figure import Entry, Figure, Table
+from indistinct.reproduce.figure import Entry, Figure, FigureTable
 
 PAPERS = {
     "000": "Chaudhuri, Imola and Machanavajjhala 2019, Capacity Bounded Differential Privacy",
@@ -82,7 +82,7 @@ def heading(name: str) -> str:
     paper, part = name.split("-")
     author = PAPERS[paper].partition(",")[0]
     author = author.replace("Asoodeh", "Asoodeh et al. 2021").replace("Chaudhuri", "Chaudhuri et al. 2019")
-    place = {"f": f"Fig. {part[3:]}", "ta": f"Table {part[5:]}", "te": "text"}
+    place = {"f": f"Fig. {part[3:]}", "ta": f"FigureTable {part[5:]}", "te": "text"}
     return f"{author}, {place.get(part[0]) or place[part[:2]]}: {CATALOGUE[name].title}"
 
 
@@ -93,4 +93,4 @@ def claims(figures: dict[str, Figure]) -> str:
         for name, figure in figures.items()
         for claim in figure.claims
     ]
-    return markdown(Table(("figure", "the paper says", "ours", "agrees", "remark"), tuple(rows)))
+    return markdown(FigureTable(("figure", "the paper says", "ours", "agrees", "remark"), tuple(rows)))

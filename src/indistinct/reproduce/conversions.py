@@ -15,7 +15,7 @@ from indistinct.guarantees.published import (
     mironov_epsilon,
     moments_accountant_epsilon,
 )
-from indistinct.reproduce.figure import Arrow, Claim, Figure, Line, Panel, Table, curve
+from indistinct.reproduce.figure import Arrow, Claim, Curve, Figure, FigureTable, Panel, curve
 
 
 def figure_1() -> Figure:
@@ -53,7 +53,7 @@ def figure_1() -> Figure:
     loss = abs(polygon - release.renyi(2.0)) + abs(from_profile - test)
     return Figure(
         arrows=arrows,
-        table=Table(("arrow, for Gaussian noise of scale 1", "by", "gives", "exact"), rows),
+        table=FigureTable(("arrow, for Gaussian noise of scale 1", "by", "gives", "exact"), rows),
         claims=(
             Claim("from Rényi DP: valid bounds on (ε, δ) and on the test", "all on the safe side", safe),
             Claim(
@@ -79,8 +79,8 @@ def figure_2() -> Figure:
         above = max(above, float((bound - exact).max()))
         name = f"α = {order}, ε = {epsilon}"
         left += [
-            Line(name, deltas, exact, role),
-            Line(f"{name}: Theorem 4", deltas, bound, role, dashed=True),
+            Curve(name, deltas, exact, role),
+            Curve(f"{name}: Theorem 4", deltas, bound, role, dashed=True),
         ]
     two, delta = 2.0, 1e-4
     epsilons = np.linspace(0.05, 12.5, 120)
@@ -88,14 +88,14 @@ def figure_2() -> Figure:
     first = values + mironov_epsilon(two, 0.0, delta) - math.log(4)
     both = curve(lambda g: asoodeh_epsilon(two, g, delta), values)
     right = (
-        Line(
+        Curve(
             "exact, Theorem 3",
             epsilons,
             curve(lambda e: asoodeh_divergence(two, e, delta), epsilons),
             "exact",
         ),
-        Line("Lemma 1, both terms", both, values, "first", dashed=True),
-        Line("first term only (Balle et al.)", first, values, "second", dashed=True),
+        Curve("Lemma 1, both terms", both, values, "first", dashed=True),
+        Curve("first term only (Balle et al.)", first, values, "second", dashed=True),
     )
     flat = curve(
         lambda d: asoodeh_divergence(4, 1.0, d) - asoodeh_least_divergence(4, 1.0, d),
@@ -153,9 +153,9 @@ def figure_3() -> Figure:
     within = budgets <= float(accountant[-1])
     exact_more = np.interp(6.0, exact, slow) - np.interp(6.0, accountant, steps)
     lines = (
-        Line("moments accountant (29)", steps, accountant, "second"),
-        Line("Lemma 2", steps, lemma, "first"),
-        Line("exact (ours)", slow, exact, "exact", dashed=True),
+        Curve("moments accountant (29)", steps, accountant, "second"),
+        Curve("Lemma 2", steps, lemma, "first"),
+        Curve("exact (ours)", slow, exact, "exact", dashed=True),
     )
     claims = (
         Claim.number(

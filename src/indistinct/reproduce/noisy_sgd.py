@@ -18,7 +18,7 @@ from indistinct.guarantees.published import (
     noisy_sgd_rho,
 )
 from indistinct.numerics.arrays import Array
-from indistinct.reproduce.figure import Claim, Figure, Line, Panel, curve
+from indistinct.reproduce.figure import Claim, Curve, Figure, Panel, curve
 from indistinct.reproduce.regions import DIAGONAL
 
 _RATE = 256 / 60000
@@ -42,9 +42,9 @@ def figure_4() -> Figure:
     early = 1 + math.sqrt(math.log(1 / delta) * rate / (2 * rho))
     first_covered = math.log(1 / delta) / (rho * (covered - 1) ** 2) * rate
     lines = (
-        Line("moments accountant (29)", epochs, accountant, "second"),
-        Line("Lemma 2", epochs, lemma, "first"),
-        Line("exact, Poisson sampling (ours)", slow, exact, "exact", dashed=True),
+        Curve("moments accountant (29)", epochs, accountant, "second"),
+        Curve("Lemma 2", epochs, lemma, "first"),
+        Curve("exact, Poisson sampling (ours)", slow, exact, "exact", dashed=True),
     )
     claims = (
         Claim(
@@ -87,9 +87,9 @@ def figure_5() -> Figure:
     few = np.array([1.1, 2.0, 3.0, 5.0, 7.0, 10.0])
     low_everywhere = bool((step.renyi(few) > few * rho).all())
     lines = (
-        Line("Lemma 2 with γ = αρ (not valid here)", lemma, deltas, "first"),
-        Line("f-DP, central limit (Bu et al.)", limit, deltas, "second"),
-        Line("exact, Poisson sampling (ours)", exact, deltas, "exact", dashed=True),
+        Curve("Lemma 2 with γ = αρ (not valid here)", lemma, deltas, "first"),
+        Curve("f-DP, central limit (Bu et al.)", limit, deltas, "second"),
+        Curve("exact, Poisson sampling (ours)", exact, deltas, "exact", dashed=True),
     )
     claims = (
         Claim.number("T = E/q = 10000", 10000, float(steps), 0),
@@ -168,9 +168,9 @@ def figure_8() -> Figure:
             above[steps, scale] = float((renyi - exact).max())
             lines = (
                 DIAGONAL,
-                Line("Rényi (54)", fpr, renyi, "first"),
-                Line("f-DP limit (55)", fpr, limit, "second"),
-                Line("exact (ours)", fpr, exact, "exact", dashed=True),
+                Curve("Rényi (54)", fpr, renyi, "first"),
+                Curve("f-DP limit (55)", fpr, limit, "second"),
+                Curve("exact (ours)", fpr, exact, "exact", dashed=True),
             )
             legend = "upper right" if (steps, scale) == (2000, 0.5) else ""
             title = f"σ = {scale}, T = {steps}"
@@ -218,7 +218,7 @@ def figure_9() -> Figure:
     counts = (1000, 5000, 14062, 30000)
     roles = ("first", "second", "third", "fourth")
     lines = [
-        Line(f"T = {n}", scales, np.array([_area_difference(s, n) for s in scales.tolist()]), role)
+        Curve(f"T = {n}", scales, np.array([_area_difference(s, n) for s in scales.tolist()]), role)
         for role, n in zip(roles, counts, strict=True)
     ]
     crossings = [_crossing(n) for n in counts]
@@ -228,7 +228,7 @@ def figure_9() -> Figure:
     for scale in few.tolist():
         exact = _exactly(scale, 5000, fpr)
         missing.append(float(np.trapezoid(_by_renyi(scale, 5000, fpr) - exact, fpr)))
-    zero = Line("", np.array([0.4, 1.0]), np.zeros(2), "plain")
+    zero = Curve("", np.array([0.4, 1.0]), np.zeros(2), "plain")
     left = Panel(
         "area of (55) less area of (54)", "σ", "area", (zero, *lines), (0.4, 1.0), legend="upper right"
     )
@@ -236,7 +236,7 @@ def figure_9() -> Figure:
         "area that (54) leaves out, T = 5000",
         "σ",
         "area",
-        (zero, Line("exact region less (54)", few, np.array(missing), "exact")),
+        (zero, Curve("exact region less (54)", few, np.array(missing), "exact")),
         (0.4, 1.0),
         legend="upper right",
     )

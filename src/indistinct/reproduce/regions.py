@@ -13,9 +13,9 @@ from indistinct.guarantees.published import (
     asoodeh_kullback_tradeoff,
     asoodeh_renyi,
 )
-from indistinct.reproduce.figure import Claim, Figure, Line, Panel
+from indistinct.reproduce.figure import Claim, Curve, Figure, Panel
 
-DIAGONAL = Line("nothing can be told", np.array([0.0, 1.0]), np.array([1.0, 0.0]), "plain")
+DIAGONAL = Curve("nothing can be told", np.array([0.0, 1.0]), np.array([1.0, 0.0]), "plain")
 
 
 def figure_6() -> Figure:
@@ -27,8 +27,8 @@ def figure_6() -> Figure:
     exact = GaussianDP(1.0).tradeoff(fpr)
     lines = (
         DIAGONAL,
-        Line("trade-off curve", fpr, exact, "second"),
-        Line(f"(1, {delta:.3f})-DP alone", fpr, wedge, "first"),
+        Curve("trade-off curve", fpr, exact, "second"),
+        Curve(f"(1, {delta:.3f})-DP alone", fpr, wedge, "first"),
     )
     epsilon = np.linspace(0.0, 12.0, 600)
     profile = release.delta(epsilon)
@@ -60,9 +60,9 @@ def figure_7() -> Figure:
         looseness = max(looseness, float((exact - first).max()))
         lines = (
             DIAGONAL,
-            Line("exact (51)", fpr, exact, "exact"),
-            Line("bound 1 (52), all orders", fpr, first, "first"),
-            Line("bound 2 (53), order 1", fpr, second, "second"),
+            Curve("exact (51)", fpr, exact, "exact"),
+            Curve("bound 1 (52), all orders", fpr, first, "first"),
+            Curve("bound 2 (53), order 1", fpr, second, "second"),
         )
         legend = "upper right" if steps == 100 else ""
         panels.append(Panel.tradeoff(f"T = {steps}", lines, legend))

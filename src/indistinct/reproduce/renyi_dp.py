@@ -17,7 +17,7 @@ from indistinct.guarantees.published import (
     randomized_response_renyi,
 )
 from indistinct.numerics.arrays import Array
-from indistinct.reproduce.figure import Claim, Figure, Line, Panel, Table
+from indistinct.reproduce.figure import Claim, Curve, Figure, FigureTable, Panel
 
 _RANKS = ("first", "second", "third", "fourth")
 _RESTRICTED = (1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 16, 32, 64, math.inf)
@@ -42,7 +42,7 @@ def figure_1() -> Figure:
     panels = []
     for title, members in families.items():
         lines = [
-            Line(label, orders, guarantee.renyi(orders), role)
+            Curve(label, orders, guarantee.renyi(orders), role)
             for role, (label, guarantee) in zip(_RANKS, members, strict=False)
         ]
         panels.append(Panel(title, "order α", "ε", tuple(lines), (1, 10), (0, 2.5), legend="upper left"))
@@ -88,11 +88,11 @@ def figure_2() -> Figure:
             above[mass] += int((standard > generic * (1 + 1e-9)).sum())
             slack = max(slack, float((renyi[slow - 1] / exact).max()))
             lines = (
-                Line("naïve nε", steps, naive, "first"),
-                Line("generic Rényi (Prop. 4)", steps, generic, "fourth"),
-                Line("generic (ε, δ), best δ", steps, standard, "second"),
-                Line("Rényi analysis (Prop. 10)", steps, renyi, "third"),
-                Line("exact (ours)", slow, exact, "exact", dots=True),
+                Curve("naïve nε", steps, naive, "first"),
+                Curve("generic Rényi (Prop. 4)", steps, generic, "fourth"),
+                Curve("generic (ε, δ), best δ", steps, standard, "second"),
+                Curve("Rényi analysis (Prop. 10)", steps, renyi, "third"),
+                Curve("exact (ours)", slow, exact, "exact", dots=True),
             )
             legend = "upper right" if len(panels) == 5 else ""
             title = f"{name}\nPr[S] = {_MASS_NAMES[mass]}"
@@ -155,13 +155,13 @@ def figure_3() -> Figure:
         gaps.append(restricted[:, 1] / best[:, 1] - 1)
         name = f"S = {_MASS_NAMES[mass]}"
         ratios += [
-            Line(f"{name}, all orders", steps, best[:, 1], role),
-            Line(f"{name}, 13 orders", steps, restricted[:, 1], role, dashed=True),
-            Line("exact (ours)" if column == 0 else "", slow, exact[:, column], "exact", dots=True),
+            Curve(f"{name}, all orders", steps, best[:, 1], role),
+            Curve(f"{name}, 13 orders", steps, restricted[:, 1], role, dashed=True),
+            Curve("exact (ours)" if column == 0 else "", slow, exact[:, column], "exact", dots=True),
         ]
         chosen += [
-            Line(f"{name}, all orders", steps, best[:, 0], role),
-            Line(f"{name}, 13 orders", steps, restricted[:, 0], role, dashed=True),
+            Curve(f"{name}, all orders", steps, best[:, 0], role),
+            Curve(f"{name}, 13 orders", steps, restricted[:, 0], role, dashed=True),
         ]
     left = Panel(
         "bound on the ratio (dots: exact, ours)",
@@ -239,7 +239,9 @@ def table_1() -> Figure:
                 holds,
             ),
         ),
-        table=Table(("property (order 4, Laplace scale 1, Pr[S] = 0.1)", "Rényi DP says", "measured"), rows),
+        table=FigureTable(
+            ("property (order 4, Laplace scale 1, Pr[S] = 0.1)", "Rényi DP says", "measured"), rows
+        ),
     )
 
 
@@ -267,7 +269,7 @@ def table_2() -> Figure:
             Claim("the formulas of Table II", f"differ from our readings by {gap:.0e}", gap < 1e-9),
             Claim.number("Laplace at order 1 is .5/λ² + O(1/λ³)", 0.5, small, 0.01, "λ = 100, times λ²"),
         ),
-        table=Table(("mechanism", "order", "Table II", "ours"), tuple(rows)),
+        table=FigureTable(("mechanism", "order", "Table II", "ours"), tuple(rows)),
     )
 
 

@@ -17,7 +17,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_nonnegative
 from indistinct.files import meaning, read_saved, write_npz
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
+from indistinct.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Lattice, no_guarantee, restored
 from indistinct.noise import Source, SystemSource
 from indistinct.numerics.arrays import Array

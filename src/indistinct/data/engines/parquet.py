@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from indistinct.boundary import guarded, guarded_each
-from indistinct.data.engines.duck import DuckTable
+from indistinct.data.engines.by_user import by_user
+from indistinct.data.engines.duckdb_engine import DuckTable
 from indistinct.data.engines.files import Paths, found
 from indistinct.data.engines.sandbox import Sandbox, escaped
-from indistinct.data.engines.sorted import by_user
 from indistinct.data.engines.sql import text
 from indistinct.data.engines.table import BatchedTable
 from indistinct.data.records.arrow import arrow_batch, from_arrow, kind_of_arrow, user_texts

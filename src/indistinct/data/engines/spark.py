@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.boundary import guarded, shows
-from indistinct.data.engines.duck import group_places, key_column
+from indistinct.data.engines.duckdb_engine import group_places, key_column
 from indistinct.data.engines.sql import back_quoted, bin_of, whole_or_null
 from indistinct.data.engines.table import GroupCounts, Table
 from indistinct.data.records.arrow import arrow_batch

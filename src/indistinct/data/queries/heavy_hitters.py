@@ -21,7 +21,7 @@ from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms import DiscreteLaplace, Mechanism, Release
 from indistinct.noise import Source
@@ -134,7 +134,7 @@ class HeavyHitters(Mechanism):
             raise ArgumentError("adjacency", adjacency.value, "add/remove for heavy hitters")
         noise, shown = DiscreteLaplace(self.scale, self._most), self.delta
         coin = DiscretePair.of(np.array([shown, 1 - shown]), np.array([0.0, 1.0]))
-        return noise.guarantee(adjacency) + Known(Product.of([(coin, 1)]), adjacency)
+        return noise.guarantee(adjacency) + ExactGuarantee(Product.of([(coin, 1)]), adjacency)
 
     def check(self, data: Any) -> None:
         """Refuses an unknown column or a wrong type, without reading a record."""

@@ -12,7 +12,7 @@ from indistinct.data import Categories, Numbers, table
 from indistinct.errors import ArgumentError, check_positive, check_probability
 from indistinct.functions.estimators.estimator import PrivateEstimator, after_choice, check_rounding, release
 from indistinct.functions.estimators.losses import Loss
-from indistinct.functions.estimators.risk import Against, Between, Remembered, Risk, with_target
+from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Risk, with_target
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import FiniteSpace
@@ -78,7 +78,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
         axes = with_target(box, domain)
         risks = [
             [Risk(features, loss, target, self.regularization_, records, axes) for target in targets]
-            for features in map(Remembered, spaces)
+            for features in map(CachedPasses, spaces)
         ]
         found = [[risk.minimiser(data) for risk in several] for several in risks]
         chosen, place = None, 0

@@ -5,10 +5,19 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from indistinct.data import Count, Histogram, Kind, Table
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import table_pictures
-from indistinct.plans.part import Asked, QueryPart, Row, axes_header, axes_types, cells, few, rounded
+from indistinct.plans.planned_release import (
+    Asked,
+    QueryPart,
+    Row,
+    axes_header,
+    axes_types,
+    cells,
+    few,
+    rounded,
+)
 from indistinct.plans.section import Section
-from indistinct.plans.terms import Terms
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,20 @@ from indistinct.functions.density import density_from, public_bandwidth
 from indistinct.functions.fourier import allowed_records
 from indistinct.functions.fourier_sum import FourierSum
 from indistinct.functions.function import FiniteFunction, FunctionNoise
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import density_pictures
-from indistinct.plans.part import Asked, FittedPart, Read, Row, Say, axes_header, cells, few, rounded
+from indistinct.plans.planned_release import (
+    Asked,
+    FittedPart,
+    Read,
+    Row,
+    Say,
+    axes_header,
+    cells,
+    few,
+    rounded,
+)
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms
 
 _GRID = {1: 200, 2: 64}
 """Cells of the result along each column, unless the plan says so."""

@@ -8,10 +8,10 @@ from typing import Any, Self
 from indistinct.adjacency import Adjacency
 from indistinct.data import HeavyHitters, Kind, Missing, Table
 from indistinct.errors import ArgumentError
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import values_picture
-from indistinct.plans.part import Asked, Part, Row, rounded
+from indistinct.plans.planned_release import Asked, PlannedRelease, Row, rounded
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms
 from indistinct.workloads import Noise
 
 _SHARE = 0.1
@@ -19,7 +19,7 @@ _SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class HeavyHittersPart(Part):
+class HeavyHittersPart(PlannedRelease):
     """Values with their counts, from a threshold on that follows from the noise and `delta`."""
 
     kind = "heavy-hitters"

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from indistinct.data import Bins, Norm, Quantiles
 from indistinct.errors import ArgumentError, check_probability
-from indistinct.plans.part import Asked, QueryPart, Row, rounded
+from indistinct.plans.declarations import Terms
+from indistinct.plans.planned_release import Asked, QueryPart, Row, rounded
 from indistinct.plans.section import Section
-from indistinct.plans.terms import Terms
 
 
 @dataclass(frozen=True)

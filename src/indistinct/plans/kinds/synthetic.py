@@ -12,8 +12,9 @@ import numpy as np
 
 from indistinct.data import Kind, Table, Tables
 from indistinct.errors import ArgumentError
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import compared_pictures
-from indistinct.plans.part import (
+from indistinct.plans.planned_release import (
     Asked,
     FittedPart,
     QueryPart,
@@ -27,8 +28,7 @@ from indistinct.plans.part import (
     rounded,
 )
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms
-from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, Training
+from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, TableTraining
 from indistinct.synthesis.tables.decode import kind_of
 
 _TOLD = 10
@@ -116,7 +116,7 @@ class SyntheticPart(QueryPart, FittedPart):
             ]
 
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
-        steps = Training().steps
+        steps = TableTraining().steps
         every = steps // _TOLD
 
         def progress(step: int, _: float) -> None:

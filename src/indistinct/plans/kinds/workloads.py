@@ -12,18 +12,28 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.data import Bins, Histogram, Kind, Table
 from indistinct.errors import ArgumentError
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import prefix_picture, ranges_picture, table_pictures
-from indistinct.plans.measured import Measured
-from indistinct.plans.part import Asked, Part, Row, axes_header, axes_types, blank, few, label, rounded
+from indistinct.plans.measured import MeasuredWorkload
+from indistinct.plans.planned_release import (
+    Asked,
+    PlannedRelease,
+    Row,
+    axes_header,
+    axes_types,
+    blank,
+    few,
+    label,
+    rounded,
+)
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms
 from indistinct.workloads import AllRange, Marginals, MatrixMechanism, Prefix, Workload, optimise
 
 _MOST_RECORDS = 10_000_000
 
 
 @dataclass(frozen=True)
-class WorkloadPart(Part):
+class WorkloadPart(PlannedRelease):
     """Answers of a workload."""
 
     by: tuple[str, ...]
@@ -59,10 +69,10 @@ class WorkloadPart(Part):
     def _errors_at_one(self) -> Any:
         return self._at_one.standard_errors()
 
-    def at(self, scale: float) -> Measured:
+    def at(self, scale: float) -> MeasuredWorkload:
         one = self._at_one
         mechanism = MatrixMechanism(one.workload, one.strategy, scale, one.noise, one.records)
-        return Measured(self.query, mechanism)
+        return MeasuredWorkload(self.query, mechanism)
 
     def check(self, table: Any) -> None:
         self.query.check(table)

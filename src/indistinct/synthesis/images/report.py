@@ -13,8 +13,8 @@ from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.synthesis.images.evaluation import predicted
 from indistinct.synthesis.images.quality import (
     Features,
+    ImageNearness,
     Images,
-    Nearness,
     frechet_distance,
     nearness,
     wavelet_features,
@@ -46,7 +46,7 @@ class ImageEvaluation:
     """The share of synthetic images that equal a real one that was set aside, in the same sense."""
     copies_of_used: float | None = None
     """The same for images that the generator was fitted to, where they are known."""
-    near: Nearness | None = None
+    near: ImageNearness | None = None
     """Distances to images that were used, and to as many that were not, where the former are known."""
 
     @property

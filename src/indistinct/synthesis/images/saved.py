@@ -9,9 +9,9 @@ import numpy as np
 from indistinct.errors import ArgumentError
 from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms.release import restored
+from indistinct.synthesis.images.feature_maps import ImageMap
 from indistinct.synthesis.images.generator import Generator
-from indistinct.synthesis.images.maps import ImageMap
-from indistinct.synthesis.images.synthesizer import KernelSynthesizer, Mode, SyntheticImages
+from indistinct.synthesis.images.synthesizer import ImageSynthesizer, Mode, SyntheticImages
 from indistinct.synthesis.images.training import Fitted
 
 _HOLDS = "synthetic images"
@@ -68,7 +68,7 @@ def read(path: str | os.PathLike[str]) -> SyntheticImages:
         # before frequencies are drawn for each feature
         if released.size != classes * map.size or released.shape[-1] != map.size:
             raise ArgumentError("released", released.shape, f"{classes} sums of {map.size} features")
-        design = KernelSynthesizer(
+        design = ImageSynthesizer(
             map.shape,
             description["classes"],
             mode=Mode[description["mode"]],

@@ -19,9 +19,9 @@ from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Budget, Release, calibrate
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
+from indistinct.synthesis.images.feature_maps import ImageMap, Pairs, Shape, standard_map
 from indistinct.synthesis.images.held_out import distance, split_pairs
-from indistinct.synthesis.images.maps import ImageMap, Pairs, Shape, standard_map
-from indistinct.synthesis.images.training import Fitted, Training, sample, train
+from indistinct.synthesis.images.training import Fitted, ImageTraining, sample, train
 from indistinct.synthesis.progress import Progress, bar, check_fit
 
 _LABEL = "label"
@@ -39,7 +39,7 @@ class Mode(Enum):
 
 @final
 @dataclass(frozen=True)
-class KernelSynthesizer:
+class ImageSynthesizer:
     """Images of a given shape and, unless the mode is unconditional, declared classes.
 
     Class by class, the sum over records of the features of a finite-rank kernel is released once, with
@@ -48,7 +48,7 @@ class KernelSynthesizer:
     is a public bound on how many there are.
 
     >>> from indistinct import Budget
-    >>> design = KernelSynthesizer((1, 8, 8), classes=range(10), pairs=500)
+    >>> design = ImageSynthesizer((1, 8, 8), classes=range(10), pairs=500)
     >>> design.mechanism(Budget(epsilon=1, delta=1e-5)).guarantee().epsilon(delta=1e-5)
     1.0
     """
@@ -138,7 +138,7 @@ class KernelSynthesizer:
         budget: Budget,
         *,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
-        training: Training | None = None,
+        training: ImageTraining | None = None,
         seed: int = 0,
         device: str | None = None,
         source: Source | None = None,
@@ -151,7 +151,7 @@ class KernelSynthesizer:
         it: where training is long, call `release`, `save` and `trained` one after the other, the last with a
         folder for checkpoints.
         """
-        check_fit(training, Training, seed, progress)
+        check_fit(training, ImageTraining, seed, progress)
         released = self.release(
             images, labels, budget, adjacency=adjacency, training=training, device=device, source=source
         )
@@ -165,20 +165,20 @@ class KernelSynthesizer:
         budget: Budget,
         *,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
-        training: Training | None = None,
+        training: ImageTraining | None = None,
         device: str | None = None,
         source: Source | None = None,
     ) -> "SyntheticImages":
         """The class sums of the images with noise: all that is ever asked of them, and no generator yet. What
         can go wrong is tried before, a step of training included."""
-        check_fit(training, Training, 0, None)
+        check_fit(training, ImageTraining, 0, None)
         data = self.table(images, labels)
         noisy = self.mechanism(budget, adjacency)
         self.check(data)
-        self._rehearse(training or Training(), device)
+        self._rehearse(training or ImageTraining(), device)
         return SyntheticImages(self, noisy.release(data, source=source))
 
-    def _rehearse(self, training: Training, device: str | None) -> None:
+    def _rehearse(self, training: ImageTraining, device: str | None) -> None:
         """Is the device there? Two steps of training on nothing, where memory may not suffice. Better now
         than after the release."""
         import torch
@@ -208,7 +208,7 @@ class SyntheticImages:
     """What was released of images, and the generators fitted to it: draws images, and says what the data
     paid for them."""
 
-    synthesizer: KernelSynthesizer
+    synthesizer: ImageSynthesizer
     release: Release[Array]
     fitted: tuple[Fitted, ...] = ()
     """None before it is `trained`."""
@@ -253,7 +253,7 @@ class SyntheticImages:
 
     def trained(
         self,
-        training: Training | None = None,
+        training: ImageTraining | None = None,
         *,
         seed: int = 0,
         device: str | None = None,
@@ -275,7 +275,7 @@ class SyntheticImages:
 
     def chosen(
         self,
-        trainings: Sequence[Training],
+        trainings: Sequence[ImageTraining],
         *,
         share: float = 0.1,
         seed: int = 0,
@@ -289,7 +289,7 @@ class SyntheticImages:
         features: those that were set aside say as much about the records as the others do.
         """
         if not isinstance(trainings, Sequence) or not trainings:
-            raise ArgumentError("trainings", trainings, "a list of Training(...), one or more")
+            raise ArgumentError("trainings", trainings, "a list of ImageTraining(...), one or more")
         map = self.synthesizer.map
         kept, aside = split_pairs(map, share, seed)
         scores = []
@@ -306,15 +306,15 @@ class SyntheticImages:
 
     def _fitted(
         self,
-        training: Training | None,
+        training: ImageTraining | None,
         pairs: Pairs | None,
         seed: int,
         device: str | None,
         progress: Progress | None,
         folder: Path | None = None,
     ) -> tuple[Fitted, ...]:
-        check_fit(training, Training, seed, progress)
-        told = progress or bar((training or Training()).steps)
+        check_fit(training, ImageTraining, seed, progress)
+        told = progress or bar((training or ImageTraining()).steps)
         return tuple(
             train(
                 self.synthesizer.map,
@@ -364,7 +364,7 @@ class Choice:
     """The best of several ways to train, fitted to all that was released, and how each of them scored."""
 
     images: SyntheticImages
-    training: Training
+    training: ImageTraining
     scores: tuple[float, ...]
     """Squared distances on features that were set aside, in the order of the ways; less is better."""
 

@@ -28,7 +28,7 @@ from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, bar, check_fit
 from indistinct.synthesis.tables.decode import Determined, decoded, inner
 from indistinct.synthesis.tables.generator import Mixture
-from indistinct.synthesis.tables.training import NoisyCounts, Training, train
+from indistinct.synthesis.tables.training import NoisyCounts, TableTraining, train
 
 Columns = dict[str, npt.NDArray[Any]]
 Counts = Mapping[tuple[str, ...], npt.NDArray[np.float64]]
@@ -150,7 +150,7 @@ class TableSynthesizer:
         budget: Budget,
         *,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
-        training: Training | None = None,
+        training: TableTraining | None = None,
         seed: int = 0,
         source: Source | None = None,
         progress: Progress | None = None,
@@ -162,7 +162,7 @@ class TableSynthesizer:
         with needs("synthesis"):  # before any budget is spent
             import torch  # noqa: F401
 
-        check_fit(training, Training, seed, progress)
+        check_fit(training, TableTraining, seed, progress)
         noisy = self.mechanism(budget, adjacency)
         with guarded("the table"):
             noisy.check(data)
@@ -174,13 +174,13 @@ class TableSynthesizer:
         self,
         tables: Counts,
         deviation: float,
-        training: Training | None = None,
+        training: TableTraining | None = None,
         seed: int = 0,
         progress: Progress | None = None,
     ) -> Mixture:
         """The generator that fits released tables, whose noise has this deviation. It reads no records."""
-        check_fit(training, Training, seed, progress)
-        how = training or Training()
+        check_fit(training, TableTraining, seed, progress)
+        how = training or TableTraining()
         return train(self._side_by_side(tables, deviation), how, seed, progress or bar(how.steps))
 
     def _side_by_side(self, tables: Counts, deviation: float) -> NoisyCounts:
@@ -278,7 +278,7 @@ class SyntheticTable:
         return {name: values[name] for name, _ in design.declared}
 
     def trained(
-        self, training: Training | None = None, *, seed: int = 0, progress: Progress | None = None
+        self, training: TableTraining | None = None, *, seed: int = 0, progress: Progress | None = None
     ) -> "SyntheticTable":
         """Another generator for the same release: no privacy is spent."""
         tables, deviation = self._known_release().values, self.mechanism.deviation

@@ -56,7 +56,7 @@ class DataSource:
 
 
 @dataclass(frozen=True)
-class Column:
+class DeclaredColumn:
     """The declared domain of a column."""
 
     low: float | None = None
@@ -94,7 +94,7 @@ class Terms:
     adjacency: Adjacency
     budget: Budget
     split: Split
-    columns: tuple[tuple[str, Column], ...]
+    columns: tuple[tuple[str, DeclaredColumn], ...]
 
     @property
     def noise(self) -> Noise:
@@ -164,7 +164,7 @@ class Terms:
         edges = column.edges or named(where, Bins, column.low, column.high, column.bins).edges.tolist()
         return named(where, Intervals, edges, whole=column.whole, **self._policies(name))
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> DeclaredColumn:
         declared = dict(self.columns)
         if name not in declared:
             listed = ", ".join(map(repr, declared)) or "none"
@@ -244,7 +244,7 @@ def _source(given: Any, folder: Path) -> DataSource:
     return DataSource(csv, parquet, tuple(dialect.items()), records=records)
 
 
-def _domain(name: str, given: Any) -> Column:
+def _domain(name: str, given: Any) -> DeclaredColumn:
     numeric = {"low", "high", "bins", "edges", "whole", "unit", "zone"}
     declared = Section(f"columns.{name}", given, numeric | {"categories", "outside", "missing"})
     if "categories" in declared:
@@ -254,7 +254,7 @@ def _domain(name: str, given: Any) -> Column:
         if not isinstance(values, list) or not values:
             allowed = "a list of texts, integers or truth values"
             raise ArgumentError(declared.at("categories"), values, allowed)
-        return Column(**{**declared.given, "categories": tuple(values)})
+        return DeclaredColumn(**{**declared.given, "categories": tuple(values)})
     given = {**declared.given, **_timed(declared)}
     if not isinstance(declared.get("whole", False), bool):
         raise ArgumentError(declared.at("whole"), declared.get("whole"), "true or false")
@@ -264,11 +264,11 @@ def _domain(name: str, given: Any) -> Column:
         edges = given["edges"]
         if not isinstance(edges, list) or len(edges) < 2:
             raise ArgumentError(declared.at("edges"), edges, "a list of two numbers or more")
-        return Column(**{**given, "edges": tuple(edges)})
+        return DeclaredColumn(**{**given, "edges": tuple(edges)})
     for end in ("low", "high"):
         if end not in declared:
             raise ArgumentError(declared.at(end), None, "given, or categories instead")
-    return Column(**given)
+    return DeclaredColumn(**given)
 
 
 def _timed(declared: Section) -> dict[str, Any]:

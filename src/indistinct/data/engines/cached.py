@@ -9,7 +9,7 @@ from indistinct.data.records.bounded_sum import BoundedSum, Fold, Totals
 from indistinct.data.records.types import Kind
 
 
-class Remembered(Table):
+class CachedTable(Table):
     """Each bounded sum is computed once; asking again gives the same numbers without reading a record.
 
     The sums are private, and are kept in memory as long as this table is.

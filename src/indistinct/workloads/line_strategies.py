@@ -21,8 +21,8 @@ from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.workloads.fixed_point import FixedPoint, solve
+from indistinct.workloads.matrix_value import MatrixValue
 from indistinct.workloads.strategy import Strategy
-from indistinct.workloads.table import Table
 from indistinct.workloads.workload import Line, Workload, along_first, check_counts, check_dense
 
 _COARSE = 4096
@@ -152,12 +152,12 @@ class LineStrategy(Strategy):
     left: float
     right: float
     factor: float
-    weights: Table
+    weights: MatrixValue
 
     def __post_init__(self) -> None:
         if (self.left, self.right) not in {(0, 1), (1, 1)}:
             raise ArgumentError("left", (self.left, self.right), "0 or 1, and right 1")
-        object.__setattr__(self, "weights", Table.of("weights", self.weights, 1))
+        object.__setattr__(self, "weights", MatrixValue.of("weights", self.weights, 1))
         object.__setattr__(self, "factor", check_positive("factor", self.factor))
         if self._weights.min() <= 0:
             raise ArgumentError("weights", float(self._weights.min()), "positive")

@@ -8,7 +8,7 @@ import numpy as np
 
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_positive
-from indistinct.functions.kernels.characters import Drawn, Term
+from indistinct.functions.kernels.characters import DrawnCharacters, Term
 from indistinct.functions.kernels.kernel import LARGEST, Kernel, bound_above
 from indistinct.functions.kernels.spectral import Spectral
 from indistinct.functions.public_randomness import PublicUniforms
@@ -158,8 +158,8 @@ class DeltaKernel(Spectral):
     def _cross(self, x: Array, y: Array) -> Array:
         return np.zeros((len(x), len(y), 1, 1))
 
-    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> Drawn:
-        return Drawn(np.zeros((count, 1)), {0: 2 * math.pi * uniforms.draw(self.categories, count)})
+    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> DrawnCharacters:
+        return DrawnCharacters(np.zeros((count, 1)), {0: 2 * math.pi * uniforms.draw(self.categories, count)})
 
     def density(self, frequencies: Array) -> Array:
         raise ArgumentError("kernel", self, "a kernel of numbers to have a spectral density")

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.boundary import guarded, guarded_each
+from indistinct.data.engines.by_user import by_user
 from indistinct.data.engines.files import Paths, Watched, found
-from indistinct.data.engines.sorted import by_user
 from indistinct.data.engines.table import BatchedTable
 from indistinct.data.records.arrow import from_arrow, valid_texts
 from indistinct.data.records.bounded_sum import Fold

@@ -5,8 +5,8 @@ from typing import Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
-from indistinct.guarantees.guarantee import Guarantee, Known
-from indistinct.guarantees.lattice_noise import FINE, discrete_gaussian_pair, discrete_laplace_pair
+from indistinct.guarantees.discrete_noise_pairs import FINE, discrete_gaussian_pair, discrete_laplace_pair
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.additive import NO_NOISE, AdditiveNoise
 from indistinct.mechanisms.release import Release, integer_values, no_guarantee
@@ -26,7 +26,7 @@ class DiscreteLaplace(AdditiveNoise):
         if self.sensitivity / self.scale > NO_NOISE:
             return no_guarantee(adjacency)
         pair = discrete_laplace_pair(whole_steps(self.sensitivity), self.scale)
-        return Known(Product.of([(pair, 1)]), adjacency)
+        return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
 
     def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
         """The integers with noise."""
@@ -53,7 +53,7 @@ class DiscreteGaussian(AdditiveNoise):
         fine = self.scale >= FINE  # then vectors too, whose distance need not be an integer
         shift = self.sensitivity if fine else whole_steps(self.sensitivity)
         pair = discrete_gaussian_pair(shift, self.scale)
-        return Known(Product.of([(pair, 1)]), adjacency)
+        return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
 
     def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
         """The integers with noise."""

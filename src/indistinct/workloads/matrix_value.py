@@ -11,15 +11,15 @@ _SHOWN = 100
 """Numbers that are printed; of more, only how many there are."""
 
 
-class Table:
+class MatrixValue:
     """Finite numbers that do not change; `array` gives them."""
 
     __slots__ = ("array",)
     array: Array
 
     @classmethod
-    def of(cls, argument: str, values: Any, dimensions: int) -> "Table":
-        return values if isinstance(values, Table) else cls(argument, values, dimensions)
+    def of(cls, argument: str, values: Any, dimensions: int) -> "MatrixValue":
+        return values if isinstance(values, MatrixValue) else cls(argument, values, dimensions)
 
     def __init__(self, argument: str, values: Any, dimensions: int) -> None:
         allowed = f"an array of finite numbers with {dimensions} dimension{'s' if dimensions > 1 else ''}"
@@ -33,7 +33,7 @@ class Table:
         self.array = array
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and np.array_equal(self.array, other.array)
+        return isinstance(other, MatrixValue) and np.array_equal(self.array, other.array)
 
     def __hash__(self) -> int:
         return hash((self.array.shape, self.array.tobytes()))

@@ -28,7 +28,7 @@ Pairs = tuple[npt.NDArray[np.int64], ...]
 
 @final
 @describable("ImagePart")
-class Part(Described):
+class MapPart(Described):
     """A Gaussian kernel of some length on a view, by `pairs` random frequencies; `weight` is its height."""
 
     view: View
@@ -55,7 +55,7 @@ class ImageMap(FeatureMap):
     """
 
     shape: Shape
-    parts: tuple[Part, ...]
+    parts: tuple[MapPart, ...]
     count_weight: float
     seed: int = 0
     nonnegative = False
@@ -182,10 +182,10 @@ def standard_map(shape: Shape, *, pairs: int = 20_000, seed: int = 0) -> ImageMa
     count = 0.02
     third = pairs // 3
     parts = (
-        Part(
+        MapPart(
             Pixels(blur=min(1.0, scale) if scale >= NARROWEST else 0.0), 3 * scale, third, 0.2 * (1 - count)
         ),
-        Part(Wavelets(1.4, 1.2, pool=2, stride=2), 4 * scale, third, 0.4 * (1 - count)),
-        Part(Wavelets(1.0, 1.6, pool=2), 8 * scale, pairs - 2 * third, 0.4 * (1 - count)),
+        MapPart(Wavelets(1.4, 1.2, pool=2, stride=2), 4 * scale, third, 0.4 * (1 - count)),
+        MapPart(Wavelets(1.0, 1.6, pool=2), 8 * scale, pairs - 2 * third, 0.4 * (1 - count)),
     )
     return ImageMap(shape, parts, count, seed)

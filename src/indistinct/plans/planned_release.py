@@ -15,8 +15,8 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import Categories, Celled, Intervals, Kind, NoisyQuery, Norm, OrMissing, Query, Table
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
+from indistinct.plans.declarations import Terms, Unit
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms, Unit
 from indistinct.synthesis.tables.decode import kind_of
 from indistinct.workloads import Noise
 
@@ -39,7 +39,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Part(ABC):
+class PlannedRelease(ABC):
     """A release, ready to be given a scale. Its fields are plain data: they tell plans from each other."""
 
     kind: ClassVar[str]
@@ -139,7 +139,7 @@ class Part(ABC):
 
 
 @dataclass(frozen=True)
-class FittedPart(Part):
+class FittedPart(PlannedRelease):
     """A release whose result is made from what was drawn, and can be made again."""
 
     @property
@@ -152,7 +152,7 @@ class FittedPart(Part):
 
 
 @dataclass(frozen=True)
-class QueryPart(Part):
+class QueryPart(PlannedRelease):
     """Each number of a bounded sum with its own noise."""
 
     user_total: float | None
