@@ -55,11 +55,12 @@ class Coins(NamedTuple):
 
     @classmethod
     def at(cls, log_q: float, ratio: float) -> "Coins":
-        q, log_rest = math.exp(log_q), math.log1p(-math.exp(log_q))
+        q = min(exp(log_q), 0.5)
+        log_rest = math.log1p(-q)
         if log_q + ratio < _HALF:
             other = math.log1p(math.exp(log_q + ratio) * math.expm1(-ratio) / (1 - q))
         else:
-            other = math.log(max(-math.expm1(log_q + ratio), q, TINY)) - log_rest
+            other = math.log(max(-math.expm1(min(log_q + ratio, 0.0)), q, TINY)) - log_rest
         return cls(log_q, ratio, log_rest, other)
 
     def swapped(self) -> "Coins":
@@ -158,11 +159,12 @@ def fixed_q(log_q: float) -> Path:
     )
 
 
-def fixed_p(log_p: float) -> Path:
+def fixed_p(log_p: float, least: float) -> Path:
     """The same at a fixed p."""
     return Path(
         lambda z: Coins.at(log_p - math.exp(z), math.exp(z)),
         lambda claim: math.log((claim.exponent - log_p) / (claim.order - 1) * (1 + ROUNDING)),
+        least,
     )
 
 

@@ -263,7 +263,7 @@ class RenyiSum(RenyiGuarantee):
     def orders(self) -> Array:
         stated = [part.orders() for part, _ in self.parts if part.product is None]
         merged: Array = np.unique(np.concatenate(stated))
-        return np.array([order for order in merged.tolist() if math.isfinite(self._renyi(order))])
+        return merged
 
     def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
         if self._set_aside is None:
