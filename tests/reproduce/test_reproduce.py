@@ -11,7 +11,7 @@ from indistinct import Gaussian
 from indistinct.cli import main
 from indistinct.reproduce import CATALOGUE, PAPERS, Figure, claims, noisy_sgd, reproduce
 from indistinct.reproduce.catalogue import heading
-from indistinct.reproduce.figure import Claim
+from indistinct.reproduce.figure import Printed
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reproduce")]  # all figures are drawn once
@@ -100,9 +100,9 @@ def test_the_quick_curve_is_the_curve() -> None:
 
 
 def test_a_claim_is_compared_not_asserted() -> None:
-    assert Claim.number("three", 3.0, 3.04, 0.05).agrees
-    assert not Claim.number("three", 3.0, 3.06, 0.05).agrees
-    assert not Claim.number("three", 3.0, float("nan"), 0.05).agrees
+    assert Printed.number("three", 3.0, 3.04, 0.05).agrees
+    assert not Printed.number("three", 3.0, 3.06, 0.05).agrees
+    assert not Printed.number("three", 3.0, float("nan"), 0.05).agrees
 
 
 @pytest.mark.parametrize("arguments", [["reproduce"], ["reproduce", "list"]])

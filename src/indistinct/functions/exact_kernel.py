@@ -76,7 +76,7 @@ class ExactKernel(Space):
         added, replaced = (self.sensitivity(adjacency) * longer for adjacency in Adjacency)
         private = source is None or source.private
         noise = FunctionNoise(scale, Lattice.of(scale).unit, added, replaced)
-        path = Path(Whitening.empty(self.kernel, self.dimension), np.zeros(0))
+        path = NoisePath(Whitening.empty(self.kernel, self.dimension), np.zeros(0))
         curator.check(self)
         return PathFunction(self, noise, private, path=path, curator=curator)
 
@@ -158,7 +158,7 @@ class Curator:
 
 
 @dataclass(eq=False)
-class Path:
+class NoisePath:
     """What is known of a path so far: it only ever grows, and what was said once is said again."""
 
     whitening: Whitening
@@ -182,7 +182,7 @@ class PathFunction(PrivateFunction):
     mechanism: FunctionNoise
     private: bool
     factor: float = 1.0
-    path: Path = field(repr=False, kw_only=True)
+    path: NoisePath = field(repr=False, kw_only=True)
     curator: Curator | None = field(repr=False, default=None, kw_only=True)
 
     def __call__(self, points: Any) -> Array:

@@ -1,13 +1,13 @@
 """Private functions from what was saved."""
 
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from indistinct.errors import ArgumentError, check_real
 from indistinct.files import meaning, read_saved
-from indistinct.functions.exact_kernel import ExactKernel, Path, PathFunction
+from indistinct.functions.exact_kernel import ExactKernel, NoisePath, PathFunction
 from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.functions.whitening import Functionals, Whitening
@@ -17,7 +17,7 @@ from indistinct.numerics.arrays import Array
 _FINEST = 2.0**100
 
 
-def read_function(path: str | FilePath) -> PrivateFunction:
+def read_function(path: str | Path) -> PrivateFunction:
     """The private function that `save` wrote."""
     head, arrays = read_saved(path)
     with meaning(path, "a file that `save` of a private function wrote"):
@@ -67,7 +67,7 @@ def _noise(head: dict[str, Any]) -> tuple[FunctionNoise, bool, float]:
     return noise, private, check_real("factor", head["factor"])
 
 
-def _path(space: ExactKernel, arrays: dict[str, Any]) -> Path:
+def _path(space: ExactKernel, arrays: dict[str, Any]) -> NoisePath:
     points, factor, asked = (arrays[name] for name in ("points", "factor", "asked"))
     count, dimension = len(points), space.dimension
     shapes = {
@@ -90,4 +90,4 @@ def _path(space: ExactKernel, arrays: dict[str, Any]) -> Path:
     nodes = Functionals(points, arrays["axes"].astype(np.int64))
     told = zip(asked, arrays["asked_axes"], arrays["answers"], strict=True)
     answers = {(point.tobytes(), int(axis)): float(value) for point, axis, value in told}
-    return Path(Whitening(space.kernel, nodes, factor), arrays["whitened"], answers=answers)
+    return NoisePath(Whitening(space.kernel, nodes, factor), arrays["whitened"], answers=answers)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.coins import Claim, falling_line, fixed_p, fixed_q, rising_line
+from indistinct.guarantees.coins import RenyiClaim, falling_line, fixed_p, fixed_q, rising_line
 from indistinct.guarantees.conversion import Claims, DeltaAt, EpsilonAt, Request
 from indistinct.guarantees.readings import Readings
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -110,7 +110,7 @@ class RenyiReadings(Readings):
     @cached_property
     def _region(self) -> Claims:
         listed = zip(*(side.tolist() for side in self._curve), strict=True)
-        claims = sorted(Claim.of(order, value) for order, value in listed)
+        claims = sorted(RenyiClaim.of(order, value) for order, value in listed)
         return Claims(claims, self._pure, self._renyi if self.everywhere else None)
 
     @cached_property

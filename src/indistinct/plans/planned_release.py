@@ -214,7 +214,7 @@ class QueryPart(PlannedRelease):
         yield [rounded(value, error), "" if error is None else rounded(error, error)]
 
 
-def few(where: str, rows: int) -> None:
+def check_rows(where: str, rows: int) -> None:
     """Refuse a result of more rows than anybody reads."""
     if rows > _LARGEST_LISTED:
         raise ArgumentError(where, f"{rows} numbers", f"at most {_LARGEST_LISTED}")

@@ -15,7 +15,7 @@ from indistinct.guarantees.published import (
     mironov_epsilon,
     moments_accountant_epsilon,
 )
-from indistinct.reproduce.figure import Arrow, Claim, Curve, Figure, FigureTable, Panel, curve
+from indistinct.reproduce.figure import Arrow, Curve, Figure, FigureTable, Panel, Printed, curve
 
 
 def figure_1() -> Figure:
@@ -55,8 +55,8 @@ def figure_1() -> Figure:
         arrows=arrows,
         table=FigureTable(("arrow, for Gaussian noise of scale 1", "by", "gives", "exact"), rows),
         claims=(
-            Claim("from Rényi DP: valid bounds on (ε, δ) and on the test", "all on the safe side", safe),
-            Claim(
+            Printed("from Rényi DP: valid bounds on (ε, δ) and on the test", "all on the safe side", safe),
+            Printed(
                 "trade-off → Rényi and profile ↔ trade-off lose nothing",
                 f"differ by {loss:.0e}",
                 loss < 1e-3,
@@ -103,19 +103,19 @@ def figure_2() -> Figure:
     )
     tiny = asoodeh_epsilon(two, 1e-12, delta)
     claims = (
-        Claim("Theorem 4 is a lower bound", f"above by {max(above, 0):.0e} at most", above < 1e-9),
-        Claim(
+        Printed("Theorem 4 is a lower bound", f"above by {max(above, 0):.0e} at most", above < 1e-9),
+        Printed(
             "Theorem 4 closely approximates Theorem 3",
             f"{float(np.mean(gaps)):.3f} below on average",
             bool(np.mean(gaps) < 0.05),
             f"at most {', '.join(f'{float(g.max()):.3f}' for g in gaps)} for the three pairs",
         ),
-        Claim(
+        Printed(
             "equation 22 is exact for αδ >= 1",
             f"differs by {np.abs(flat).max():.0e}",
             bool(np.abs(flat).max() < 1e-9),
         ),
-        Claim(
+        Printed(
             "with γ → 0 the first term of (25) does not vanish, the second does",
             f"first {first[0]:.3f}, second {tiny:.1e}",
             first[0] > 1 and tiny < 1e-6,
@@ -158,14 +158,14 @@ def figure_3() -> Figure:
         Curve("exact (ours)", slow, exact, "exact", dashed=True),
     )
     claims = (
-        Claim.number(
+        Printed.number(
             "ε smaller by up to 0.75 within 1000 steps",
             0.75,
             saved,
             0.01,
             f"exact: smaller by {float((np.interp(slow, steps, accountant) - exact).max()):.3f}",
         ),
-        Claim(
+        Printed(
             "100 more steps for the same ε, for any ε above 6",
             f"{more[within].min():.0f} to {more[within].max():.0f} more",
             bool(more[within].min() >= 95),

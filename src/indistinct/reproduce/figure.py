@@ -70,7 +70,7 @@ class FigureTable:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Printed:
     """Something a paper says, and what comes out here."""
 
     says: str
@@ -79,7 +79,7 @@ class Claim:
     remark: str = ""
 
     @classmethod
-    def number(cls, says: str, stated: float, ours: float, tolerance: float, remark: str = "") -> "Claim":
+    def number(cls, says: str, stated: float, ours: float, tolerance: float, remark: str = "") -> "Printed":
         """Agrees if the two numbers differ by no more than the paper's own rounding."""
         return cls(says, f"{ours:.5g}", abs(ours - stated) <= tolerance, remark)
 
@@ -89,7 +89,7 @@ class Figure:
     """A figure or table of a paper, computed again."""
 
     panels: tuple[Panel, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[Printed, ...] = ()
     table: FigureTable | None = None
     arrows: tuple[Arrow, ...] = ()
     rows: int = 1

@@ -13,7 +13,7 @@ from indistinct.guarantees.published import (
     asoodeh_kullback_tradeoff,
     asoodeh_renyi,
 )
-from indistinct.reproduce.figure import Claim, Curve, Figure, Panel
+from indistinct.reproduce.figure import Curve, Figure, Panel, Printed
 
 DIAGONAL = Curve("nothing can be told", np.array([0.0, 1.0]), np.array([1.0, 0.0]), "plain")
 
@@ -37,8 +37,8 @@ def figure_6() -> Figure:
     tilted = np.exp(-epsilon) * (1 - profile - inner[:, None])
     gap = float(np.abs(np.maximum(lifted, tilted).max(axis=1) - exact[2:-2]).max())
     claims = (
-        Claim("Remark 2: all (ε, δ) together are the trade-off curve", f"differ by {gap:.0e}", gap < 1e-3),
-        Claim(
+        Printed("Remark 2: all (ε, δ) together are the trade-off curve", f"differ by {gap:.0e}", gap < 1e-3),
+        Printed(
             "the (ε, δ) region contains the true one", "at every fpr", bool((wedge <= exact + 1e-12).all())
         ),
     )
@@ -67,8 +67,8 @@ def figure_7() -> Figure:
         legend = "upper right" if steps == 100 else ""
         panels.append(Panel.tradeoff(f"T = {steps}", lines, legend))
     claims = (
-        Claim("both regions contain the exact one", f"outside by {max(outside, 0):.0e}", outside < 1e-9),
-        Claim(
+        Printed("both regions contain the exact one", f"outside by {max(outside, 0):.0e}", outside < 1e-9),
+        Printed(
             "bound 1 is contained in bound 2",
             f"outside by {nested:.0e}",
             nested < 1e-3,
@@ -98,25 +98,25 @@ def text() -> Figure:
     shares = [_saving(epsilon, d, steps) for d in (delta, 1e-100, 1e-300)]
     return Figure(
         claims=(
-            Claim(
+            Printed(
                 f"Remark 1: (2, 0.1)-RDP is (0, δ)-DP for δ in [{low:.4f}, {high:.4f}]",
                 f"at δ = {low:.4f} divergences up to {needed:.4f} are allowed",
                 needed >= value,
                 f"the smallest such δ is {optimum:.4f}",
             ),
-            Claim(
+            Printed(
                 "Proposition 1 is the divergence of the trade-off curve",
                 f"P = (0, 1), Q = (1/2, 1/2), order 2: printed {printed:.4f}, true {true:.4f}",
                 abs(printed - true) < 1e-9,
                 "the term 1 - β(0) is too much where β(0) < 1; the formula is still an upper bound",
             ),
-            Claim(
+            Printed(
                 "Theorem 5: this variance makes 1000 runs (1, 1e-5)-DP",
                 f"σ² = {variance:.0f} (equation 109) has ε = {reached:.4f}",
                 reached <= epsilon,
                 f"the least σ² is {steps / best:.0f}",
             ),
-            Claim(
+            Printed(
                 "Theorem 5: σ² is less than by the moments accountant by 2T/ε² (log(2 log 1/δ) + 1 - log ε)",
                 ", ".join(f"{share:.3f}" for share in shares) + " of that at δ = 1e-5, 1e-100, 1e-300",
                 abs(shares[-1] - 1) < 0.03,

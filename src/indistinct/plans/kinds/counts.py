@@ -14,7 +14,7 @@ from indistinct.plans.planned_release import (
     axes_header,
     axes_types,
     cells,
-    few,
+    check_rows,
     rounded,
 )
 from indistinct.plans.section import Section
@@ -48,7 +48,7 @@ class HistogramPart(QueryPart):
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
         total = section.maybe("user_total", section.positive)
         part = cls(terms, asked, total, section.texts("columns"))
-        few(section.where, part.query.size)
+        check_rows(section.where, part.query.size)
         return part
 
     @property

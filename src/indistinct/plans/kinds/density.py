@@ -26,7 +26,7 @@ from indistinct.plans.planned_release import (
     Say,
     axes_header,
     cells,
-    few,
+    check_rows,
     rounded,
 )
 from indistinct.plans.section import Section, named
@@ -56,7 +56,7 @@ class DensityPart(FittedPart):
         if len(columns) > len(_GRID):
             raise ArgumentError(section.at("columns"), list(columns), "one or two")
         grid = section.count("grid") if "grid" in section else _GRID[len(columns)]
-        few(section.at("grid"), grid ** len(columns))
+        check_rows(section.at("grid"), grid ** len(columns))
         bandwidth = section.maybe("bandwidth", section.positive)
         if bandwidth is not None and not 0.005 <= bandwidth <= 1:
             allowed = "between 0.005 and 1: a fraction of each column's interval"

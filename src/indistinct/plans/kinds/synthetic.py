@@ -23,7 +23,7 @@ from indistinct.plans.planned_release import (
     Say,
     axes_header,
     blank,
-    few,
+    check_rows,
     label,
     rounded,
 )
@@ -54,10 +54,10 @@ class SyntheticPart(QueryPart, FittedPart):
             raise ArgumentError(section.at("rows"), None, "given, or data.records")
         rows = section.count("rows") if "rows" in section else terms.data.records
         assert rows is not None
-        few(section.at("rows"), rows)
+        check_rows(section.at("rows"), rows)
         chosen = section.maybe("label", section.text)
         part = cls(terms, asked, None, section.texts("columns"), chosen, rows)
-        few(section.where, part.query.size)
+        check_rows(section.where, part.query.size)
         return part
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from indistinct.plans.planned_release import (
     axes_header,
     axes_types,
     blank,
-    few,
+    check_rows,
     label,
     rounded,
 )
@@ -40,7 +40,7 @@ class WorkloadPart(PlannedRelease):
 
     def __post_init__(self) -> None:
         _ = named(self.where, lambda: self.query)
-        few(self.where, self.workload.queries)
+        check_rows(self.where, self.workload.queries)
 
     @property
     @abstractmethod
