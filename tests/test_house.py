@@ -1,10 +1,14 @@
 """Rules of the house: what may import what, how long a module may be, what a user can reach."""
 
 import ast
+import importlib
+import inspect
 import re
 import runpy
 import subprocess
 import sys
+from abc import ABC
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -20,20 +24,13 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SOONER = {"synthetic_digits.py": ["30"]}
 """Arguments with which an example has less to do."""
 
-# A module may import from its own layer and from those above it in this list. The public
-# namespace (`indistinct` itself) is what the command line and the web page are users of.
-LAYERS = (
-    {"numerics", "adjacency", "description", "errors", "boundary", "files"},
-    {"guarantees"},
-    {"adversaries", "noise"},
-    {"mechanisms", "expression", "workloads", "data"},
-    {"functions", "synthesis", "audit", "ledger"},
-    {"report"},
-    {"plans"},
-    {"indistinct"},
-    {"reproduce"},
-    {"cli", "cli_synth", "web", "__main__"},
-)
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+LAYERS = [
+    set(line.split(", "))
+    for line in ARCHITECTURE.partition("## Direction of imports")[2].split("```")[1].strip().split("\n")
+]
+"""A module may import from its own layer and from those above it in the list that the docs show. The public
+namespace (`indistinct` itself) is what the command line and the web page are users of."""
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
 CORE = {"indistinct", "numpy", "scipy"} | sys.stdlib_module_names
 MAX_LINES = 400
@@ -106,6 +103,37 @@ def wrong_directions(module: str, imports: set[str]) -> list[str]:
         if not allowed:
             mistakes.append(f"{module}: may not import {name}")
     return mistakes
+
+
+@cache
+def classes() -> dict[type, Path]:
+    found: dict[type, Path] = {}
+    for path in MODULES:
+        if path.name != "__main__.py":
+            module = importlib.import_module(dotted_name(path))
+            found |= {
+                c: path
+                for c in vars(module).values()
+                if inspect.isclass(c) and c.__module__ == module.__name__
+            }
+    return found
+
+
+def test_no_two_classes_share_a_name() -> None:
+    names = Counter(one.__name__ for one in classes())
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_class_is_abstract_or_final() -> None:
+    """What others inherit from says so: an error, an abstract class or a protocol."""
+    parents = {parent for one in classes() for parent in one.__bases__ if parent in classes()}
+    concrete = [
+        parent.__name__
+        for parent in parents
+        if not (ABC in parent.__bases__ or inspect.isabstract(parent) or issubclass(parent, BaseException))
+        and not getattr(parent, "_is_protocol", False)
+    ]
+    assert concrete == []
 
 
 def test_imports_point_down() -> None:

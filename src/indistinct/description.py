@@ -11,6 +11,7 @@ expressions, and walks over parts. What is read is a name in a closed table: nev
 
 import importlib
 import re
+from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -76,7 +77,7 @@ class Listed(Protocol):
     def tolist(self) -> Any: ...
 
 
-class Described:
+class Described(ABC):  # noqa: B024 (subclasses say what it is)
     """A frozen value that says what it is; subclasses are declared with `describable`."""
 
     noun: ClassVar[str] = "is"

@@ -7,7 +7,7 @@ As soon as one of the parts is known by its Rényi divergences alone, the Rényi
 
 import math
 import sys
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -185,8 +185,8 @@ class PairGuarantee(Guarantee):
 
 
 @dataclass(frozen=True, repr=False)
-class ExactGuarantee(PairGuarantee):
-    """The guarantee of a mechanism, or of several composed, through its pairs."""
+class PairsGuarantee(PairGuarantee, ABC):
+    """Known by pairs that are written down."""
 
     composition: Product
     adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -205,6 +205,10 @@ class ExactGuarantee(PairGuarantee):
 
     def postprocessed(self) -> Guarantee:
         return ExactGuarantee(self.composition, self.adjacency)
+
+
+class ExactGuarantee(PairsGuarantee):
+    """The guarantee of a mechanism, or of several composed, through its pairs."""
 
 
 @dataclass(frozen=True)

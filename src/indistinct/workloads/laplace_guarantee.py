@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adversaries import Linear
-from indistinct.guarantees.guarantee import ExactGuarantee, GuaranteeReader
+from indistinct.guarantees.guarantee import ExactGuarantee, GuaranteeReader, PairsGuarantee
 
 
 @dataclass(frozen=True)
-class MeasuredAtOnce(ExactGuarantee):
+class MeasuredAtOnce(PairsGuarantee):
     """The guarantee of one vector of measurements; composed, it is that of its parts like any other."""
 
     worst: ExactGuarantee | None = None

@@ -193,7 +193,7 @@ class IdentityStrategy(Strategy):
         return workload.row_norms()
 
 
-class MatrixStrategy(Strategy):
+class MatrixStrategy(Strategy, ABC):
     """A strategy whose matrix is written down."""
 
     @cached_property

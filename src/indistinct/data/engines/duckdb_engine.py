@@ -6,6 +6,7 @@ bytes, whatever collation a column has.
 """
 
 import os
+from abc import ABC
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -37,8 +38,8 @@ _PLAIN: dict[Type, set[str]] = {
 _TABLE = "the table"
 
 
-class DuckTable(BatchedTable):
-    """What a SELECT of DuckDB returns."""
+class DuckRelation(BatchedTable, ABC):
+    """Something that DuckDB reads: a SELECT, or files."""
 
     def __init__(self, connection: Any, source: str, files: tuple[str, ...] = (), owner: Any = None) -> None:
         self._watched = Watched(files)
@@ -110,6 +111,10 @@ class DuckTable(BatchedTable):
             # Not a cursor: it would not see what was registered on the connection.
             reader = self._connection.sql(query).to_arrow_reader(ROWS)
         yield from guarded_each(_TABLE, reader)
+
+
+class DuckTable(DuckRelation):
+    """What a SELECT of DuckDB returns."""
 
 
 def group_places(cells: Cells, columns: list[Any]) -> GroupCounts:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,7 +31,7 @@ from indistinct.numerics.arrays import EPS, Array
 Box = Mapping[str, Numbers]
 
 
-class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """An estimator whose `fit` is one release. `box` is the declared domain of the features, a pair
     (low, high) for all columns or one for each; what lies outside is moved to its edge."""
 

@@ -1,6 +1,7 @@
 """Functions that minimise a regularised risk, released: what regression and classification share."""
 
 import math
+from abc import ABC
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -36,7 +37,7 @@ def _composed(released: Sequence[FiniteFunction | Release[Any]], adjacency: Adja
     return compose((one.guarantee(adjacency), 1) for one in released)
 
 
-class PrivateRiskMinimiser(PrivateEstimator):
+class PrivateRiskMinimiser(PrivateEstimator, ABC):
     """Minimises (1/records) Σ loss(y, f(x)) + (regularization/2) |f|² for each of several targets, and
     releases the minimisers."""
 
