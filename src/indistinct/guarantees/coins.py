@@ -63,9 +63,6 @@ class Coins(NamedTuple):
             other = math.log(max(-math.expm1(min(log_q + ratio, 0.0)), q, TINY)) - log_rest
         return cls(log_q, ratio, log_rest, other)
 
-    def swapped(self) -> "Coins":
-        return Coins(self.log_q + self.ratio, -self.ratio, self.log_rest + self.other, -self.other)
-
     def excess(self, claim: RenyiClaim) -> float:
         """By how much, as a logarithm, q f(p / q) + (1 - q) f((1-p) / (1-q)) exceeds the claim."""
         one = self.log_q + _log_generator(claim.order, self.ratio)

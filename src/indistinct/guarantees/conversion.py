@@ -239,8 +239,7 @@ class Claims:
         if self._renyi is not None or coins.ratio <= 0:  # they may break claims that were not looked at
             return 0.0
         coins = Coins.at(coins.log_q, coins.ratio * (1 - _INSIDE))
-        ways = (coins, coins.swapped())
-        holds = all(way.excess(claim) <= -_INSIDE / 8 for claim in self._claims for way in ways)
+        holds = all(coins.excess(claim) <= -_INSIDE / 8 for claim in self._claims)
         return request.attained(coins) if holds and coins.ratio <= self._pure else 0.0
 
 
