@@ -338,6 +338,7 @@ ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]
     *((engine, by_bound) for engine in LATTICES),
     (LATTICES[-1], below_bound),
     (LATTICES[-1], above_bound),
+    (LATTICES[-1], by_bound),
     (chernoff, by_bound),
 )
 """How delta is looked for, whose level has to be found as well."""

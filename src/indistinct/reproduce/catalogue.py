@@ -82,7 +82,7 @@ def heading(name: str) -> str:
     paper, part = name.split("-")
     author = PAPERS[paper].partition(",")[0]
     author = author.replace("Asoodeh", "Asoodeh et al. 2021").replace("Chaudhuri", "Chaudhuri et al. 2019")
-    place = {"f": f"Fig. {part[3:]}", "ta": f"FigureTable {part[5:]}", "te": "text"}
+    place = {"f": f"Fig. {part[3:]}", "ta": f"Table {part[5:]}", "te": "text"}
     return f"{author}, {place.get(part[0]) or place[part[:2]]}: {CATALOGUE[name].title}"
 
 
