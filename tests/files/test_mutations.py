@@ -221,10 +221,10 @@ def _synthetic() -> dict[str, tuple[Any, Callable[[Path], Any], Any]]:
 
     columns = {"a": Bins(0, 1, 3), "b": Categories(["x", "y"])}
     table = {"a": np.linspace(0, 1, 40), "b": np.array(["x", "y"] * 20)}
-    quick = tables.Training(components=4, latent=2, width=4, steps=2)
+    quick = tables.TableTraining(components=4, latent=2, width=4, steps=2)
     fitted = tables.TableSynthesizer(columns).fit(table, Budget(epsilon=1, delta=1e-5), training=quick)
     design = images.ImageSynthesizer((1, 4, 4), [0, 1], pairs=9, records=50)
-    short = images.Training(
+    short = images.ImageTraining(
         steps=2,
         plain_steps=1,
         steps_per_metric=1,

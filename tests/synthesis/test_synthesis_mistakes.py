@@ -24,7 +24,7 @@ from indistinct.synthesis import images, tables  # noqa: E402
 from indistinct.synthesis.evaluate import evaluate_tables  # noqa: E402
 
 SHAPE = (1, 4, 4)
-QUICK = images.Training(
+QUICK = images.ImageTraining(
     steps=2, plain_steps=1, steps_per_metric=1, images_per_class=2, images_in_metric=4, channels=2, latent=2
 )
 DRAW = np.random.default_rng(0)
@@ -36,7 +36,7 @@ COLUMNS = {
     "size": Categories(["small", "large"]),
     "pay": Bins(0, 1, 3),
 }
-FEW = tables.Training(components=4, latent=2, width=4, steps=2)
+FEW = tables.TableTraining(components=4, latent=2, width=4, steps=2)
 PEOPLE = pd.DataFrame(
     {
         "age": DRAW.integers(0, 200, 40),
@@ -59,7 +59,7 @@ def made(design: images.ImageSynthesizer = DESIGN, **more: Any) -> images.Synthe
         {"seed": -1},
         {"seed": 1.5},
         {"seed": 2**64},
-        {"training": tables.Training()},
+        {"training": tables.TableTraining()},
         {"training": {"steps": 2}},
         {"progress": 3},
         {"device": "meta"},
@@ -74,7 +74,9 @@ def test_what_training_would_stumble_over_spends_nothing(mistake: dict[str, Any]
     if mistake.keys() & {"device"}:
         return
     mistake = (
-        {"training": images.Training()} if isinstance(mistake.get("training"), tables.Training) else mistake
+        {"training": images.ImageTraining()}
+        if isinstance(mistake.get("training"), tables.TableTraining)
+        else mistake
     )
     asked: dict[str, Any] = {"budget": Budget(epsilon=1, delta=1e-5), "training": FEW, **mistake}
     with pytest.raises(ArgumentError):
