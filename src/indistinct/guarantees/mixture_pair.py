@@ -86,9 +86,6 @@ class MixturePair(Pair):
 
     def log_envelope(self, resolution: Resolution) -> float:
         order, frequency = resolution.orders[0], resolution.frequency
-        if isinstance(self.base, GaussianPair):
-            log_bound, log_mass = self.log_part(self.base_range(resolution), order, frequency)
-            return min(log_bound - log_mass, 0.0)
         if isinstance(self.base, BoundedNoise):
             # what it is relative to must not be too large, as a bound on a moment may be
             log_mass = self.computed_log_moment(order) * (1 - 1e-12)
