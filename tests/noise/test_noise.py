@@ -32,7 +32,7 @@ from indistinct.noise import (
     bernoulli_exp,
     discrete_gaussian,
     discrete_laplace,
-    exact,
+    exact_uniform,
     geometric,
     random_order,
     samplers,
@@ -157,7 +157,7 @@ def test_geometric_and_coins() -> None:
 @pytest.mark.parametrize("bits", [64, 200, 1000])
 def test_intervals_contain_the_exponential(exponent: str, bits: int) -> None:
     x = Fraction(exponent)
-    low, high, width = exact.exp_interval(x, bits)
+    low, high, width = exact_uniform.exp_interval(x, bits)
     with mpmath.workprec(bits + width + 200):
         truth = mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator) * mpmath.mpf(2) ** width
         assert low <= truth <= high
@@ -191,7 +191,7 @@ class Scripted(Source):
 
 def test_undecided_words_ask_for_more_bits() -> None:
     # the first 64 bits of 1/e: the next ones decide
-    low, _, width = exact.exp_interval(Fraction(1), 200)
+    low, _, width = exact_uniform.exp_interval(Fraction(1), 200)
     head, more = low >> (width - 64), low >> (width - 128) & (2**64 - 1)
     assert bernoulli_exp(1, 1, Scripted(head, more - 1))[0]
     assert not bernoulli_exp(1, 1, Scripted(head, more + 1))[0]

@@ -240,5 +240,5 @@ def test_other_kinds_keep_no_missing_values(folder: Path) -> None:
 
 
 def test_a_budget_that_drowns_everything_is_refused(folder: Path) -> None:
-    with pytest.raises(TargetError, match="more than all there is"):
+    with pytest.raises(TargetError, match="more than its size"):
         check_plan(plan(folder, budget={"epsilon": 1e-3}))

@@ -31,9 +31,9 @@ from indistinct.workloads import (
     Stacked,
     Total,
     best_hierarchical,
+    line_strategies,
     optimise,
 )
-from indistinct.workloads import line as line_module
 from indistinct.workloads.dense import optimise_dense
 from indistinct.workloads.laplace import extra_rows_error
 from indistinct.workloads.line_strategies import LineStrategy, square_root_rule
@@ -273,11 +273,11 @@ def test_long_lines_take_the_other_route(monkeypatch: pytest.MonkeyPatch) -> Non
     best = optimise(Prefix(300), tolerance=1e-4).strategy
     x = RNG.integers(0, 100, 300)
     short = best.measure(x)
-    monkeypatch.setattr(line_module, "_SHORT", 10)
+    monkeypatch.setattr(line_strategies, "_SHORT", 10)
     assert best.written() is None
     assert np.allclose(best.measure(x), short, rtol=1e-11)
     assert np.allclose(best.estimate(best.measure(x)), x, atol=1e-7)
-    monkeypatch.setattr(line_module, "_COARSE", 100)
+    monkeypatch.setattr(line_strategies, "_COARSE", 100)
     coarse = optimise(Prefix(300), tolerance=1e-7)
     assert coarse.gap < 1e-6
     assert isinstance(coarse.strategy, LineStrategy)
