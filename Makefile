@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	&& echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick fuzz lint coverage bench attack docs pins clean
+.PHONY: help demo test pytest quick fuzz lint coverage bench attack docs pins clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -17,7 +17,10 @@ demo: .venv/.demo ## private answers from a real table, and a report on them (ou
 # One thread each: two workers share two cores. Tests that share a costly fixture are a group.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2 --dist loadgroup
 
-test: lint ## check the code, then run the tests and doctests; the same everywhere
+test: .venv/.installed ## check the code and run the tests and doctests, side by side; the same everywhere
+	@$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+pytest: .venv/.installed
 	$(PYTEST)
 
 quick: .venv/.installed ## the inner loop: the laws and references of guarantees, without what is slow
