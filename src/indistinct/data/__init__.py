@@ -4,6 +4,7 @@ from indistinct.data.engines.cached import CachedTable
 from indistinct.data.engines.csv_lines import Dialect, read_csv
 from indistinct.data.engines.duckdb_engine import read_sql
 from indistinct.data.engines.parquet import read_parquet
+from indistinct.data.engines.postgres import read_postgres
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table
 from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
@@ -72,6 +73,7 @@ __all__ = [
     "pandas_holds",
     "read_csv",
     "read_parquet",
+    "read_postgres",
     "read_sql",
     "table",
     "write_parquet",
