@@ -14,7 +14,7 @@ from indistinct.data.engines.duckdb_engine import group_places
 from indistinct.data.engines.sql import double_quoted
 from indistinct.data.engines.table import BatchedTable, GroupCounts
 from indistinct.data.records.arrow import arrow_batch
-from indistinct.data.records.domain import Bins, Domain
+from indistinct.data.records.domain import Bins
 from indistinct.data.records.encoding import Cells
 from indistinct.data.records.types import ROWS, Batch, Kind, Type, slices
 from indistinct.errors import DataError, needs
@@ -79,12 +79,8 @@ class PostgresTable(BatchedTable):
                 yield read
 
     def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
-        """Of listed values only: the arithmetic of bins overflows for some numbers, which is an error."""
-        plain = all(self._plain(name, domain) for name, domain in cells.axes)
-        return self._grouped(cells) if plain else None
-
-    def _plain(self, name: str, domain: Domain) -> bool:
-        return not isinstance(domain, Bins) and _KINDS.get(self._types[name]) is domain.type
+        """Of listed values: the arithmetic of bins overflows for some numbers, which is an error."""
+        return None if any(isinstance(domain, Bins) for _, domain in cells.axes) else self._grouped(cells)
 
     def _grouped(self, cells: Cells) -> Iterator[GroupCounts]:
         keys = [self._held(name, domain.type) for name, domain in cells.axes]
