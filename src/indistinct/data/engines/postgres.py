@@ -31,7 +31,6 @@ _SETTINGS = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",  # one snapshot
     "SET LOCAL search_path = pg_catalog",  # no function or operator of somebody else's
     "SET LOCAL client_encoding = 'UTF8'",
-    "SET LOCAL client_min_messages = 'error'",  # which the driver would print
 )
 _COLUMNS = """
 SELECT CAST(a.attname AS text), CASE own.typtype WHEN 'e' THEN 'text' ELSE format_type(own.oid, NULL) END

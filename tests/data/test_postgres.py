@@ -226,6 +226,20 @@ def test_all_reads_see_one_snapshot(database: str) -> None:
     assert Count().statistic(read_postgres("growing", database=database)).units.tolist() == [2]
 
 
+def test_settings_of_others_change_nothing(database: str) -> None:
+    execute(
+        database,
+        "CREATE TABLE set AS SELECT 2.0 AS n, '€' AS t",
+        "CREATE SCHEMA evil",
+        "CREATE FUNCTION evil.trunc(numeric) RETURNS numeric LANGUAGE sql AS 'SELECT 0.5'",
+    )
+    data = read_postgres(
+        "set", database=f"{database}%20-csearch_path%3Devil,pg_catalog&client_encoding=LATIN1"
+    )
+    counts = Histogram({"n": Categories([2]), "t": Categories(["€"])}).statistic(data)
+    assert counts.units.tolist() == [1]
+
+
 def test_batches_are_small_however_the_driver_cuts_them(
     people: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
