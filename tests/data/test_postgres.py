@@ -34,6 +34,8 @@ from indistinct.data import (
 )
 from indistinct.errors import DataError
 
+pytestmark = pytest.mark.xdist_group("postgres")
+
 CANARY = "XQ7CANARY"
 
 
@@ -60,7 +62,7 @@ def server() -> Iterator[str]:
         def run(program: str, *options: str) -> None:
             as_user = {"user": user, "group": pwd.getpwnam(user).pw_gid} if os.geteuid() == 0 else {}
             command = [str(found / program), "-D", f"{folder}/data", *options]
-            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, timeout=60, **as_user)  # type: ignore[call-overload]
+            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, timeout=60, **as_user)
 
         run("initdb", "-A", "trust", "-U", "me", "-E", "UTF8", "--locale=C", "--no-sync")
         own = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
@@ -249,7 +251,7 @@ def test_batches_are_small_however_the_driver_cuts_them(
     monkeypatch.setattr(postgres, "ROWS", 7)
     monkeypatch.setattr(postgres, "slices", lambda rows: types.slices(rows, 7))
     case = bounded("box", "totals of a named user")
-    assert max(batch.rows for batch in people.batches({"x": NUMBER}, None)) == 7  # type: ignore[attr-defined]
+    assert max(batch.rows for batch in people.batches({"x": NUMBER}, None)) == 7
     assert people.total(case).units.tolist() == table(columns()).total(case).units.tolist()
 
 
