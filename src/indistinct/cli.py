@@ -26,6 +26,7 @@ from indistinct import (
     calibrate,
     parse,
 )
+from indistinct.adjacency import check_adjacency
 from indistinct.boundary import SWITCH
 from indistinct.errors import DataError
 from indistinct.mechanisms import natural_adjacency
@@ -198,10 +199,18 @@ def _adversary(word: str) -> Adversary:
     return _ADVERSARIES[word]
 
 
+def _neighbours(word: str) -> Adjacency:
+    try:
+        return check_adjacency(word)
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--adjacency",
-        choices=("add-remove", "replace-one"),
+        type=_neighbours,
+        metavar="{add-remove,replace-one}",
         help="which data sets are neighbours (default: what the sampling is analysed for)",
     )
     command.add_argument("--json", action="store_true", help="print strict JSON, infinity as a word")
@@ -319,9 +328,7 @@ def _reproduce(options: argparse.Namespace) -> None:
 
 
 def _adjacency(options: argparse.Namespace, stated: Mechanism) -> Adjacency:
-    if options.adjacency:
-        return Adjacency(options.adjacency)
-    return natural_adjacency(stated)
+    return options.adjacency or natural_adjacency(stated)
 
 
 def _show(

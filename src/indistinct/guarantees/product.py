@@ -50,7 +50,7 @@ class Product:
     def reverse(self) -> "Product":
         return Product.of([(pair.reverse(), count) for pair, count in self.terms])
 
-    @property
+    @cached_property
     def infinite_mass(self) -> float:
         """Probability, under P, of an infinite loss somewhere."""
         log_finite = sum(

@@ -9,7 +9,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.guarantees.guarantee import Guarantee, OneWay, PairGuarantee
 from indistinct.mechanisms.budget import Budget, check_budget
-from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.mechanisms.mechanism import Mechanism, natural_adjacency
 
 if TYPE_CHECKING:
     from indistinct.adversaries import Adversary
@@ -45,7 +45,7 @@ def calibrate(
     budget: Budget,
     *,
     against: "Adversary | None" = None,
-    adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    adjacency: Adjacency | str | None = None,
 ) -> Calibrated[Mechanism]: ...
 @overload
 def calibrate(
@@ -53,14 +53,14 @@ def calibrate(
     budget: Budget,
     *,
     against: "Adversary | None" = None,
-    adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    adjacency: Adjacency | str | None = None,
 ) -> Calibrated[M]: ...
 def calibrate(
     family: Callable[[float], Any] | Mechanism,
     budget: Budget,
     *,
     against: "Adversary | None" = None,
-    adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    adjacency: Adjacency | str | None = None,
 ) -> Calibrated[Any]:
     """The mechanism of a family with the least noise, or the most steps, that meets a budget.
 
@@ -78,12 +78,14 @@ def calibrate(
     >>> calibrate(Gaussian(scale=20), Budget(epsilon=1, delta=1e-5)).parameter
     28
     """
+    if not isinstance(family, Mechanism) and not callable(family):
+        raise ArgumentError("family", family, "a function from a scale to a mechanism, or a mechanism")
+    if adjacency is None:
+        adjacency = natural_adjacency(family if isinstance(family, Mechanism) else _member(family, 1.0))
     goal = _Goal(check_budget(budget), check_adjacency(adjacency), against)
     if isinstance(family, Mechanism):
         steps = _most_steps(family, goal)
         return Calibrated(steps, steps * family, budget, goal.adjacency)
-    if not callable(family):
-        raise ArgumentError("family", family, "a function from a scale to a mechanism, or a mechanism")
     scale = _least_noise(family, goal)
     return Calibrated(scale, family(scale), budget, goal.adjacency)
 
@@ -140,12 +142,16 @@ class _Goal:
         return TargetError("budget", self.budget, allowed + whom)
 
 
+def _member(family: Callable[[float], Any], scale: float) -> Mechanism:
+    mechanism = family(scale)
+    if not isinstance(mechanism, Mechanism):
+        raise ArgumentError("family", mechanism, "a function that returns a mechanism")
+    return mechanism
+
+
 def _least_noise(family: Callable[[float], Any], goal: _Goal) -> float:
     def guarantee(log_scale: float) -> Guarantee:
-        mechanism = family(math.exp(log_scale))
-        if not isinstance(mechanism, Mechanism):
-            raise ArgumentError("family", mechanism, "a function that returns a mechanism")
-        return mechanism.guarantee(goal.adjacency)
+        return _member(family, math.exp(log_scale)).guarantee(goal.adjacency)
 
     # interpolation of the log of the reading against the log of the scale, kept inside a bracket: `high`
     # meets the target, `low` does not

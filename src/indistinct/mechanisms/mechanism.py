@@ -39,15 +39,16 @@ class Mechanism(Described, ABC):
     @abstractmethod
     def _guarantee(self, adjacency: Adjacency) -> Guarantee: ...
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
-        """What is known about telling neighbouring data sets apart from the release.
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
+        """What is known about telling neighbouring data sets apart from the release. Neighbours are those
+        that are named; else those of its sampling, and where it has none, add/remove.
 
         >>> from indistinct import Gaussian
         >>> run = 14062 * Gaussian(scale=1.1, sensitivity=1).subsample(256 / 60000)
         >>> run.guarantee().epsilon(delta=1e-5)
         2.3815969
         """
-        return self._guarantee(check_adjacency(adjacency))
+        return self._guarantee(natural_adjacency(self) if adjacency is None else check_adjacency(adjacency))
 
     def release(self, data: Any, /, *, source: Source | None = None) -> "Released":
         """What the mechanism draws from data; this one is only accounted."""
@@ -95,7 +96,7 @@ class Mechanism(Described, ABC):
         return spelled(self, python=False)
 
     def _repr_html_(self) -> str:
-        return self.guarantee(natural_adjacency(self)).to_html(str(self))
+        return self.guarantee().to_html(str(self))
 
 
 @describable("poisson_sampled")

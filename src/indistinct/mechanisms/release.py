@@ -42,7 +42,7 @@ class Released(Protocol):
 
     @property
     def private(self) -> bool: ...
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee: ...
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee: ...
     def save(self, path: Any) -> None: ...
 
 
@@ -62,9 +62,10 @@ class Release(Generic[T]):
         array = np.asarray(values)
         return Release(array if array.ndim else array.item(), mechanism, source.private)
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
         """That of the noise that was drawn; none at all if it was drawn from a seed."""
-        return self.mechanism.guarantee(adjacency) if self.private else no_guarantee(adjacency)
+        known = self.mechanism.guarantee(adjacency)
+        return known if self.private else no_guarantee(known.adjacency)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes numbers to a file (.npz: an array and a line of JSON, nothing that could run)."""
