@@ -47,7 +47,6 @@ _HOMES = {
     "kernel": "functions.kernels",
     "map": "synthesis.images",
     "mechanism": "mechanisms",
-    "mechanism fourier_sum": "functions",
     "mechanism function_noise": "functions",
     "mechanism gaussian_process": "functions",
     "mechanism gaussian_query": "data",

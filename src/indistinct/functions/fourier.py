@@ -21,7 +21,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive
-from indistinct.functions.function import FiniteFunction, corners, with_noise
+from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import Axes, FiniteSpace
 from indistinct.functions.torus import Periodic
@@ -272,25 +272,23 @@ class FourierBasis(FiniteSpace):
             scale = multiplier * self.moves(adjacency, records, scale) * (1 + 8 * EPS)
         return scale
 
+    def noise(self, scale: float, *, copies: int, records: int) -> FunctionNoise:
+        """That of counted records, of which one unit contributes at most `copies`."""
+        scale = check_positive("scale", scale)
+        added, replaced = (copies * self.moves(kind, records, scale) for kind in Adjacency)
+        return FunctionNoise(scale, Lattice.of(scale).unit, added, replaced)
+
     def release_counts(
-        self, scale: float, counts: Any, *, copies: int, records: int, source: Source | None
+        self, scale: float, counts: Any, *, copies: int, records: int, source: Source | None = None
     ) -> FiniteFunction:
-        """The function of counted records plus noise; one unit contributes at most `copies` of them."""
-        check_positive("scale", scale)
+        """The function of counted records, with that noise."""
         if int(np.sum(counts)) > allowed_records(records):
             raise ArgumentError("records", records, "at least as many as there are")
-        moved = {kind: copies * self.moves(kind, records, scale) for kind in Adjacency}
-        return with_noise(self, scale, self.coefficients_of(counts), moved, source)
+        noise = self.noise(scale, copies=copies, records=records)
+        return noise.added_to(self, self.coefficients_of(counts), source)
 
     def release_sum(
-        self,
-        scale: float,
-        data: Any,
-        axes: Axes,
-        *,
-        unit: Unit,
-        records: int | None,
-        source: Source | None,
+        self, scale: float, data: Any, axes: Axes, *, unit: Unit, records: int | None, source: Source | None
     ) -> FiniteFunction:
         query = self.histogram(axes, unit)
         most = _MOST_RECORDS if records is None else check_count("records", records, least=1)

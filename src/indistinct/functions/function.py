@@ -63,6 +63,23 @@ class FunctionNoise(Mechanism):
             return no_guarantee(adjacency)
         return DiscreteGaussian(self.scale / self.unit, moved / self.unit).guarantee(adjacency)
 
+    @classmethod
+    def rounded(cls, scale: float, size: int, moves: Mapping[Adjacency, float]) -> Self:
+        """That of so many coefficients, rounded to the lattice of the scale, which neighbours move so far:
+        infinitely where there is no guarantee."""
+        lattice = Lattice.of(scale)
+        added, replaced = (lattice.moved(moves[kind], math.sqrt(size)) * lattice.unit for kind in Adjacency)
+        return cls(scale, lattice.unit, added, replaced)
+
+    def added_to(self, space: "FiniteSpace", coefficients: Any, source: Source | None) -> "FiniteFunction":
+        """The function with these coefficients, rounded to the lattice of the scale, plus noise."""
+        lattice = Lattice.of(self.scale)
+        exact = lattice.nearest(real_values("coefficients", coefficients))
+        if exact.shape != (space.size,):  # before noise is drawn
+            raise ArgumentError("coefficients", exact.shape, f"{space.size} numbers")
+        drawn = lattice.measured(DiscreteGaussian(self.scale / lattice.unit).release(exact, source=source))
+        return FiniteFunction(space, self, drawn.private, coefficients=np.asarray(drawn.values))
+
 
 @dataclass(frozen=True, eq=False)
 class PrivateFunction(ABC):
@@ -177,31 +194,6 @@ class FiniteFunction(PrivateFunction):
 
     def _saved(self) -> dict[str, Array]:
         return {"coefficients": self.coefficients}
-
-
-def with_noise(
-    space: "FiniteSpace",
-    scale: float,
-    coefficients: Any,
-    moved: Mapping[Adjacency, float],
-    source: Source | None,
-) -> FiniteFunction:
-    """The function with these coefficients plus noise. `moved` says how far neighbours are apart once
-    coefficients are rounded to the lattice of this scale; infinitely where there is no guarantee."""
-    lattice = Lattice.of(scale)
-    exact = lattice.nearest(real_values("coefficients", coefficients))
-    if exact.shape != (space.size,):  # before noise is drawn
-        raise ArgumentError("coefficients", exact.shape, f"{space.size} numbers")
-    released = lattice.measured(DiscreteGaussian(scale / lattice.unit).release(exact, source=source))
-    added, replaced = moved[Adjacency.ADD_REMOVE], moved[Adjacency.REPLACE_ONE]
-    noise = FunctionNoise(scale, lattice.unit, added, replaced)
-    return FiniteFunction(space, noise, released.private, coefficients=np.asarray(released.values))
-
-
-def rounded_moves(scale: float, size: int, moves: Mapping[Adjacency, float]) -> dict[Adjacency, float]:
-    """How far neighbours are apart once so many coefficients are rounded to the lattice of this scale."""
-    lattice = Lattice.of(scale)
-    return {kind: lattice.moved(length, math.sqrt(size)) * lattice.unit for kind, length in moves.items()}
 
 
 def corners(dimension: int, low: Any, high: Any) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import RECORDS, Categories, Numbers, Unit
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive
-from indistinct.functions.function import FiniteFunction, PrivateFunction, rounded_moves, with_noise
+from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Gaussian, Mechanism
@@ -67,8 +67,8 @@ class GaussianProcess(Mechanism):
             allowed = "a space with finitely many coefficients; sums over records go through `of_sum`"
             raise ArgumentError("space", self.space, allowed)
         moves = {adjacency: self.moves(adjacency) for adjacency in Adjacency}
-        moved = rounded_moves(self.scale, self.space.size, moves)
-        return with_noise(self.space, self.scale, coefficients, moved, source)
+        noise = FunctionNoise.rounded(self.scale, self.space.size, moves)
+        return noise.added_to(self.space, coefficients, source)
 
     def of_sum(
         self,

@@ -17,7 +17,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError, DataError, check_count
-from indistinct.functions.function import FiniteFunction, rounded_moves, with_noise
+from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.functions.kernels import GaussianKernel, Kernel
 from indistinct.functions.multiplier import noise_multiplier
 from indistinct.functions.random_features import RandomFeatures
@@ -206,4 +206,4 @@ def release(
     adjacencies; it is infinite for one that the function has no guarantee for."""
     rounding = check_rounding(multiplier, space.size)
     scale = multiplier * moves[adjacency] / (1 - rounding) * (1 + 64 * EPS)
-    return with_noise(space, scale, coefficients, rounded_moves(scale, space.size, moves), source)
+    return FunctionNoise.rounded(scale, space.size, moves).added_to(space, coefficients, source)
