@@ -230,7 +230,7 @@ def release_density(
     if records is not None:
         most = check_count("records", records, least=1)
         counted = replace(counted, about=most, most=most)
-    elif adjacency is Adjacency.REPLACE_ONE and unit == RECORDS and not query.cells.drops:
+    elif adjacency is Adjacency.REPLACE_ONE and unit == RECORDS and not query.encoding.drops:
         number = int(counts.sum())  # neighbours have as many
         counted = replace(counted, about=number, most=number, sized=True)
     else:
@@ -323,7 +323,7 @@ class _Counted:
         cells = public_cells(len(self.box[0]), self.about, self.laplace_scale)
         axes = {name: replace(side, count=cells) for name, side in self.query.axes if isinstance(side, Bins)}
         noisy = Histogram(axes, self.query.unit).laplace(self.laplace_scale)
-        exact = coarser(self.counts.reshape(self.query.cells.shape), cells)
+        exact = coarser(self.counts.reshape(self.query.encoding.shape), cells)
         drawn = noisy.drawn(Adjacency.ADD_REMOVE).release(exact, source=self.source)
         released = Release(np.asarray(drawn.values, dtype=np.float64), noisy, drawn.private)
         density = density_from_counts(released, self._known, self.first)

@@ -41,7 +41,7 @@ class MeasuredWorkload(Mechanism):
         replace-one the larger of both distances counts then."""
         strategy, noise = self.matrix.strategy, self.matrix.noise
         reach = strategy.sensitivity(noise, adjacency)
-        if isinstance(self.query.unit, UserRecords) or self.query.cells.drops:
+        if isinstance(self.query.unit, UserRecords) or self.query.encoding.drops:
             reach = max(reach, strategy.sensitivity(noise, Adjacency.ADD_REMOVE))
         return self._copies * reach
 

@@ -12,12 +12,23 @@ from itertools import product
 from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Categories, Celled, Intervals, Kind, NoisyQuery, Norm, OrMissing, Query, Table
+from indistinct.data import (
+    Categories,
+    Celled,
+    Intervals,
+    Kind,
+    NoisyQuery,
+    Norm,
+    OrMissing,
+    Query,
+    Table,
+    inner,
+    kind_of,
+)
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
 from indistinct.plans.declarations import Terms, Unit
 from indistinct.plans.section import Section, named
-from indistinct.synthesis.tables.decode import kind_of
 from indistinct.workloads import Noise
 
 Row = list[Any]
@@ -260,8 +271,7 @@ def label(domain: Celled, place: int) -> Row:
 
 def blank(domain: Celled) -> Row:
     """In place of a column that a marginal sums over."""
-    own = domain.domain if isinstance(domain, OrMissing) else domain
-    return [""] if isinstance(own, Categories) else ["", ""]
+    return [""] if isinstance(inner(domain), Categories) else ["", ""]
 
 
 def rounded(value: float, error: float | None) -> float:

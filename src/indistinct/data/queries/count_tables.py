@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.queries.query import Query, Values
-from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import (
     MOST_CELLS,
     Bins,
@@ -114,10 +113,19 @@ class OrMissing(Described):
     """
 
     domain: Bins | Categories | Intervals
+    missing = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Bins | Categories | Intervals):
             raise ArgumentError("domain", self.domain, "Bins(...), Categories(...) or Intervals(...)")
+
+    @property
+    def type(self) -> Type:
+        return self.domain.type
+
+    @property
+    def outside(self) -> Outside:
+        return self.domain.outside
 
     @property
     def size(self) -> int:
@@ -169,14 +177,6 @@ class Tabulated(Encoding):
     def reach(self) -> Reach:
         return Ball(Norm.L2, root_up(Fraction(len(self.groups))), self.size, nonnegative=True)
 
-    @property
-    def drops(self) -> bool:
-        return any(_inner(d).outside is Outside.DROP or _missing(d) is Missing.DROP for _, d in self.axes)
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return {name: _inner(domain).type for name, domain in self.axes}
-
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, places = self._places(batch)
         rows = np.zeros((len(places), self.size), dtype=np.int64)
@@ -209,15 +209,15 @@ class Tabulated(Encoding):
 
 def settled_places(column: Column, name: str, domain: Celled, keep: Mask) -> Integers:
     """The cell of each record, by the policies of the domain; what is left out is crossed off `keep`."""
-    inner = _inner(domain)
-    places = _between(column, inner) if isinstance(inner, Intervals) else places_in(column, inner)
+    own = inner(domain)
+    places = _between(column, own) if isinstance(own, Intervals) else places_in(column, own)
     absent, places = places == MISSING, np.array(places)
     if isinstance(domain, OrMissing):
         places[absent] = domain.size - 1
     else:
         settle(name, absent, domain.missing, keep, ", or OrMissing(...) to keep them")
-    refuse_outside(name, (places == BELOW) | (places == ABOVE), inner.outside, keep)
-    return np.where(places == ABOVE, inner.size - 1, np.maximum(places, 0))
+    refuse_outside(name, (places == BELOW) | (places == ABOVE), own.outside, keep)
+    return np.where(places == ABOVE, own.size - 1, np.maximum(places, 0))
 
 
 def _between(column: Column, domain: Intervals) -> Integers:
@@ -228,12 +228,17 @@ def _between(column: Column, domain: Intervals) -> Integers:
     return np.where(column.missing, MISSING, places)
 
 
-def _inner(domain: Celled) -> Bins | Categories | Intervals:
+def inner(domain: Celled) -> Bins | Categories | Intervals:
+    """The domain without its cell for missing values."""
     return domain.domain if isinstance(domain, OrMissing) else domain
 
 
-def _missing(domain: Celled) -> Missing | None:
-    return None if isinstance(domain, OrMissing) else domain.missing
+def kind_of(domain: Celled) -> Kind:
+    """What a column of such cells holds."""
+    own = inner(domain)
+    if isinstance(own, Categories):
+        return own.type
+    return Kind.INTEGER if isinstance(own, Intervals) and own.whole else Kind.NUMBER
 
 
 @describable()
@@ -262,10 +267,6 @@ class Tables(Query):
         places = {name: place for place, (name, _) in enumerate(self.axes)}
         groups = tuple(tuple(places[name] for name in group) for group in self.groups)
         return Tabulated(self.axes, groups)
-
-    @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(self.encoding, self.unit)
 
     def read(self, values: Values) -> Any:
         encoding, tables, start = self.encoding, {}, 0

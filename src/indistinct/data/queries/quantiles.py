@@ -61,8 +61,8 @@ class Quantiles(Query):
         return 2 * self.bins.count - 1
 
     @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(Cells(((self.column, self.bins),)), self.unit)
+    def encoding(self) -> Cells:
+        return Cells(((self.column, self.bins),))
 
     def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         # On each level the counts are a histogram of fewer bins, with the same bounds.

@@ -17,7 +17,9 @@ import numpy.typing as npt
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
+from indistinct.data.records.encoding import Encoding
 from indistinct.data.records.reach import Norm
+from indistinct.data.records.unit import Unit
 from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.guarantees.guarantee import Guarantee
@@ -31,6 +33,8 @@ Values = npt.NDArray[np.float64]
 class Query(Described, ABC):
     """Something to ask of a table."""
 
+    unit: Unit
+
     def __post_init__(self) -> None:
         _ = self.bounded  # refuses at once what cannot be added up
 
@@ -42,13 +46,18 @@ class Query(Described, ABC):
 
     @property
     @abstractmethod
+    def encoding(self) -> Encoding:
+        """What becomes of a record."""
+
+    @property
     def bounded(self) -> BoundedSum:
         """The sum over records that it needs."""
+        return BoundedSum(self.encoding, self.unit)
 
     @property
     def size(self) -> int:
         """How many numbers the noise is added to."""
-        return self.bounded.encoding.size
+        return self.encoding.size
 
     @property
     def step(self) -> float:

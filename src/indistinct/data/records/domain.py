@@ -152,7 +152,7 @@ class Categories(Described):
         object.__setattr__(self, "missing", missing)
 
     @property
-    def type(self) -> Type:
+    def type(self) -> Kind:
         return {str: Kind.TEXT, int: Kind.INTEGER, bool: Kind.TRUTH}[type(self.values[0])]
 
     @property

@@ -28,6 +28,7 @@ RESOLUTION = 32
 class Encoding(ABC):
     """How a record becomes a vector of `size` integers, in units of `step`."""
 
+    axes: tuple[tuple[str, Any], ...]
     size: int
     step: float
     counts: bool
@@ -41,9 +42,14 @@ class Encoding(ABC):
         """Where the vectors of records lie, in steps."""
 
     @property
-    @abstractmethod
+    def declared(self) -> tuple[tuple[str, Any], ...]:
+        """The columns that are read, with their domains."""
+        return self.axes
+
+    @property
     def drops(self) -> bool:
         """Whether a record may be left out."""
+        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.declared)
 
     @property
     def wobbles(self) -> bool:
@@ -51,9 +57,9 @@ class Encoding(ABC):
         return False
 
     @property
-    @abstractmethod
     def types(self) -> Mapping[str, Type]:
         """The columns that are read, and as what."""
+        return {name: domain.type for name, domain in self.declared}
 
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
@@ -91,14 +97,6 @@ class Cells(Encoding):
     @property
     def reach(self) -> Reach:
         return Ball(Norm.L1, 1.0, self.size, nonnegative=True)
-
-    @property
-    def drops(self) -> bool:
-        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.axes)
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return {name: domain.type for name, domain in self.axes}
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         return self.cells([places_in(batch[name], domain) for name, domain in self.axes], batch.rows)
@@ -142,14 +140,6 @@ class Boxed(Encoding):
     def reach(self) -> Reach:
         ends = [_lattice_ends(numbers, self.step) for _, numbers in self.axes]
         return Box(tuple(low for low, _ in ends), tuple(high for _, high in ends))
-
-    @property
-    def drops(self) -> bool:
-        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.axes)
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return {name: numbers.type for name, numbers in self.axes}
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep = np.ones(batch.rows, dtype=bool)

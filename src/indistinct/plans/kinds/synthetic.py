@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from indistinct.data import Kind, Table, Tables
+from indistinct.data import Kind, Table, Tables, kind_of
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import compared_pictures
@@ -29,7 +29,6 @@ from indistinct.plans.planned_release import (
 )
 from indistinct.plans.section import Section, named
 from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, TableTraining
-from indistinct.synthesis.tables.decode import kind_of
 
 _TOLD = 10
 """How often the progress of a fit is said."""

@@ -17,6 +17,7 @@ from indistinct.data import (
     Celled,
     NoisyQuery,
     Tables,
+    inner,
     pandas_frame,
     pandas_holds,
 )
@@ -26,7 +27,7 @@ from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Budget, Release, calibrate
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, bar, check_fit
-from indistinct.synthesis.tables.decode import Determined, decoded, inner
+from indistinct.synthesis.tables.decode import Determined, decoded
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.training import NoisyCounts, TableTraining, train
 
