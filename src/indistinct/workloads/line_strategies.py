@@ -286,13 +286,13 @@ class LineStrategy(Strategy):
         return math.sqrt(self.cells * self.gram_range()[0])
 
     def error(self, workload: Workload) -> float:
-        self._check(workload)
+        self.check(workload)
         if workload.line() == self.line:  # tr(V X⁻¹) = tr M = Σ λ diag X
             return float(self._weights @ self._diagonal)
         return super().error(workload)
 
     def variances(self, workload: Workload) -> Array:
-        self._check(workload)
+        self.check(workload)
         if workload.line() == self.line and not self.left:
             # W X⁻¹ Wᵀ = (W D Wᵀ)^½ for prefix sums, and (W D Wᵀ)⁻¹ = (I - Sᵀ) D⁻¹ (I - S) is a path as well
             nodes, masses = _rule(self._weights, self.line)

@@ -97,17 +97,17 @@ class Strategy(Described, ABC):
 
     def error(self, workload: Workload) -> float:
         """tr(V X⁻¹): the workload's total squared error for measurements of variance 1."""
-        self._check(workload)
+        self.check(workload)
         return float(np.vdot(workload.gram(), self.covariance()))
 
     def variances(self, workload: Workload) -> Array:
         """The variance of each answer for measurements of variance 1."""
-        self._check(workload)
+        self.check(workload)
         return workload.quadratic(self.covariance())
 
     def answers(self, workload: Workload, measured: Any) -> Array:
         """The workload's answers, consistent with each other, from noisy measurements."""
-        self._check(workload)
+        self.check(workload)
         return workload.answers(self.estimate(measured))
 
     def written(self) -> Array | None:
@@ -130,16 +130,13 @@ class Strategy(Described, ABC):
         """The absolute values other than 0 in a column and how often each occurs, where all columns agree."""
         return None
 
-    def check(self, workload: Workload) -> None:
-        """Refuses a workload that these measurements do not answer."""
-        self._check(workload)
-
     def column_envelope(self) -> tuple[tuple[float, int], ...] | None:
         """Few values, with how often each occurs, that in order of size are nowhere below the absolute
         values of any column; none where columns are not known."""
         return self.column_profile()
 
-    def _check(self, workload: Workload) -> None:
+    def check(self, workload: Workload) -> None:
+        """Refuses a workload that these measurements do not answer."""
         if not isinstance(workload, Workload):
             raise ArgumentError("workload", workload, "a workload such as Prefix(100)")
         if workload.cells != self.cells:
@@ -185,11 +182,11 @@ class IdentityStrategy(Strategy):
         return ((1.0, 1),)
 
     def error(self, workload: Workload) -> float:
-        self._check(workload)
+        self.check(workload)
         return workload.trace()
 
     def variances(self, workload: Workload) -> Array:
-        self._check(workload)
+        self.check(workload)
         return workload.row_norms()
 
 
@@ -256,7 +253,7 @@ class MatrixStrategy(Strategy, ABC):
         return np.asarray(factor) if pivots.min() > 1e-4 * pivots.max() else None
 
     def error(self, workload: Workload) -> float:
-        self._check(workload)
+        self.check(workload)
         if self._factor is None:
             return super().error(workload)
         return float(np.trace(self._solve(workload.gram())))
@@ -287,8 +284,8 @@ class MatrixStrategy(Strategy, ABC):
         groups = (highest[level == value] for value in np.unique(level))
         return tuple((float(group.max()), int(group.size)) for group in groups)
 
-    def _check(self, workload: Workload) -> None:
-        super()._check(workload)
+    def check(self, workload: Workload) -> None:
+        super().check(workload)
         if self._factor is not None:
             return
         values, vectors = self._spectrum
