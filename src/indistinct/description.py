@@ -15,8 +15,10 @@ from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from inspect import Parameter, signature
+from functools import partial
+from inspect import Parameter, get_annotations, signature
 from typing import (
+    Annotated,
     Any,
     ClassVar,
     Protocol,
@@ -27,7 +29,7 @@ from typing import (
     runtime_checkable,
 )
 
-from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.errors import ArgumentError, ExpressionError, check_count, check_nonnegative, check_positive
 
 FORMAT = 1
 """Of JSON, said at its root. What says none was written before formats were said, and is read as this one."""
@@ -67,6 +69,11 @@ _SLOT = re.compile(r"\{(?P<name>\w+)(?P<tight>!?)(?::(?P<between>[^}]*))?\}")
 _MADE_WITH: dict[type[Any], dict[str, Parameter]] = {}
 
 T = TypeVar("T")
+
+Positive = Annotated[float, check_positive]
+Nonnegative = Annotated[float, check_nonnegative]
+PositiveCount = Annotated[int, partial(check_count, least=1)]
+"""Types of fields, each with its check: a function of the field's name and what was given for it."""
 
 
 @runtime_checkable
@@ -118,7 +125,8 @@ class Described(ABC):  # noqa: B024 (subclasses say what it is)
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def describable(kind: str = "", /, **kept: str) -> Callable[[type[T]], type[T]]:
     """Makes a class a frozen dataclass and declares it, by its own name unless told another. `kept` names
-    attributes of arguments that are kept under other names than they are given.
+    attributes of arguments that are kept under other names than they are given. A field whose type says how
+    it is checked, such as `Positive`, holds what the check returns.
 
     >>> @describable()
     ... class Point(Described):
@@ -131,6 +139,7 @@ def describable(kind: str = "", /, **kept: str) -> Callable[[type[T]], type[T]]:
     def declare(cls: type[T]) -> type[T]:
         name, noun = kind or cls.__name__, "is"
         if issubclass(cls, Described):
+            _check_fields(cls)
             cls = dataclass(frozen=True, repr=False)(cls)
             noun, cls.kind, cls.kept = cls.noun, name, kept  # type: ignore[attr-defined]
         if TABLE.setdefault((noun, name), cls) is not cls:
@@ -138,6 +147,33 @@ def describable(kind: str = "", /, **kept: str) -> Callable[[type[T]], type[T]]:
         return cls
 
     return declare
+
+
+def _check_fields(cls: Any) -> None:
+    """Has the fields checked as their types say, before what the class itself looks at."""
+    types = {name: own for base in reversed(cls.__mro__) for name, own in get_annotations(base).items()}
+    checks = {name: own.__metadata__[0] for name, own in types.items() if get_origin(own) is Annotated}
+    rest = getattr(cls, "__post_init__", None)
+
+    def __post_init__(self: Any) -> None:
+        for name, check in checks.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+        if rest is not None:
+            rest(self)
+
+    if checks:
+        cls.__post_init__ = __post_init__
+
+
+def given(kind: Any, allowed: str) -> Callable[[str, Any], Any]:
+    """The check of a field that must be of a class, or of one of several."""
+
+    def check(argument: str, value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise ArgumentError(argument, value, allowed)
+        return value
+
+    return check
 
 
 def parameters(cls: type[Any]) -> dict[str, Parameter]:

@@ -22,7 +22,7 @@ from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
-from indistinct.functions.kernels import Kernel
+from indistinct.functions.kernels import GivenKernel
 from indistinct.functions.space import Axes, FiniteSpace
 from indistinct.functions.torus import Periodic
 from indistinct.mechanisms.release import Lattice
@@ -52,13 +52,11 @@ class FourierBasis(FiniteSpace):
     (137, 1.00000)
     """
 
-    kernel: Kernel
+    kernel: GivenKernel
     low: tuple[float, ...]
     high: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ArgumentError("kernel", self.kernel, "a kernel such as GaussianKernel(length=1)")
         dimension = int(np.size(self.low))
         if dimension not in CELLS:
             raise ArgumentError("low", self.low, "one to three numbers: the lower corner of the box")

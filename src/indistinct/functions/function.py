@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_nonnegative, check_positive, check_real
+from indistinct.description import Positive, describable
+from indistinct.errors import ArgumentError, check_nonnegative, check_real
 from indistinct.files import write_npz
 from indistinct.guarantees.discrete_noise_pairs import FINE
 from indistinct.guarantees.guarantee import Guarantee
@@ -38,16 +38,14 @@ class FunctionNoise(Mechanism):
     far neighbours are apart. A record that is replaced moves the function by another length than one that
     comes or goes."""
 
-    scale: float
-    unit: float
+    scale: Positive
+    unit: Positive
     """Coefficients lie on multiples of this."""
     added: float
     """How far a record that comes or goes moves the coefficients, rounding included."""
     replaced: float
 
     def __post_init__(self) -> None:
-        check_positive("scale", self.scale)
-        check_positive("unit", self.unit)
         for name in ("added", "replaced"):
             check_nonnegative(name, getattr(self, name), finite=False)
         if self.replaced > 2 * self.added * (1 + 1e-6):

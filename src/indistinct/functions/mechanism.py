@@ -1,12 +1,12 @@
 """The mechanism that releases functions: a path of a Gaussian process on top."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import RECORDS, Categories, Numbers, Unit
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_nonnegative, check_positive
+from indistinct.description import Positive, describable, given
+from indistinct.errors import ArgumentError, check_nonnegative
 from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.guarantees.guarantee import Guarantee
@@ -31,14 +31,11 @@ class GaussianProcess(Mechanism):
     (0.834118, 0.04)
     """
 
-    space: Space
-    scale: float
+    space: Annotated[Space, given(Space, "a space such as RandomFeatures(...)")]
+    scale: Positive
     sensitivity: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, Space):
-            raise ArgumentError("space", self.space, "a space such as RandomFeatures(...)")
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
         if self.sensitivity is not None:
             given = check_nonnegative("sensitivity", self.sensitivity)
             object.__setattr__(self, "sensitivity", given)

@@ -138,7 +138,7 @@ class Stacked(Workload):
 
 def outer(factors: list[Array]) -> Array:
     """The Kronecker product of vectors or of matrices."""
-    return reduce(np.kron, factors)
+    return reduce(lambda one, other: np.asarray(np.kron(one, other), dtype=np.float64), factors)
 
 
 def check_weights(weights: Any, count: int) -> tuple[float, ...]:

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import ellipk, ellipkm1
 
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_positive
+from indistinct.description import Positive, describable
+from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.workloads.fixed_point import FixedPoint, solve
 from indistinct.workloads.matrix_value import MatrixValue
@@ -151,14 +151,13 @@ class LineStrategy(Strategy):
 
     left: float
     right: float
-    factor: float
+    factor: Positive
     weights: MatrixValue
 
     def __post_init__(self) -> None:
         if (self.left, self.right) not in {(0, 1), (1, 1)}:
             raise ArgumentError("left", (self.left, self.right), "0 or 1, and right 1")
         object.__setattr__(self, "weights", MatrixValue.of("weights", self.weights, 1))
-        object.__setattr__(self, "factor", check_positive("factor", self.factor))
         if self._weights.min() <= 0:
             raise ArgumentError("weights", float(self._weights.min()), "positive")
 

@@ -14,13 +14,12 @@ is used.
 """
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.description import Positive, PositiveCount, describable, given
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, Outputs
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
@@ -60,18 +59,14 @@ class MatrixMechanism(Mechanism):
     """
 
     workload: Workload
-    strategy: Strategy
-    scale: float
+    strategy: Annotated[Strategy, given(Strategy, "a strategy such as optimise(workload).strategy")]
+    scale: Positive
     noise: Noise = Noise.GAUSSIAN
-    records: int = 10_000_000
+    records: PositiveCount = 10_000_000
 
     def __post_init__(self) -> None:
-        if not isinstance(self.strategy, Strategy):
-            raise ArgumentError("strategy", self.strategy, "a strategy such as optimise(workload).strategy")
         self.strategy.check(self.workload)
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
         object.__setattr__(self, "noise", check_noise(self.noise))
-        object.__setattr__(self, "records", check_count("records", self.records, least=1))
 
     def __str__(self) -> str:
         return f"matrix({self.workload}, {self.strategy}, {self.noise.value}({self.scale!r}))"

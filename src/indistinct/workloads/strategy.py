@@ -8,14 +8,14 @@ Miklau and McGregor 2010, Proposition 7). What a record may change is a column o
 import math
 from abc import ABC, abstractmethod
 from enum import Enum
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.description import Described, describable, spelled
+from indistinct.description import Described, PositiveCount, describable, spelled
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.workloads.matrix_value import MatrixValue
@@ -147,10 +147,7 @@ class Strategy(Described, ABC):
 class IdentityStrategy(Strategy):
     """Every count by itself: the plain histogram."""
 
-    size: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", check_count("size", self.size, least=1))
+    size: PositiveCount
 
     @property
     def cells(self) -> int:
@@ -318,12 +315,8 @@ class Hierarchical(MatrixStrategy):
     """Counts of all nodes of a tree over the cells, each with `branching` children (Hay, Rastogi, Miklau and
     Suciu 2010; Qardaji, Yang and Li 2013)."""
 
-    size: int
-    branching: int = 2
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", check_count("size", self.size, least=1))
-        object.__setattr__(self, "branching", check_count("branching", self.branching, least=2))
+    size: PositiveCount
+    branching: Annotated[int, partial(check_count, least=2)] = 2
 
     @cached_property
     def rows(self) -> Array:

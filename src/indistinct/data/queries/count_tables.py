@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ from indistinct.data.records.encoding import (
 from indistinct.data.records.reach import Ball, Norm, Reach
 from indistinct.data.records.types import Batch, Column, Kind, Mask, Times, Type
 from indistinct.data.records.unit import RECORDS, Unit
-from indistinct.description import Described, describable
+from indistinct.description import Described, describable, given
 from indistinct.errors import ArgumentError, check_real
 from indistinct.numerics.rounding import root_up
 
@@ -112,12 +112,11 @@ class OrMissing(Described):
     3
     """
 
-    domain: Bins | Categories | Intervals
+    domain: Annotated[
+        Bins | Categories | Intervals,
+        given(Bins | Categories | Intervals, "Bins(...), Categories(...) or Intervals(...)"),
+    ]
     missing = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.domain, Bins | Categories | Intervals):
-            raise ArgumentError("domain", self.domain, "Bins(...), Categories(...) or Intervals(...)")
 
     @property
     def type(self) -> Type:

@@ -9,7 +9,7 @@ what is drawn.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,7 @@ from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.encoding import Encoding
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import Unit
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_positive
+from indistinct.description import Described, Positive, describable, given
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
 from indistinct.mechanisms.release import Lattice
@@ -94,13 +93,8 @@ class NoisyQuery(Mechanism):
     """A query with noise of `scale` on each of its numbers."""
 
     noise: ClassVar[str]
-    query: Query
-    scale: float
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.query, Query):
-            raise ArgumentError("query", self.query, "a query, for instance Histogram(...)")
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
+    query: Annotated[Query, given(Query, "a query, for instance Histogram(...)")]
+    scale: Positive
 
     @property
     @abstractmethod

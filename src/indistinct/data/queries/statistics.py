@@ -12,8 +12,8 @@ from indistinct.data.records.encoding import Boxed, Cells, Clipped, Encoding, In
 from indistinct.data.records.reach import Box, Norm, Reach
 from indistinct.data.records.types import Batch, Mask
 from indistinct.data.records.unit import RECORDS, Unit
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count
+from indistinct.description import PositiveCount, describable
+from indistinct.errors import ArgumentError
 
 
 @describable()
@@ -104,12 +104,8 @@ class PublicMean(Query):
 
     column: str
     domain: Numbers
-    records: int
+    records: PositiveCount
     unit: Unit = RECORDS
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", check_count("records", self.records, least=1))
-        super().__post_init__()
 
     @property
     def encoding(self) -> Boxed:

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.records.types import Kind, Times, Type
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_count, check_real
+from indistinct.description import Described, PositiveCount, describable
+from indistinct.errors import ArgumentError, check_real
 
 MOST_CELLS = 2**31
 """Of one histogram in memory."""
@@ -77,7 +77,7 @@ class Bins(Described):
 
     low: float
     high: float
-    count: int
+    count: PositiveCount
     outside: Outside = Outside.CLIP
     missing: Missing = Missing.DROP
     of: Times | None = None
@@ -85,12 +85,11 @@ class Bins(Described):
 
     def __post_init__(self) -> None:
         _check_interval(self, equal=False)
-        count = check_count("count", self.count, least=1)
-        object.__setattr__(self, "count", count)
         # A bin must be wider than the rounding of numbers near its ends.
         furthest = max(abs(self.low), abs(self.high))
-        if count > MOST_CELLS or not 8 * math.ulp(furthest) <= self.width < math.inf:
-            raise ArgumentError("count", count, "few enough for the ends of the bins to be distinct numbers")
+        if self.count > MOST_CELLS or not 8 * math.ulp(furthest) <= self.width < math.inf:
+            allowed = "few enough for the ends of the bins to be distinct numbers"
+            raise ArgumentError("count", self.count, allowed)
 
     @property
     def type(self) -> Type:

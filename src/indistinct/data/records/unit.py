@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from indistinct.data.records.domain import Missing
 from indistinct.data.records.encoding import Integers
-from indistinct.data.records.reach import Norm
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.data.records.reach import GivenNorm
+from indistinct.description import Described, Positive, PositiveCount, describable
+from indistinct.errors import ArgumentError, check_count
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -40,14 +40,13 @@ class UserRecords(Described):
     """
 
     column: str
-    most: int
+    most: PositiveCount
     key: int = 0
     missing: Missing = Missing.DROP
     """What becomes of records that belong to nobody."""
 
     def __post_init__(self) -> None:
         _check(self.column, self.missing)
-        object.__setattr__(self, "most", check_count("most", self.most, least=1))
         key = check_count("key", self.key)
         if key >= 2**64:
             raise ArgumentError("key", key, "below 2**64")
@@ -59,18 +58,15 @@ class UserTotals(Described):
     """The unit is a user, named in `column`, whose records are added up and then clipped to `bound`."""
 
     column: str
-    norm: Norm
-    bound: float
+    norm: GivenNorm
+    bound: Positive
     missing: Missing = Missing.DROP
     """What becomes of records that belong to nobody."""
 
     def __post_init__(self) -> None:
         _check(self.column, self.missing)
-        object.__setattr__(self, "bound", check_positive("bound", self.bound))
         if not 1e-100 <= self.bound <= 1e100:
             raise ArgumentError("bound", self.bound, "between 1e-100 and 1e100")
-        if not isinstance(self.norm, Norm):
-            raise ArgumentError("norm", self.norm, "Norm.L1, Norm.L2 or Norm.MAX")
 
 
 Unit = Records | UserRecords | UserTotals

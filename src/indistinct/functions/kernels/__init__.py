@@ -2,7 +2,14 @@
 
 from indistinct.functions.kernels.characters import Characters
 from indistinct.functions.kernels.finite_kernels import ConstantKernel, DeltaKernel, PolynomialKernel
-from indistinct.functions.kernels.kernel import Kernel, KernelProduct, KernelSum, OnColumns, Scaled
+from indistinct.functions.kernels.kernel import (
+    GivenKernel,
+    Kernel,
+    KernelProduct,
+    KernelSum,
+    OnColumns,
+    Scaled,
+)
 from indistinct.functions.kernels.stationary import (
     GaussianKernel,
     LaplaceKernel,
@@ -16,6 +23,7 @@ __all__ = [
     "ConstantKernel",
     "DeltaKernel",
     "GaussianKernel",
+    "GivenKernel",
     "Kernel",
     "KernelProduct",
     "KernelSum",

@@ -6,8 +6,8 @@ from typing import final
 
 import numpy as np
 
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_positive
+from indistinct.description import Nonnegative, Positive, PositiveCount, describable
+from indistinct.errors import ArgumentError, check_positive
 from indistinct.functions.kernels.characters import DrawnCharacters, Term
 from indistinct.functions.kernels.kernel import LARGEST, Kernel, bound_above
 from indistinct.functions.kernels.spectral import Spectral
@@ -23,10 +23,7 @@ SLACK = 1e-12
 class ConstantKernel(Kernel):
     """The same positive number for any two points: constant functions."""
 
-    value: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", check_positive("value", self.value))
+    value: Positive = 1.0
 
     @property
     def bound(self) -> float:
@@ -65,16 +62,13 @@ class PolynomialKernel(Kernel):
     25.000000
     """
 
-    degree: int
-    offset: float = 0.0
+    degree: PositiveCount
+    offset: Nonnegative = 0.0
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        degree = check_count("degree", self.degree, least=1)
-        if degree > 100:
-            raise ArgumentError("degree", degree, "an integer from 1 to 100")
-        object.__setattr__(self, "degree", degree)
-        object.__setattr__(self, "offset", check_nonnegative("offset", self.offset))
+        if self.degree > 100:
+            raise ArgumentError("degree", self.degree, "an integer from 1 to 100")
         if self.radius is not None:
             object.__setattr__(self, "radius", check_positive("radius", self.radius))
 
@@ -137,10 +131,7 @@ class DeltaKernel(Spectral):
     array([[1., 0.]])
     """
 
-    categories: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "categories", check_count("categories", self.categories, least=1))
+    categories: PositiveCount
 
     def _accept(self, argument: str, points: Array) -> None:
         if points.shape[1] != 1:

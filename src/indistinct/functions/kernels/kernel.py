@@ -8,12 +8,12 @@ reproducing kernels*, 1950).
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_array, check_count, check_positive
+from indistinct.description import Described, Positive, describable, given
+from indistinct.errors import ArgumentError, check_array, check_count
 from indistinct.functions.kernels.characters import Characters, Term, spectral_density
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rounding import rounded_up
@@ -119,6 +119,10 @@ class Kernel(Described, ABC):
 
     @abstractmethod
     def _terms(self, columns: tuple[int, ...]) -> tuple[Term, ...]: ...
+
+
+GivenKernel = Annotated[Kernel, given(Kernel, "a kernel such as GaussianKernel(length=1)")]
+"""The type of a field that holds one."""
 
 
 class CombinedKernel(Kernel):
@@ -230,12 +234,11 @@ class Scaled(Kernel):
     """A kernel times a positive number."""
 
     part: Kernel
-    factor: float
+    factor: Positive
     form = "{part!}.scale({factor})"
 
     def __post_init__(self) -> None:
         _kernels("part", (self.part,))
-        object.__setattr__(self, "factor", check_positive("factor", self.factor))
 
     @property
     def bound(self) -> float:
