@@ -46,7 +46,7 @@ _HOMES = {
     "is Noise": "workloads",
     "is Pixels": "synthesis.images",
     "is Wavelets": "synthesis.images",
-    "kernel": "functions.kernels",
+    "kernel": "functions",
     "map": "synthesis.images",
     "mechanism": "mechanisms",
     "mechanism function_noise": "functions",

@@ -431,7 +431,7 @@ def test_laplace_guarantees() -> None:
 
 
 def test_linear_adversaries_see_no_column_better_than_one_number() -> None:
-    """The argument of `laplace_guarantee`, against the exact reading of every column."""
+    """The argument of `MeasuredAtOnce`, against the exact reading of every column."""
     strategy = Explicit(np.vstack((RNG.uniform(-1, 1, size=(4, 5)), np.ones(5))))
     mechanism = MatrixMechanism(Total(5), strategy, 2.0, Noise.LAPLACE)
     for order in (1.5, 3.0, 20.0):

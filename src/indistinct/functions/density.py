@@ -20,10 +20,9 @@ from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit, WithL
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.density_counts import basis_of_cells, coarser, fit_counts, public_cells
 from indistinct.functions.density_fit import MeasuredDensity, Shape, fit_density
-from indistinct.functions.fourier import FourierBasis, copies_of
+from indistinct.functions.fourier import FourierBasis, copies_of, matern_basis
 from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
-from indistinct.functions.kernels import MaternKernel
-from indistinct.functions.multiplier import noise_multiplier
+from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.functions.space import Axes, Space
 from indistinct.functions.torus import Periodic
@@ -170,14 +169,14 @@ class PrivateDensity:
 
     def save(self, path: str | Path) -> None:
         """Writes it to a file (.npz: arrays and a line of JSON, nothing that could run)."""
-        from indistinct.functions.density_saved import write_density
+        from indistinct.functions.saved import write_density
 
         write_density(self, path)
 
     @staticmethod
     def load(path: str | Path) -> "PrivateDensity":
         """What `save` wrote."""
-        from indistinct.functions.density_saved import read_density
+        from indistinct.functions.saved import read_density
 
         return read_density(path)
 
@@ -223,7 +222,7 @@ def release_density(
             "bandwidth", bandwidth, f"between {_SHORTEST} and 1: a fraction of each column's interval"
         )
     # any basis on the box counts in the same cells
-    query = _basis(box, 1 / 3).histogram(axes, unit)
+    query = matern_basis(*box, 1 / 3).histogram(axes, unit)
     copies_of(query)  # refuses units that are not counted in whole records
     counts = query.statistic(data).units
     counted = _Counted(query, counts, budget, adjacency, box, source)
@@ -277,12 +276,6 @@ def density_from_counts(
     records = known if known is not None else max(float(np.sum(released.values)), 1.0)
     shape = fit_counts(released.values, noisy.scale, records, basis)
     return PrivateDensity(released, basis, records, shape, min(noisy.deviation / records, 1.0), first)
-
-
-def _basis(box: tuple[tuple[float, ...], ...], share: float) -> FourierBasis:
-    low, high = box
-    lengths = tuple(float(b - a) * share for a, b in zip(low, high, strict=True))
-    return FourierBasis(MaternKernel(1, lengths), low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +338,7 @@ class _Counted:
         copies = copies_of(self.query)
         multiplier = self._multiplier()
         share = public_bandwidth(len(self.box[0]), self.about, multiplier) if bandwidth is None else bandwidth
-        basis = _basis(self.box, share)
+        basis = matern_basis(*self.box, share)
         scale = basis.scale(multiplier, self.adjacency, self.most) * copies
         function = basis.release_counts(
             scale, self.counts, copies=copies, records=self.most, source=self.source

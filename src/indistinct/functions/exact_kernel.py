@@ -16,7 +16,7 @@ from indistinct.data import FeatureMap, FeatureSum, Records, Table, Unit, table
 from indistinct.description import PositiveCount, describable
 from indistinct.errors import ArgumentError
 from indistinct.functions.function import FunctionNoise, PrivateFunction, corners, gauss_legendre
-from indistinct.functions.kernels import GivenKernel
+from indistinct.functions.kernels.kernel import GivenKernel
 from indistinct.functions.space import Axes, Space
 from indistinct.functions.whitening import Functionals, Whitening
 from indistinct.mechanisms.release import Lattice

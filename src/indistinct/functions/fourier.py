@@ -10,7 +10,7 @@ counts, which any engine makes in one pass; the coefficients are a Fourier trans
 """
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
-from indistinct.functions.kernels import GivenKernel
+from indistinct.functions.kernels.kernel import GivenKernel
+from indistinct.functions.kernels.stationary import MaternKernel
 from indistinct.functions.space import Axes, FiniteSpace
 from indistinct.functions.torus import Periodic
 from indistinct.mechanisms.release import Lattice
@@ -292,6 +293,13 @@ class FourierBasis(FiniteSpace):
         most = _MOST_RECORDS if records is None else check_count("records", records, least=1)
         counts, copies = query.statistic(data), copies_of(query)
         return self.release_counts(scale, counts.units, copies=copies, records=most, source=source)
+
+
+@lru_cache(maxsize=64)
+def matern_basis(low: tuple[float, ...], high: tuple[float, ...], share: float) -> FourierBasis:
+    """The waves of rough functions, whose length is this share of each side of the box."""
+    lengths = tuple(float(b - a) * share for a, b in zip(low, high, strict=True))
+    return FourierBasis(MaternKernel(1, lengths), low, high)
 
 
 def allowed_records(declared: int) -> int:

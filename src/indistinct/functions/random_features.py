@@ -11,7 +11,8 @@ import numpy as np
 
 from indistinct.description import PositiveCount, describable
 from indistinct.errors import ArgumentError
-from indistinct.functions.kernels import Characters, GivenKernel
+from indistinct.functions.kernels.characters import Characters
+from indistinct.functions.kernels.kernel import GivenKernel
 from indistinct.functions.space import FiniteSpace
 from indistinct.numerics.arrays import EPS, Array
 

@@ -18,8 +18,9 @@ from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError, DataError, check_count
 from indistinct.functions.function import FiniteFunction, FunctionNoise
-from indistinct.functions.kernels import GaussianKernel, Kernel
-from indistinct.functions.multiplier import noise_multiplier
+from indistinct.functions.kernels.kernel import Kernel
+from indistinct.functions.kernels.stationary import GaussianKernel
+from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee

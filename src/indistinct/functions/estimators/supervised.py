@@ -16,7 +16,7 @@ from indistinct.functions.estimators.estimator import FeatureEstimator, after_ch
 from indistinct.functions.estimators.losses import Loss
 from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Risk, with_target
 from indistinct.functions.function import FiniteFunction
-from indistinct.functions.kernels import Kernel
+from indistinct.functions.kernels.kernel import Kernel
 from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee, compose
 from indistinct.mechanisms import Exponential, Release, check_budget

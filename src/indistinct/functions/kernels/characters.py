@@ -18,8 +18,7 @@ from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 
 if TYPE_CHECKING:
-    from indistinct.functions.kernels.kernel import Kernel
-    from indistinct.functions.kernels.spectral import Spectral
+    from indistinct.functions.kernels.kernel import Kernel, Spectral
 
 FEW_COLUMNS = 8
 """Up to here phases are added up column by column."""
@@ -64,7 +63,7 @@ class Characters:
     kernels shares the characters among its terms in proportion to their heights (a constant takes one). Only
     the description is kept and compared; the phases are drawn from the public seed when first asked for.
 
-    >>> from indistinct.functions.kernels import GaussianKernel
+    >>> from indistinct.functions import GaussianKernel
     >>> characters = GaussianKernel(length=2).characters(count=5000, dimension=1, seed=0)
     >>> near, far = characters.phases([[0.0], [2.0]])
     >>> float(characters.weights @ np.cos(near - far)), float(np.exp(-0.5))

@@ -9,8 +9,7 @@ import numpy as np
 from indistinct.description import Nonnegative, Positive, PositiveCount, describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.functions.kernels.characters import DrawnCharacters, Term
-from indistinct.functions.kernels.kernel import LARGEST, Kernel, bound_above
-from indistinct.functions.kernels.spectral import Spectral
+from indistinct.functions.kernels.kernel import LARGEST, Kernel, Spectral, bound_above
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 
@@ -125,7 +124,7 @@ class DeltaKernel(Spectral):
 
     A category cannot be moved a little: derivatives along its column are 0.
 
-    >>> from indistinct.functions.kernels import GaussianKernel
+    >>> from indistinct.functions import GaussianKernel
     >>> mixed = GaussianKernel(length=1).on(0) * DeltaKernel(categories=3).on(1)
     >>> mixed([[0.0, 2]], [[0.0, 2], [0.0, 1]])
     array([[1., 0.]])

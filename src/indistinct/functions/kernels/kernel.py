@@ -14,7 +14,14 @@ import numpy as np
 
 from indistinct.description import Described, Positive, describable, given
 from indistinct.errors import ArgumentError, check_array, check_count
-from indistinct.functions.kernels.characters import Characters, Term, spectral_density
+from indistinct.functions.kernels.characters import (
+    Characters,
+    DrawnCharacters,
+    Factor,
+    Term,
+    spectral_density,
+)
+from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rounding import rounded_up
 
@@ -319,6 +326,36 @@ class OnColumns(Kernel):
 
     def _terms(self, columns: tuple[int, ...]) -> tuple[Term, ...]:
         return self.part._terms(tuple(columns[column] for column in self.columns))
+
+
+class Spectral(Kernel):
+    """A kernel of height 1 that is the mean of cos(phase(x) - phase(y)) over random phases."""
+
+    @property
+    @final
+    def bound(self) -> float:
+        return 1.0
+
+    @property
+    @final
+    def nonnegative(self) -> bool:
+        return True
+
+    @abstractmethod
+    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> DrawnCharacters:
+        """Random phases."""
+
+    @abstractmethod
+    def density(self, frequencies: Array) -> Array:
+        """Of the random frequencies, at frequencies [n, d]."""
+
+    @final
+    def _diagonal(self, x: Array) -> Array:
+        return np.ones(len(x))
+
+    @final
+    def _terms(self, columns: tuple[int, ...]) -> tuple[Term, ...]:
+        return (Term(1.0, (Factor(self, columns),)),)
 
 
 def bound_above(exact: Fraction) -> float:

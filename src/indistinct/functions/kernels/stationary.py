@@ -12,8 +12,7 @@ from indistinct.description import Positive, describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.functions.kernels.bessel import bessel_times_power, log_bessel, matern
 from indistinct.functions.kernels.characters import DrawnCharacters
-from indistinct.functions.kernels.kernel import LARGEST
-from indistinct.functions.kernels.spectral import Spectral
+from indistinct.functions.kernels.kernel import LARGEST, Spectral
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 

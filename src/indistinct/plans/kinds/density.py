@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +10,9 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.data import Bins, Histogram, Kind, Norm, Numbers, Table
 from indistinct.errors import ArgumentError
-from indistinct.functions import FourierBasis, MaternKernel
+from indistinct.functions import FourierBasis
 from indistinct.functions.density import density_from, public_bandwidth
-from indistinct.functions.fourier import allowed_records, copies_of
+from indistinct.functions.fourier import allowed_records, copies_of, matern_basis
 from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import density_pictures
@@ -85,7 +84,7 @@ class DensityPart(FittedPart):
 
     def _basis(self, share: float) -> FourierBasis:
         low, high = (tuple(getattr(side, end) for side in self._axes.values()) for end in ("low", "high"))
-        return _basis(low, high, share)
+        return matern_basis(low, high, share)
 
     def basis(self, scale: float) -> FourierBasis:
         """The waves that are worth measuring with noise of this scale."""
@@ -162,9 +161,3 @@ class DensityPart(FittedPart):
 
     def charts(self, read: Read) -> list[str]:
         return density_pictures(self.name, self._bins, [float(row[-1]) for row in read(self.name)[1:]])
-
-
-@lru_cache(maxsize=64)
-def _basis(low: tuple[float, ...], high: tuple[float, ...], share: float) -> FourierBasis:
-    lengths = tuple(share * (b - a) for a, b in zip(low, high, strict=True))
-    return FourierBasis(MaternKernel(1, lengths), low, high)
