@@ -139,8 +139,7 @@ def describable(kind: str = "", /, **kept: str) -> Callable[[type[T]], type[T]]:
     def declare(cls: type[T]) -> type[T]:
         name, noun = kind or cls.__name__, "is"
         if issubclass(cls, Described):
-            _check_fields(cls)
-            cls = dataclass(frozen=True, repr=False)(cls)
+            cls = dataclass(frozen=True, repr=False)(checked_fields(cls))
             noun, cls.kind, cls.kept = cls.noun, name, kept  # type: ignore[attr-defined]
         if TABLE.setdefault((noun, name), cls) is not cls:
             raise TypeError(f"there is another {noun} {name}: {TABLE[noun, name].__qualname__}")
@@ -149,8 +148,9 @@ def describable(kind: str = "", /, **kept: str) -> Callable[[type[T]], type[T]]:
     return declare
 
 
-def _check_fields(cls: Any) -> None:
-    """Has the fields checked as their types say, before what the class itself looks at."""
+def checked_fields(cls: type[T]) -> type[T]:
+    """A class, to be made a dataclass, whose fields are checked as their types say, before what it looks at
+    itself."""
     types = {name: own for base in reversed(cls.__mro__) for name, own in get_annotations(base).items()}
     checks = {name: own.__metadata__[0] for name, own in types.items() if get_origin(own) is Annotated}
     rest = getattr(cls, "__post_init__", None)
@@ -162,7 +162,8 @@ def _check_fields(cls: Any) -> None:
             rest(self)
 
     if checks:
-        cls.__post_init__ = __post_init__
+        cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
+    return cls
 
 
 def given(kind: Any, allowed: str) -> Callable[[str, Any], Any]:

@@ -249,11 +249,17 @@ def axes_types(axes: Sequence[tuple[str, Celled]]) -> list[Kind]:
     ]
 
 
-def cells(axes: Sequence[tuple[str, Celled]]) -> Iterator[Row]:
-    """Every cell, the last column running fastest."""
-    domains = [domain for _, domain in axes]
-    for places in product(*(range(domain.size) for domain in domains)):
-        yield [text for domain, place in zip(domains, places, strict=True) for text in label(domain, place)]
+def cells(axes: Sequence[tuple[str, Celled]], by: Sequence[str] | None = None) -> Iterator[Row]:
+    """Every cell of the table by these columns, or by all of them; the last column runs fastest."""
+    sizes = {name: range(domain.size) for name, domain in axes if by is None or name in by}
+    chosen = tuple(sizes) if by is None else by
+    for places in product(*(sizes[name] for name in chosen)):
+        at = dict(zip(chosen, places, strict=True))
+        yield [
+            text
+            for name, domain in axes
+            for text in (label(domain, at[name]) if name in at else blank(domain))
+        ]
 
 
 def label(domain: Celled, place: int) -> Row:

@@ -46,6 +46,14 @@ from indistinct.numerics.rounding import root_up
 Group = tuple[int, ...]
 
 
+def _rising(argument: str, edges: Any) -> tuple[float, ...]:
+    ends = tuple(check_real(argument, edge) for edge in edges)
+    rising = all(math.isfinite(end) for end in ends) and all(a < b for a, b in pairwise(ends))
+    if len(ends) < 2 or not rising:
+        raise ArgumentError(argument, edges, "two finite numbers or more, each above the one before")
+    return ends
+
+
 @describable()
 class Intervals(Described):
     """Numbers in cells between declared edges, each without its upper end, the last with it.
@@ -56,34 +64,19 @@ class Intervals(Described):
     [(0.0, 1.0), (1.0, 5000.0), (5000.0, 100000.0)]
     """
 
-    edges: tuple[float, ...]
-    whole: bool
-    outside: Outside
-    missing: Missing
-    of: Times | None
+    edges: Annotated[Sequence[float], _rising]
+    whole: bool = False
+    outside: Outside = Outside.CLIP
+    missing: Missing = Missing.DROP
+    of: Times | None = None
 
-    def __init__(
-        self,
-        edges: Sequence[float],
-        *,
-        whole: bool = False,
-        outside: Outside = Outside.CLIP,
-        missing: Missing = Missing.DROP,
-        of: Times | None = None,
-    ) -> None:
-        ends = tuple(check_real("edges", edge) for edge in edges)
-        rising = all(math.isfinite(end) for end in ends) and all(a < b for a, b in pairwise(ends))
-        if len(ends) < 2 or not rising:
-            raise ArgumentError("edges", edges, "two finite numbers or more, each above the one before")
-        check_policies(outside, missing)
-        object.__setattr__(self, "edges", ends)
-        object.__setattr__(self, "whole", bool(whole))
-        object.__setattr__(self, "outside", outside)
-        object.__setattr__(self, "missing", missing)
-        object.__setattr__(self, "of", of)
-        check_times(of)
-        if self.whole and (max(map(abs, ends)) > 2**53 or any(low > high for low, high in self.integers)):
-            raise ArgumentError("edges", edges, "edges with a whole number below 2**53 in every cell")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "whole", bool(self.whole))
+        check_policies(self.outside, self.missing)
+        check_times(self.of)
+        far = max(map(abs, self.edges)) > 2**53
+        if self.whole and (far or any(low > high for low, high in self.integers)):
+            raise ArgumentError("edges", self.edges, "edges with a whole number below 2**53 in every cell")
 
     @property
     def type(self) -> Type:

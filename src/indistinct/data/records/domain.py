@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -115,6 +115,18 @@ class Bins(Described):
         return list(itertools.pairwise(edges))
 
 
+def _distinct(argument: str, values: Any) -> tuple[Any, ...]:
+    """The values of a list of categories, as Python's own."""
+    plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    kinds = {type(value) for value in plain}
+    alike = len(kinds) == 1 and kinds <= {str, int, bool} and not isinstance(values, str | bytes)
+    short = kinds != {int} or (-(2**63) <= min(plain) and max(plain) < 2**63)
+    if not alike or not short or len(set(plain)) != len(plain):
+        allowed = "distinct texts, or distinct 64-bit integers, or truth values"
+        raise ArgumentError(argument, values, allowed)
+    return plain
+
+
 @describable()
 class Categories(Described):
     """A list of texts, integers or truth values; others are left out, or an error.
@@ -123,32 +135,15 @@ class Categories(Described):
     2
     """
 
-    values: tuple[Any, ...]
+    values: Annotated[Sequence[Any], _distinct]
     outside: Outside = Outside.DROP
     missing: Missing = Missing.DROP
 
-    def __init__(
-        self,
-        values: Sequence[Any],
-        *,
-        outside: Outside = Outside.DROP,
-        missing: Missing = Missing.DROP,
-    ) -> None:
-        allowed = "distinct texts, or distinct 64-bit integers, or truth values"
-        if isinstance(values, str | bytes):
-            raise ArgumentError("values", values, allowed)
-        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-        kinds = {type(value) for value in plain}
-        if len(kinds) != 1 or not kinds <= {str, int, bool} or len(set(plain)) != len(plain):
-            raise ArgumentError("values", values, allowed)
-        if kinds == {int} and not (-(2**63) <= min(plain) and max(plain) < 2**63):
-            raise ArgumentError("values", values, allowed)
-        check_policies(outside, missing)
-        if outside is Outside.CLIP:
-            raise ArgumentError("outside", outside, "Outside.ERROR or Outside.DROP: categories have no ends")
-        object.__setattr__(self, "values", plain)
-        object.__setattr__(self, "outside", outside)
-        object.__setattr__(self, "missing", missing)
+    def __post_init__(self) -> None:
+        check_policies(self.outside, self.missing)
+        if self.outside is Outside.CLIP:
+            allowed = "Outside.ERROR or Outside.DROP: categories have no ends"
+            raise ArgumentError("outside", self.outside, allowed)
 
     @property
     def type(self) -> Kind:

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.records.domain import MOST_CELLS, Bins, Categories, Domain, Missing, Numbers, Outside
-from indistinct.data.records.reach import Ball, Box, Norm, Reach
+from indistinct.data.records.reach import Ball, Box, GivenNorm, Norm, Reach
 from indistinct.data.records.types import Batch, Column, Kind, Mask, Type
-from indistinct.errors import ArgumentError, DataError, check_positive
+from indistinct.description import Positive, checked_fields
+from indistinct.errors import ArgumentError, DataError
 
 Integers = npt.NDArray[np.int64]
 
@@ -158,12 +159,13 @@ class Boxed(Encoding):
 
 
 @dataclass(frozen=True)
+@checked_fields
 class Clipped(Encoding):
     """Vectors of numbers, scaled down to norm `bound` where they are longer."""
 
     columns: tuple[str, ...]
-    norm: Norm
-    bound: float
+    norm: GivenNorm
+    bound: Positive
     missing: Missing = Missing.DROP
     counts = False
 
@@ -171,12 +173,8 @@ class Clipped(Encoding):
         if not self.columns:
             raise ArgumentError("columns", self.columns, "at least one column")
         check_distinct(tuple((name, None) for name in self.columns))
-        bound = check_positive("bound", self.bound)
-        if not 1e-100 <= bound <= 1e100:
-            raise ArgumentError("bound", bound, "between 1e-100 and 1e100")
-        object.__setattr__(self, "bound", bound)
-        if not isinstance(self.norm, Norm):
-            raise ArgumentError("norm", self.norm, "Norm.L1, Norm.L2 or Norm.MAX")
+        if not 1e-100 <= self.bound <= 1e100:
+            raise ArgumentError("bound", self.bound, "between 1e-100 and 1e100")
 
     @property
     def size(self) -> int:  # type: ignore[override]

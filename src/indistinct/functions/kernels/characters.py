@@ -9,10 +9,11 @@ phase, and a product of kernels is the sum of the phases of its factors.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 import numpy as np
 
+from indistinct.description import PositiveCount, checked_fields
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
@@ -54,6 +55,7 @@ class DrawnCharacters:
 
 @final
 @dataclass(frozen=True)
+@checked_fields
 class Characters:
     """`count` random phases and their weights: the kernel of rank 2 `count`
 
@@ -71,14 +73,11 @@ class Characters:
     """
 
     kernel: "Kernel"
-    count: int
-    dimension: int
-    seed: int
+    count: PositiveCount
+    dimension: PositiveCount
+    seed: Annotated[int, check_count]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", check_count("count", self.count, least=1))
-        object.__setattr__(self, "dimension", check_count("dimension", self.dimension, least=1))
-        object.__setattr__(self, "seed", check_count("seed", self.seed))
         if self.count < len(self._terms):
             raise ArgumentError("count", self.count, f"at least {len(self._terms)}, one for each term")
 

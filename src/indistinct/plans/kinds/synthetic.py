@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -22,9 +21,8 @@ from indistinct.plans.planned_release import (
     Row,
     Say,
     axes_header,
-    blank,
+    cells,
     check_rows,
-    label,
     rounded,
 )
 from indistinct.plans.section import Section, named
@@ -101,18 +99,8 @@ class SyntheticPart(QueryPart, FittedPart):
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         tables, error = self.at(scale).release(looked).values, self.at(scale).deviation
         for group, counts in tables.items():
-            for cell, value in zip(self._cells(group), counts.ravel().tolist(), strict=True):
+            for cell, value in zip(cells(self.query.axes, group), counts.ravel().tolist(), strict=True):
                 yield [*cell, rounded(value, error), rounded(error, error)]
-
-    def _cells(self, group: tuple[str, ...]) -> Iterator[Row]:
-        sizes = [range(dict(self.query.axes)[name].size) for name in group]
-        for places in product(*sizes):
-            at = dict(zip(group, places, strict=True))
-            yield [
-                text
-                for name, domain in self.query.axes
-                for text in (label(domain, at[name]) if name in at else blank(domain))
-            ]
 
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
         steps = TableTraining().steps
