@@ -128,14 +128,14 @@ class _OverCells(Workload):
     def cells(self) -> int:
         return self.size
 
+    @property
+    def queries(self) -> int:
+        return self.size
+
 
 @describable("identity")
 class Identity(_OverCells):
     """Every cell by itself."""
-
-    @property
-    def queries(self) -> int:
-        return self.size
 
     def answers(self, histogram: Any) -> Array:
         return self._counts(histogram).copy()
@@ -184,10 +184,6 @@ class Prefix(_OverCells):
     >>> Prefix(3).answers([5, 1, 2])
     array([5., 6., 8.])
     """
-
-    @property
-    def queries(self) -> int:
-        return self.size
 
     def answers(self, histogram: Any) -> Array:
         return np.cumsum(self._counts(histogram), axis=0)

@@ -20,10 +20,11 @@ from indistinct.data.records.domain import (
     MOST_CELLS,
     Bins,
     Categories,
+    GivenMissing,
+    GivenOutside,
+    GivenTimes,
     Missing,
     Outside,
-    check_policies,
-    check_times,
 )
 from indistinct.data.records.encoding import (
     ABOVE,
@@ -37,7 +38,7 @@ from indistinct.data.records.encoding import (
     settle,
 )
 from indistinct.data.records.reach import Ball, Norm, Reach
-from indistinct.data.records.types import Batch, Column, Kind, Mask, Times, Type
+from indistinct.data.records.types import Batch, Column, Kind, Mask, Type
 from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.description import Described, describable, given
 from indistinct.errors import ArgumentError, check_real
@@ -66,14 +67,12 @@ class Intervals(Described):
 
     edges: Annotated[Sequence[float], _rising]
     whole: bool = False
-    outside: Outside = Outside.CLIP
-    missing: Missing = Missing.DROP
-    of: Times | None = None
+    outside: GivenOutside = Outside.CLIP
+    missing: GivenMissing = Missing.DROP
+    of: GivenTimes = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "whole", bool(self.whole))
-        check_policies(self.outside, self.missing)
-        check_times(self.of)
         far = max(map(abs, self.edges)) > 2**53
         if self.whole and (far or any(low > high for low, high in self.integers)):
             raise ArgumentError("edges", self.edges, "edges with a whole number below 2**53 in every cell")

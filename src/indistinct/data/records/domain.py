@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.records.types import Kind, Times, Type
-from indistinct.description import Described, PositiveCount, describable
+from indistinct.description import Described, PositiveCount, describable, given
 from indistinct.errors import ArgumentError, check_real
 
 MOST_CELLS = 2**31
@@ -41,6 +41,13 @@ class Missing(Enum):
     DROP = "drop"
 
 
+GivenOutside = Annotated[Outside, given(Outside, "Outside.ERROR, Outside.CLIP or Outside.DROP")]
+GivenMissing = Annotated[Missing, given(Missing, "Missing.ERROR or Missing.DROP")]
+GivenTimes = Annotated[Times | None, given(Times | None, "Times(...), or None for numbers")]
+"""Types of fields: what becomes of values, and how times become numbers."""
+_Real = Annotated[float, check_real]
+
+
 @describable()
 class Numbers(Described):
     """Numbers from `low` to `high`; others are moved to the nearer end unless told otherwise.
@@ -49,11 +56,11 @@ class Numbers(Described):
     Numbers(0.0, 120.0, outside=Outside.ERROR)
     """
 
-    low: float
-    high: float
-    outside: Outside = Outside.CLIP
-    missing: Missing = Missing.DROP
-    of: Times | None = None
+    low: _Real
+    high: _Real
+    outside: GivenOutside = Outside.CLIP
+    missing: GivenMissing = Missing.DROP
+    of: GivenTimes = None
     """For dates and times: how they become numbers."""
 
     def __post_init__(self) -> None:
@@ -75,12 +82,12 @@ class Bins(Described):
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
 
-    low: float
-    high: float
+    low: _Real
+    high: _Real
     count: PositiveCount
-    outside: Outside = Outside.CLIP
-    missing: Missing = Missing.DROP
-    of: Times | None = None
+    outside: GivenOutside = Outside.CLIP
+    missing: GivenMissing = Missing.DROP
+    of: GivenTimes = None
     """For dates and times: how they become numbers."""
 
     def __post_init__(self) -> None:
@@ -136,11 +143,10 @@ class Categories(Described):
     """
 
     values: Annotated[Sequence[Any], _distinct]
-    outside: Outside = Outside.DROP
-    missing: Missing = Missing.DROP
+    outside: GivenOutside = Outside.DROP
+    missing: GivenMissing = Missing.DROP
 
     def __post_init__(self) -> None:
-        check_policies(self.outside, self.missing)
         if self.outside is Outside.CLIP:
             allowed = "Outside.ERROR or Outside.DROP: categories have no ends"
             raise ArgumentError("outside", self.outside, allowed)
@@ -167,24 +173,6 @@ Domain = Bins | Categories
 
 
 def _check_interval(domain: Numbers | Bins, *, equal: bool) -> None:
-    low, high = check_real("low", domain.low), check_real("high", domain.high)
+    low, high = domain.low, domain.high
     if not math.isfinite(low) or not math.isfinite(high) or low > high or (low == high and not equal):
-        raise ArgumentError("high", domain.high, f"a finite number above low={domain.low!r}")
-    object.__setattr__(domain, "low", low)
-    object.__setattr__(domain, "high", high)
-    check_policies(domain.outside, domain.missing)
-    check_times(domain.of)
-
-
-def check_policies(outside: object, missing: object) -> None:
-    """Refuse what is no policy for values outside and for missing ones."""
-    if not isinstance(outside, Outside):
-        raise ArgumentError("outside", outside, "Outside.ERROR, Outside.CLIP or Outside.DROP")
-    if not isinstance(missing, Missing):
-        raise ArgumentError("missing", missing, "Missing.ERROR or Missing.DROP")
-
-
-def check_times(of: object) -> None:
-    """Refuse what does not say how times become numbers."""
-    if of is not None and not isinstance(of, Times):
-        raise ArgumentError("of", of, "Times(...), or None for numbers")
+        raise ArgumentError("high", high, f"a finite number above low={low!r}")
