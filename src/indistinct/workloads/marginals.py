@@ -105,7 +105,7 @@ def split(numbers: Array, shapes: Iterable[tuple[int, ...]]) -> Iterator[Array]:
     start = 0
     for shape in shapes:
         stop = start + math.prod(shape)
-        yield numbers[start:stop].reshape(*shape, *numbers.shape[1:])
+        yield numbers[start:stop].reshape((*shape, *numbers.shape[1:]))
         start = stop
 
 
