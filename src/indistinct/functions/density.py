@@ -234,9 +234,8 @@ def release_density(
         counted = replace(counted, about=number, most=number, sized=True)
     else:
         if bandwidth is not None or not pure:
-            noise_multiplier(
-                budget, adjacency, counted.counting
-            )  # refuses a budget before any of it is spent
+            # refuses a budget before any of it is spent
+            noise_multiplier(budget, adjacency, counted.counting)
         first = counted.counting.release(int(counts.sum()), source=source)
         counted = replace(counted, about=max(float(first.values), 1.0), first=first)
     if bandwidth is not None or budget.epsilon is None:

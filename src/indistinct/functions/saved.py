@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.data import WithLaplace
-from indistinct.description import from_json
+from indistinct.description import from_json, given
 from indistinct.errors import ArgumentError, check_positive, check_probability, check_real
 from indistinct.files import meaning, read_saved, write_npz
 from indistinct.functions.density import PrivateDensity
@@ -14,13 +14,15 @@ from indistinct.functions.density_fit import Shape
 from indistinct.functions.exact_kernel import ExactKernel, NoisePath, PathFunction
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
-from indistinct.functions.space import FiniteSpace, Space
+from indistinct.functions.space import FiniteSpace
 from indistinct.functions.whitening import Functionals, Whitening
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Lattice, Release, check_noise, restored
 from indistinct.numerics.arrays import Array
 
 _FINEST = 2.0**100
+_truth = given(bool, "true or false")  # any text would be true
+_other_noise = given(WithLaplace | FunctionNoise, "counts with Laplace noise, or the noise of a function")
 
 
 def read_function(path: str | Path) -> PrivateFunction:
@@ -32,9 +34,7 @@ def read_function(path: str | Path) -> PrivateFunction:
         if "coefficients" in arrays:
             space = finite_space(head["space"], arrays["coefficients"])
             return finite_function(space, head, arrays["coefficients"])
-        exact = Space.from_json(head["space"])
-        if not isinstance(exact, ExactKernel):
-            raise ArgumentError("space", head["space"]["space"], "exact_kernel, for a path")
+        exact = ExactKernel.from_json(head["space"])
         noise, private, factor = _noise(head)
         kept = _path(exact, arrays)
         if noise.unit != Lattice.of(noise.scale).unit:
@@ -48,10 +48,7 @@ def finite_space(head: dict[str, Any], coefficients: Array) -> FiniteSpace:
     pairs = head.get("pairs", 0)
     if head.get("space") == "random_features" and pairs != len(coefficients) / 2:
         raise ArgumentError("pairs", pairs, f"half of {len(coefficients)} coefficients")
-    space = Space.from_json(head)
-    if not isinstance(space, FiniteSpace):
-        raise ArgumentError("space", head["space"], "one with coefficients")
-    return space
+    return FiniteSpace.from_json(head)
 
 
 def finite_function(space: FiniteSpace, head: dict[str, Any], coefficients: Array) -> FiniteFunction:
@@ -63,9 +60,7 @@ def finite_function(space: FiniteSpace, head: dict[str, Any], coefficients: Arra
 
 def _noise(head: dict[str, Any]) -> tuple[FunctionNoise, bool, float]:
     """The noise, whether it is private, and what values were multiplied by since."""
-    noise, private = FunctionNoise.from_json(head["mechanism"]), head["private"]
-    if not isinstance(private, bool):  # any text would be true
-        raise ArgumentError("private", private, "true or false")
+    noise, private = FunctionNoise.from_json(head["mechanism"]), _truth("private", head["private"])
     if not noise.added > 0 or not noise.replaced > 0:
         raise ArgumentError("added", noise.added, "positive: some record changes the function")
     if not noise.scale / noise.unit < _FINEST:
@@ -134,18 +129,10 @@ def _counts(head: dict[str, Any], values: Array) -> Release[Any]:
 def _first(head: dict[str, Any] | None) -> Release[Any] | None:
     if head is None:
         return None
-    mechanism = from_json(head["mechanism"])
-    if not isinstance(mechanism, DiscreteGaussian | DiscreteLaplace):
-        raise ArgumentError("count", head["mechanism"], "one count with noise")
+    kinds = DiscreteGaussian | DiscreteLaplace
+    mechanism = given(kinds, "one count with noise")("count", from_json(head["mechanism"]))
     value, unit = check_real("count", head["values"]), check_positive("unit", head["unit"])
     return restored(value, mechanism, head["private"], unit, mechanism.scale * unit)
-
-
-def _otherwise(head: Any) -> WithLaplace | FunctionNoise | None:
-    found = None if head is None else from_json(head)
-    if not isinstance(found, WithLaplace | FunctionNoise | None):
-        raise ArgumentError("otherwise", head, "counts with Laplace noise, or the noise of a function")
-    return found
 
 
 def read_density(path: str | Path) -> PrivateDensity:
@@ -158,10 +145,9 @@ def read_density(path: str | Path) -> PrivateDensity:
             released = _counts(head["counts"], arrays["counts"])
         else:
             released = finite_function(basis, head["function"], arrays["coefficients"])
-        if first is None and head["otherwise"] is not None:
-            raise ArgumentError("otherwise", head["otherwise"], "absent without the count that decided it")
-        if not isinstance(head["sized"], bool):
-            raise ArgumentError("sized", head["sized"], "true or false")
+        other = head["otherwise"]
+        if first is None and other is not None:
+            raise ArgumentError("otherwise", other, "absent without the count that decided it")
         return PrivateDensity(
             released,
             basis,
@@ -169,8 +155,8 @@ def read_density(path: str | Path) -> PrivateDensity:
             _shape(basis, head, arrays),
             check_probability("floor", head["floor"]),
             first,
-            head["sized"],
-            _otherwise(head["otherwise"]),
+            _truth("sized", head["sized"]),
+            None if other is None else _other_noise("otherwise", from_json(other)),
         )
 
 

@@ -70,9 +70,8 @@ class ImageMap(FeatureMap):
 
     @property
     def bound(self) -> float:  # type: ignore[override]
-        return math.sqrt(math.fsum([self.count_weight, *(part.weight for part in self.parts)])) * (
-            1 + 4 * EPS
-        )
+        squares = math.fsum([self.count_weight, *(part.weight for part in self.parts)])
+        return math.sqrt(squares) * (1 + 4 * EPS)
 
     @property
     def unit(self) -> float:

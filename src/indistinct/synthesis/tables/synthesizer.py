@@ -295,8 +295,5 @@ def _type_name(kind: Any) -> str:
     """The name of a type, which may be given as pandas and NumPy have it."""
     if getattr(kind, "ordered", False):
         return ORDERED_CATEGORY
-    return (
-        np.dtype(kind).name
-        if isinstance(kind, type) and kind is not str
-        else getattr(kind, "name", str(kind))
-    )
+    numpy_has_it = isinstance(kind, type) and kind is not str
+    return np.dtype(kind).name if numpy_has_it else getattr(kind, "name", str(kind))
