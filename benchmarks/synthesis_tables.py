@@ -39,10 +39,10 @@ from typing import Any
 import numpy as np
 
 from indistinct import Budget, Gaussian, calibrate
-from indistinct.data import Categories, Intervals, OrMissing
+from indistinct.data import Categories, Intervals, OrMissing, inner
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.tables import Determined, SyntheticTable, TableSynthesizer
-from indistinct.synthesis.tables.decode import decoded, inner
+from indistinct.synthesis.tables.decode import decoded
 from indistinct.synthesis.tables.evaluation import learned, table_errors
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult"

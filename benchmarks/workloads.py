@@ -35,10 +35,8 @@ SECONDS = 15.0
 
 def dense(workload: Workload) -> Optimum:
     """Without the structure of a line: what any matrix gets."""
-    found = optimise_dense(workload.gram(), 1e-5)
-    return Optimum(
-        found.strategy, Noise.GAUSSIAN, expected(found.strategy, workload, Noise.GAUSSIAN), found.bound
-    )
+    strategy, bound = optimise_dense(workload.gram(), 1e-5)
+    return Optimum(strategy, Noise.GAUSSIAN, expected(strategy, workload, Noise.GAUSSIAN), bound)
 
 
 def roughly(workload: Workload) -> Optimum:

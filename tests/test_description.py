@@ -91,7 +91,6 @@ from indistinct.functions import (
     RandomFeatures,
     RationalQuadraticKernel,
 )
-from indistinct.functions.fourier_sum import FourierSum
 from indistinct.functions.function import FunctionNoise
 from indistinct.mechanisms import natural_adjacency
 from indistinct.plans.measured import MeasuredWorkload
@@ -203,7 +202,6 @@ EXAMPLES: list[Described] = [
     FEATURES,
     BASIS,
     GaussianProcess(ExactKernel(SMOOTH, 2), 5, sensitivity=2),
-    FourierSum(BASIS, BASIS.histogram(LINE), 4, 10**6),
     FunctionNoise(2.0**37, 1.0, 2.0**36, 2.0**37),
     Budget(epsilon=1, delta=1e-6),
     Budget(renyi=0.5, order=8),
@@ -369,7 +367,6 @@ def test_files_of_another_format_are_refused(tmp_path: Path, monkeypatch: pytest
         ({"workload": "kronecker", "factors": 3}, "kronecker has factors"),
         ({"workload": "kronecker", "factors": [3]}, "factors"),
         ({"mechanism": "stated", "claim": 3}, "claim must be"),
-        ({"mechanism": "fourier_sum", "basis": 1, "query": 2, "scale": 1, "records": 1}, "basis must be"),
         ({"mechanism": "measured_query", "query": 1, "matrix": 2}, "query must be"),
         ({"mechanism": "together", "parts": [1]}, "parts must be"),
     ],

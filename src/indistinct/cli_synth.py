@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from indistinct import ArgumentError
-from indistinct.data import Kind, frame_from_file
+from indistinct.data import Kind, frame_from_file, kind_of
 from indistinct.files import plain_cell, read_npz
 from indistinct.plans import read_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
@@ -21,7 +21,6 @@ from indistinct.synthesis.images import (
     inception_features,
 )
 from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer
-from indistinct.synthesis.tables.decode import kind_of
 
 _TABLES = {".csv", ".parquet"}
 _PICTURES = ".npz"

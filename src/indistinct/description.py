@@ -15,8 +15,10 @@ from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from inspect import Parameter, signature
+from functools import partial
+from inspect import Parameter, get_annotations, signature
 from typing import (
+    Annotated,
     Any,
     ClassVar,
     Protocol,
@@ -27,7 +29,7 @@ from typing import (
     runtime_checkable,
 )
 
-from indistinct.errors import ArgumentError, ExpressionError
+from indistinct.errors import ArgumentError, ExpressionError, check_count, check_nonnegative, check_positive
 
 FORMAT = 1
 """Of JSON, said at its root. What says none was written before formats were said, and is read as this one."""
@@ -44,10 +46,9 @@ _HOMES = {
     "is Noise": "workloads",
     "is Pixels": "synthesis.images",
     "is Wavelets": "synthesis.images",
-    "kernel": "functions.kernels",
+    "kernel": "functions",
     "map": "synthesis.images",
     "mechanism": "mechanisms",
-    "mechanism fourier_sum": "functions",
     "mechanism function_noise": "functions",
     "mechanism gaussian_process": "functions",
     "mechanism gaussian_query": "data",
@@ -68,6 +69,11 @@ _SLOT = re.compile(r"\{(?P<name>\w+)(?P<tight>!?)(?::(?P<between>[^}]*))?\}")
 _MADE_WITH: dict[type[Any], dict[str, Parameter]] = {}
 
 T = TypeVar("T")
+
+Positive = Annotated[float, check_positive]
+Nonnegative = Annotated[float, check_nonnegative]
+PositiveCount = Annotated[int, partial(check_count, least=1)]
+"""Types of fields, each with its check: a function of the field's name and what was given for it."""
 
 
 @runtime_checkable
@@ -119,7 +125,8 @@ class Described(ABC):  # noqa: B024 (subclasses say what it is)
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def describable(kind: str = "", /, **kept: str) -> Callable[[type[T]], type[T]]:
     """Makes a class a frozen dataclass and declares it, by its own name unless told another. `kept` names
-    attributes of arguments that are kept under other names than they are given.
+    attributes of arguments that are kept under other names than they are given. A field whose type says how
+    it is checked, such as `Positive`, holds what the check returns.
 
     >>> @describable()
     ... class Point(Described):
@@ -132,13 +139,42 @@ def describable(kind: str = "", /, **kept: str) -> Callable[[type[T]], type[T]]:
     def declare(cls: type[T]) -> type[T]:
         name, noun = kind or cls.__name__, "is"
         if issubclass(cls, Described):
-            cls = dataclass(frozen=True, repr=False)(cls)
+            cls = dataclass(frozen=True, repr=False)(checked_fields(cls))
             noun, cls.kind, cls.kept = cls.noun, name, kept  # type: ignore[attr-defined]
         if TABLE.setdefault((noun, name), cls) is not cls:
             raise TypeError(f"there is another {noun} {name}: {TABLE[noun, name].__qualname__}")
         return cls
 
     return declare
+
+
+def checked_fields(cls: type[T]) -> type[T]:
+    """A class, to be made a dataclass, whose fields are checked as their types say, before what it looks at
+    itself."""
+    types = {name: own for base in reversed(cls.__mro__) for name, own in get_annotations(base).items()}
+    checks = {name: own.__metadata__[0] for name, own in types.items() if get_origin(own) is Annotated}
+    rest = getattr(cls, "__post_init__", None)
+
+    def __post_init__(self: Any) -> None:
+        for name, check in checks.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+        if rest is not None:
+            rest(self)
+
+    if checks:
+        cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
+    return cls
+
+
+def given(kind: Any, allowed: str) -> Callable[[str, Any], Any]:
+    """The check of a field that must be of a class, or of one of several."""
+
+    def check(argument: str, value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise ArgumentError(argument, value, allowed)
+        return value
+
+    return check
 
 
 def parameters(cls: type[Any]) -> dict[str, Parameter]:

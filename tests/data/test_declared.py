@@ -371,7 +371,7 @@ def test_a_column_may_have_any_name(collated: Path) -> None:
 
 
 def test_a_user_who_comes_back_is_refused() -> None:
-    fold = Fold(BoundedSum(Histogram({"v": Bins(0, 1, 2)}).cells, UserRecords("u", 1)))
+    fold = Fold(BoundedSum(Histogram({"v": Bins(0, 1, 2)}).encoding, UserRecords("u", 1)))
     with pytest.raises(DataError, match="do not lie together"):
         for user in ("a", "b", "a"):
             column = from_objects([0.5], NUMBER)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-import indistinct.functions.kernels as kernels
+import indistinct.functions as kernels
 from indistinct.errors import ArgumentError
-from indistinct.functions.kernels import (
+from indistinct.functions import (
     Characters,
     ConstantKernel,
     DeltaKernel,

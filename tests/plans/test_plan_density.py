@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from indistinct import Adjacency, ArgumentError, Gaussian
-from indistinct.functions.fourier_sum import FourierSum
+from indistinct.functions.function import FunctionNoise
 from indistinct.plans import check_plan, parse_plan, run_plan
+from indistinct.plans.kinds.density import DensityPart
 
 
 def plan(folder: Path, columns: list[str], **more: object) -> dict[str, object]:
@@ -52,12 +53,12 @@ def test_what_is_calibrated_is_what_is_drawn(tmp_path: Path, adjacency: str) -> 
     checked = check_plan(parse_plan(content, tmp_path))
     (part,), (scale,) = checked.parts, checked.scales
     mechanism = part.at(scale)
-    assert isinstance(mechanism, FourierSum)
+    assert isinstance(mechanism, FunctionNoise) and isinstance(part, DensityPart)
     kind = Adjacency.ADD_REMOVE if adjacency == "add-remove" else Adjacency.REPLACE_ONE
     assert mechanism.guarantee(kind).epsilon(1e-6) == pytest.approx(1, abs=1e-6)
-    exact = Gaussian(scale, mechanism.basis.sensitivity(kind)).guarantee(kind).epsilon(1e-6)
+    exact = Gaussian(scale, part.basis(scale).sensitivity(kind)).guarantee(kind).epsilon(1e-6)
     assert exact <= mechanism.guarantee(kind).epsilon(1e-6) <= exact * (1 + 1e-4)
-    released = mechanism.release(checked.table)
+    released = part.function(scale, checked.table)
     assert released.guarantee(kind).epsilon(1e-6) == pytest.approx(mechanism.guarantee(kind).epsilon(1e-6))
     assert math.isfinite(released([[0.4, 0.4]])[0])
     assert mechanism.to_json()["scale"] == scale

@@ -24,7 +24,7 @@ from indistinct.mechanisms.mechanism import Composed
 from indistinct.plans import check_plan, parse_plan, read_plan, run_plan
 from indistinct.plans.kinds.pictures import ranges_picture
 from indistinct.plans.kinds.workloads import WorkloadPart
-from indistinct.plans.plan import KINDS
+from indistinct.plans.plan import KINDS, part_class
 from indistinct.workloads import IdentityStrategy, Marginals, MatrixMechanism, Noise, Prefix, optimise
 
 pytest.importorskip("duckdb")
@@ -252,6 +252,21 @@ def whole(**sections: Any) -> dict[str, Any]:
 def test_every_kind_is_tried() -> None:
     elsewhere = {"density", "synthetic"}  # test_plan_density.py, test_plan_synthetic.py
     assert {one["kind"] for one in whole()["releases"]} == KINDS.keys() - elsewhere
+    assert all(part_class(kind).kind == kind for kind in KINDS)
+
+
+def test_only_the_kinds_of_a_plan_are_imported() -> None:
+    content = {
+        "data": {"csv": "a.csv"},
+        "budget": {"epsilon": 1},
+        "columns": {"x": {"low": 0, "high": 1, "bins": 4}},
+        "releases": [{"name": "h", "kind": "histogram", "columns": ["x"]}],
+    }
+    asked = f"import sys; from indistinct.plans import parse_plan; parse_plan({content}); print(*sys.modules)"
+    seen = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
+    assert "indistinct.plans.kinds.counts" in seen
+    for other in ("indistinct.functions", "indistinct.synthesis", "indistinct.plans.kinds.workloads"):
+        assert other not in seen
 
 
 @pytest.mark.parametrize("totals", [False, True])

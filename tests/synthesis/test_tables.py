@@ -193,7 +193,7 @@ def test_without_label_and_without_signal() -> None:
 
 def test_evaluation_tells_copies_from_noise() -> None:
     pytest.importorskip("sklearn")
-    from indistinct.synthesis.tables.evaluation import closeness, learned, table_errors
+    from indistinct.synthesis.tables.evaluation import learned, nearness, table_errors
 
     used, others = records(400, 1), records(400, 2)
     shuffled = {
@@ -203,10 +203,11 @@ def test_evaluation_tells_copies_from_noise() -> None:
     assert table_errors(DESIGN, shuffled, used, ways=1) == 0 < table_errors(DESIGN, shuffled, used)
     good, bad = learned(DESIGN, used, others), learned(DESIGN, shuffled, others)
     assert good.boosting > 0.99 and good.logistic > 0.95 and abs(bad.boosting - 0.5) < 0.3
-    copied, fair = closeness(DESIGN, used, used, others), closeness(DESIGN, records(400, 3), used, others)
-    assert copied.copies_of_used == 1 and copied.to_used == 0 < copied.to_others
-    assert fair.copies_of_used == fair.copies_of_others == 0
-    assert fair.to_used == pytest.approx(fair.to_others, rel=0.2)
+    copied = [nearness(DESIGN, used, some) for some in (used, others)]
+    assert copied[0].copies == 1 and copied[0].distance == 0 < copied[1].distance
+    fair = [nearness(DESIGN, records(400, 3), some) for some in (used, others)]
+    assert fair[0].copies == fair[1].copies == 0
+    assert fair[0].distance == pytest.approx(fair[1].distance, rel=0.2)
 
 
 def test_generators_read_back_equal(tmp_path: Path) -> None:

@@ -8,7 +8,15 @@ from indistinct.data.engines.postgres import read_postgres
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table
 from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
-from indistinct.data.queries.count_tables import Celled, Intervals, OrMissing, Tables, Tabulated
+from indistinct.data.queries.count_tables import (
+    Celled,
+    Intervals,
+    OrMissing,
+    Tables,
+    Tabulated,
+    inner,
+    kind_of,
+)
 from indistinct.data.queries.feature_sums import FeatureMap, FeatureSum, Mapped
 from indistinct.data.queries.heavy_hitters import HeavyHitters
 from indistinct.data.queries.products import Products, ProductSum
@@ -69,6 +77,8 @@ __all__ = [
     "VectorSum",
     "WithLaplace",
     "frame_from_file",
+    "inner",
+    "kind_of",
     "pandas_frame",
     "pandas_holds",
     "read_csv",

@@ -5,21 +5,15 @@ from indistinct.functions.density import PrivateDensity, density_from, public_ba
 from indistinct.functions.exact_kernel import ExactKernel, PathFunction
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, PrivateFunction
-from indistinct.functions.kernels import (
-    Characters,
-    ConstantKernel,
-    DeltaKernel,
+from indistinct.functions.kernels.characters import Characters
+from indistinct.functions.kernels.finite_kernels import ConstantKernel, DeltaKernel, PolynomialKernel
+from indistinct.functions.kernels.kernel import Kernel, KernelProduct, KernelSum, OnColumns, Scaled
+from indistinct.functions.kernels.stationary import (
     GaussianKernel,
-    Kernel,
-    KernelProduct,
-    KernelSum,
     LaplaceKernel,
     MaternKernel,
-    OnColumns,
     PeriodicKernel,
-    PolynomialKernel,
     RationalQuadraticKernel,
-    Scaled,
 )
 from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.random_features import RandomFeatures

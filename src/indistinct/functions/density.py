@@ -20,10 +20,9 @@ from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit, WithL
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.density_counts import basis_of_cells, coarser, fit_counts, public_cells
 from indistinct.functions.density_fit import MeasuredDensity, Shape, fit_density
-from indistinct.functions.fourier import FourierBasis, copies_of
+from indistinct.functions.fourier import FourierBasis, copies_of, matern_basis
 from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
-from indistinct.functions.kernels import MaternKernel
-from indistinct.functions.multiplier import noise_multiplier
+from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.functions.space import Axes, Space
 from indistinct.functions.torus import Periodic
@@ -170,14 +169,14 @@ class PrivateDensity:
 
     def save(self, path: str | Path) -> None:
         """Writes it to a file (.npz: arrays and a line of JSON, nothing that could run)."""
-        from indistinct.functions.density_saved import write_density
+        from indistinct.functions.saved import write_density
 
         write_density(self, path)
 
     @staticmethod
     def load(path: str | Path) -> "PrivateDensity":
         """What `save` wrote."""
-        from indistinct.functions.density_saved import read_density
+        from indistinct.functions.saved import read_density
 
         return read_density(path)
 
@@ -223,21 +222,20 @@ def release_density(
             "bandwidth", bandwidth, f"between {_SHORTEST} and 1: a fraction of each column's interval"
         )
     # any basis on the box counts in the same cells
-    query = _basis(box, 1 / 3).histogram(axes, unit)
+    query = matern_basis(*box, 1 / 3).histogram(axes, unit)
     copies_of(query)  # refuses units that are not counted in whole records
     counts = query.statistic(data).units
     counted = _Counted(query, counts, budget, adjacency, box, source)
     if records is not None:
         most = check_count("records", records, least=1)
         counted = replace(counted, about=most, most=most)
-    elif adjacency is Adjacency.REPLACE_ONE and unit == RECORDS and not query.cells.drops:
+    elif adjacency is Adjacency.REPLACE_ONE and unit == RECORDS and not query.encoding.drops:
         number = int(counts.sum())  # neighbours have as many
         counted = replace(counted, about=number, most=number, sized=True)
     else:
         if bandwidth is not None or not pure:
-            noise_multiplier(
-                budget, adjacency, counted.counting
-            )  # refuses a budget before any of it is spent
+            # refuses a budget before any of it is spent
+            noise_multiplier(budget, adjacency, counted.counting)
         first = counted.counting.release(int(counts.sum()), source=source)
         counted = replace(counted, about=max(float(first.values), 1.0), first=first)
     if bandwidth is not None or budget.epsilon is None:
@@ -279,12 +277,6 @@ def density_from_counts(
     return PrivateDensity(released, basis, records, shape, min(noisy.deviation / records, 1.0), first)
 
 
-def _basis(box: tuple[tuple[float, ...], ...], share: float) -> FourierBasis:
-    low, high = box
-    lengths = tuple(float(b - a) * share for a, b in zip(low, high, strict=True))
-    return FourierBasis(MaternKernel(1, lengths), low, high)
-
-
 @dataclass(frozen=True, eq=False)
 class _Counted:
     """Records on the finest grid, what may be spent on them, and what may be known of their number."""
@@ -323,7 +315,7 @@ class _Counted:
         cells = public_cells(len(self.box[0]), self.about, self.laplace_scale)
         axes = {name: replace(side, count=cells) for name, side in self.query.axes if isinstance(side, Bins)}
         noisy = Histogram(axes, self.query.unit).laplace(self.laplace_scale)
-        exact = coarser(self.counts.reshape(self.query.cells.shape), cells)
+        exact = coarser(self.counts.reshape(self.query.encoding.shape), cells)
         drawn = noisy.drawn(Adjacency.ADD_REMOVE).release(exact, source=self.source)
         released = Release(np.asarray(drawn.values, dtype=np.float64), noisy, drawn.private)
         density = density_from_counts(released, self._known, self.first)
@@ -345,7 +337,7 @@ class _Counted:
         copies = copies_of(self.query)
         multiplier = self._multiplier()
         share = public_bandwidth(len(self.box[0]), self.about, multiplier) if bandwidth is None else bandwidth
-        basis = _basis(self.box, share)
+        basis = matern_basis(*self.box, share)
         scale = basis.scale(multiplier, self.adjacency, self.most) * copies
         function = basis.release_counts(
             scale, self.counts, copies=copies, records=self.most, source=self.source

@@ -20,8 +20,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 from indistinct.functions.density_fit import BoxGrid, Shape
-from indistinct.functions.fourier import CELLS, FAINTEST, MARGIN, FourierBasis
-from indistinct.functions.kernels import MaternKernel
+from indistinct.functions.fourier import CELLS, FAINTEST, MARGIN, FourierBasis, matern_basis
 from indistinct.numerics.arrays import Array
 
 _ROUGHNESSES: Final = (1e4, 1e2, *(10.0 ** (1 - step / 2) for step in range(13)))
@@ -56,8 +55,7 @@ def basis_of_cells(low: tuple[float, ...], high: tuple[float, ...], cells: int) 
     dimension = len(low)
     # where a Matérn kernel's weight falls below the faintest
     length = math.sqrt(2 * (FAINTEST ** (-1 / (1 + dimension / 2)) - 1)) / (2 * math.pi * _SHOWN * cells)
-    lengths = tuple(length * (b - a) for a, b in zip(low, high, strict=True))
-    return FourierBasis(MaternKernel(1, lengths), low, high)
+    return matern_basis(low, high, length)
 
 
 def coarser(counts: Array, cells: int) -> Array:

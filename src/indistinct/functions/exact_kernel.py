@@ -13,10 +13,10 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import FeatureMap, FeatureSum, Records, Table, Unit, table
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count
+from indistinct.description import PositiveCount, describable
+from indistinct.errors import ArgumentError
 from indistinct.functions.function import FunctionNoise, PrivateFunction, corners, gauss_legendre
-from indistinct.functions.kernels import Kernel
+from indistinct.functions.kernels.kernel import GivenKernel
 from indistinct.functions.space import Axes, Space
 from indistinct.functions.whitening import Functionals, Whitening
 from indistinct.mechanisms.release import Lattice
@@ -39,15 +39,12 @@ class ExactKernel(Space):
     1.0
     """
 
-    kernel: Kernel
-    dimension: int
+    kernel: GivenKernel
+    dimension: PositiveCount
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ArgumentError("kernel", self.kernel, "a kernel such as GaussianKernel(length=1)")
         if not math.isfinite(self.kernel.bound):
             raise ArgumentError("kernel", self.kernel, "bounded: without a bound there is no sensitivity")
-        object.__setattr__(self, "dimension", check_count("dimension", self.dimension, least=1))
         self.kernel.checked("dimension", np.zeros((0, self.dimension)))
 
     @property

@@ -10,7 +10,7 @@ counts, which any engine makes in one pass; the coefficients are a Fourier trans
 """
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive
-from indistinct.functions.function import FiniteFunction, corners, with_noise
-from indistinct.functions.kernels import Kernel
+from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
+from indistinct.functions.kernels.kernel import GivenKernel
+from indistinct.functions.kernels.stationary import MaternKernel
 from indistinct.functions.space import Axes, FiniteSpace
 from indistinct.functions.torus import Periodic
 from indistinct.mechanisms.release import Lattice
@@ -52,13 +53,11 @@ class FourierBasis(FiniteSpace):
     (137, 1.00000)
     """
 
-    kernel: Kernel
+    kernel: GivenKernel
     low: tuple[float, ...]
     high: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ArgumentError("kernel", self.kernel, "a kernel such as GaussianKernel(length=1)")
         dimension = int(np.size(self.low))
         if dimension not in CELLS:
             raise ArgumentError("low", self.low, "one to three numbers: the lower corner of the box")
@@ -272,30 +271,35 @@ class FourierBasis(FiniteSpace):
             scale = multiplier * self.moves(adjacency, records, scale) * (1 + 8 * EPS)
         return scale
 
+    def noise(self, scale: float, *, copies: int, records: int) -> FunctionNoise:
+        """That of counted records, of which one unit contributes at most `copies`."""
+        scale = check_positive("scale", scale)
+        added, replaced = (copies * self.moves(kind, records, scale) for kind in Adjacency)
+        return FunctionNoise(scale, Lattice.of(scale).unit, added, replaced)
+
     def release_counts(
-        self, scale: float, counts: Any, *, copies: int, records: int, source: Source | None
+        self, scale: float, counts: Any, *, copies: int, records: int, source: Source | None = None
     ) -> FiniteFunction:
-        """The function of counted records plus noise; one unit contributes at most `copies` of them."""
-        check_positive("scale", scale)
+        """The function of counted records, with that noise."""
         if int(np.sum(counts)) > allowed_records(records):
             raise ArgumentError("records", records, "at least as many as there are")
-        moved = {kind: copies * self.moves(kind, records, scale) for kind in Adjacency}
-        return with_noise(self, scale, self.coefficients_of(counts), moved, source)
+        noise = self.noise(scale, copies=copies, records=records)
+        return noise.added_to(self, self.coefficients_of(counts), source)
 
     def release_sum(
-        self,
-        scale: float,
-        data: Any,
-        axes: Axes,
-        *,
-        unit: Unit,
-        records: int | None,
-        source: Source | None,
+        self, scale: float, data: Any, axes: Axes, *, unit: Unit, records: int | None, source: Source | None
     ) -> FiniteFunction:
         query = self.histogram(axes, unit)
         most = _MOST_RECORDS if records is None else check_count("records", records, least=1)
         counts, copies = query.statistic(data), copies_of(query)
         return self.release_counts(scale, counts.units, copies=copies, records=most, source=source)
+
+
+@lru_cache(maxsize=64)
+def matern_basis(low: tuple[float, ...], high: tuple[float, ...], share: float) -> FourierBasis:
+    """The waves of rough functions, whose length is this share of each side of the box."""
+    lengths = tuple(float(b - a) * share for a, b in zip(low, high, strict=True))
+    return FourierBasis(MaternKernel(1, lengths), low, high)
 
 
 def allowed_records(declared: int) -> int:

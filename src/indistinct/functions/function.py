@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_nonnegative, check_positive, check_real
+from indistinct.description import Positive, describable
+from indistinct.errors import ArgumentError, check_nonnegative, check_real
 from indistinct.files import write_npz
 from indistinct.guarantees.discrete_noise_pairs import FINE
 from indistinct.guarantees.guarantee import Guarantee
@@ -38,16 +38,14 @@ class FunctionNoise(Mechanism):
     far neighbours are apart. A record that is replaced moves the function by another length than one that
     comes or goes."""
 
-    scale: float
-    unit: float
+    scale: Positive
+    unit: Positive
     """Coefficients lie on multiples of this."""
     added: float
     """How far a record that comes or goes moves the coefficients, rounding included."""
     replaced: float
 
     def __post_init__(self) -> None:
-        check_positive("scale", self.scale)
-        check_positive("unit", self.unit)
         for name in ("added", "replaced"):
             check_nonnegative(name, getattr(self, name), finite=False)
         if self.replaced > 2 * self.added * (1 + 1e-6):
@@ -62,6 +60,23 @@ class FunctionNoise(Mechanism):
         if math.isinf(moved / self.unit) or self.scale / self.unit < FINE:
             return no_guarantee(adjacency)
         return DiscreteGaussian(self.scale / self.unit, moved / self.unit).guarantee(adjacency)
+
+    @classmethod
+    def rounded(cls, scale: float, size: int, moves: Mapping[Adjacency, float]) -> Self:
+        """That of so many coefficients, rounded to the lattice of the scale, which neighbours move so far:
+        infinitely where there is no guarantee."""
+        lattice = Lattice.of(scale)
+        added, replaced = (lattice.moved(moves[kind], math.sqrt(size)) * lattice.unit for kind in Adjacency)
+        return cls(scale, lattice.unit, added, replaced)
+
+    def added_to(self, space: "FiniteSpace", coefficients: Any, source: Source | None) -> "FiniteFunction":
+        """The function with these coefficients, rounded to the lattice of the scale, plus noise."""
+        lattice = Lattice.of(self.scale)
+        exact = lattice.nearest(real_values("coefficients", coefficients))
+        if exact.shape != (space.size,):  # before noise is drawn
+            raise ArgumentError("coefficients", exact.shape, f"{space.size} numbers")
+        drawn = lattice.measured(DiscreteGaussian(self.scale / lattice.unit).release(exact, source=source))
+        return FiniteFunction(space, self, drawn.private, coefficients=np.asarray(drawn.values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,31 +192,6 @@ class FiniteFunction(PrivateFunction):
 
     def _saved(self) -> dict[str, Array]:
         return {"coefficients": self.coefficients}
-
-
-def with_noise(
-    space: "FiniteSpace",
-    scale: float,
-    coefficients: Any,
-    moved: Mapping[Adjacency, float],
-    source: Source | None,
-) -> FiniteFunction:
-    """The function with these coefficients plus noise. `moved` says how far neighbours are apart once
-    coefficients are rounded to the lattice of this scale; infinitely where there is no guarantee."""
-    lattice = Lattice.of(scale)
-    exact = lattice.nearest(real_values("coefficients", coefficients))
-    if exact.shape != (space.size,):  # before noise is drawn
-        raise ArgumentError("coefficients", exact.shape, f"{space.size} numbers")
-    released = lattice.measured(DiscreteGaussian(scale / lattice.unit).release(exact, source=source))
-    added, replaced = moved[Adjacency.ADD_REMOVE], moved[Adjacency.REPLACE_ONE]
-    noise = FunctionNoise(scale, lattice.unit, added, replaced)
-    return FiniteFunction(space, noise, released.private, coefficients=np.asarray(released.values))
-
-
-def rounded_moves(scale: float, size: int, moves: Mapping[Adjacency, float]) -> dict[Adjacency, float]:
-    """How far neighbours are apart once so many coefficients are rounded to the lattice of this scale."""
-    lattice = Lattice.of(scale)
-    return {kind: lattice.moved(length, math.sqrt(size)) * lattice.unit for kind, length in moves.items()}
 
 
 def corners(dimension: int, low: Any, high: Any) -> tuple[Array, Array]:

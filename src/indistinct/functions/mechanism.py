@@ -1,16 +1,17 @@
 """The mechanism that releases functions: a path of a Gaussian process on top."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Annotated, Any
 
-from indistinct.adjacency import Adjacency
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Categories, Numbers, Unit
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_nonnegative, check_positive
-from indistinct.functions.function import FiniteFunction, PrivateFunction, rounded_moves, with_noise
+from indistinct.description import Positive, describable, given
+from indistinct.errors import ArgumentError, check_nonnegative
+from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import Gaussian, Mechanism
+from indistinct.mechanisms import Budget, Gaussian, Mechanism, calibrate, check_budget
 from indistinct.noise import Source
 
 
@@ -31,14 +32,11 @@ class GaussianProcess(Mechanism):
     (0.834118, 0.04)
     """
 
-    space: Space
-    scale: float
+    space: Annotated[Space, given(Space, "a space such as RandomFeatures(...)")]
+    scale: Positive
     sensitivity: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, Space):
-            raise ArgumentError("space", self.space, "a space such as RandomFeatures(...)")
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
         if self.sensitivity is not None:
             given = check_nonnegative("sensitivity", self.sensitivity)
             object.__setattr__(self, "sensitivity", given)
@@ -67,8 +65,8 @@ class GaussianProcess(Mechanism):
             allowed = "a space with finitely many coefficients; sums over records go through `of_sum`"
             raise ArgumentError("space", self.space, allowed)
         moves = {adjacency: self.moves(adjacency) for adjacency in Adjacency}
-        moved = rounded_moves(self.scale, self.space.size, moves)
-        return with_noise(self.space, self.scale, coefficients, moved, source)
+        noise = FunctionNoise.rounded(self.scale, self.space.size, moves)
+        return noise.added_to(self.space, coefficients, source)
 
     def of_sum(
         self,
@@ -95,3 +93,19 @@ class GaussianProcess(Mechanism):
             allowed = "absent: that of a sum follows from the kernel"
             raise ArgumentError("sensitivity", self.sensitivity, allowed)
         return self.space.release_sum(self.scale, data, axes, unit=unit, records=records, source=source)
+
+
+def noise_multiplier(budget: Budget | None, adjacency: Adjacency, before: Mechanism | None = None) -> float:
+    """The deviation of Gaussian noise, in sensitivities, that meets the budget after another release."""
+    if check_budget(budget).delta == 0:
+        raise ArgumentError("delta", 0.0, "above 0, such as 1e-6: the noise is Gaussian")
+    return _least_noise(check_budget(budget), check_adjacency(adjacency), before)
+
+
+@lru_cache(maxsize=8)
+def _least_noise(budget: Budget, adjacency: Adjacency, before: Mechanism | None) -> float:
+    # Kept, because it is asked once to refuse a budget before any is spent, and again for the noise.
+    def family(scale: float) -> Mechanism:
+        return Gaussian(scale) if before is None else before + Gaussian(scale)
+
+    return calibrate(family, budget, adjacency=adjacency).parameter

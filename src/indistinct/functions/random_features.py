@@ -9,9 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count
-from indistinct.functions.kernels import Characters, Kernel
+from indistinct.description import PositiveCount, describable
+from indistinct.errors import ArgumentError
+from indistinct.functions.kernels.characters import Characters
+from indistinct.functions.kernels.kernel import GivenKernel
 from indistinct.functions.space import FiniteSpace
 from indistinct.numerics.arrays import EPS, Array
 
@@ -29,18 +30,14 @@ class RandomFeatures(FiniteSpace):
     (2000, 1.00000)
     """
 
-    kernel: Kernel
-    pairs: int
-    dimension: int
+    kernel: GivenKernel
+    pairs: PositiveCount
+    dimension: PositiveCount
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ArgumentError("kernel", self.kernel, "a kernel such as GaussianKernel(length=1)")
         if not math.isfinite(self.kernel.bound):
             raise ArgumentError("kernel", self.kernel, "bounded: without a bound there is no sensitivity")
-        object.__setattr__(self, "pairs", check_count("pairs", self.pairs, least=1))
-        object.__setattr__(self, "dimension", check_count("dimension", self.dimension, least=1))
         if self.pairs * self.dimension > _MOST_NUMBERS:
             raise ArgumentError("pairs", self.pairs, f"at most {_MOST_NUMBERS // self.dimension} here")
         _ = self.characters  # refuses kernels that have none, and points of a wrong dimension

@@ -1,20 +1,28 @@
-"""Private functions from what was saved."""
+"""Private functions and densities in files: arrays and a line of JSON, nothing that could run."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from indistinct.errors import ArgumentError, check_real
-from indistinct.files import meaning, read_saved
+from indistinct.data import WithLaplace
+from indistinct.description import from_json, given
+from indistinct.errors import ArgumentError, check_positive, check_probability, check_real
+from indistinct.files import meaning, read_saved, write_npz
+from indistinct.functions.density import PrivateDensity
+from indistinct.functions.density_fit import Shape
 from indistinct.functions.exact_kernel import ExactKernel, NoisePath, PathFunction
+from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
-from indistinct.functions.space import FiniteSpace, Space
+from indistinct.functions.space import FiniteSpace
 from indistinct.functions.whitening import Functionals, Whitening
-from indistinct.mechanisms.release import Lattice, check_noise
+from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace
+from indistinct.mechanisms.release import Lattice, Release, check_noise, restored
 from indistinct.numerics.arrays import Array
 
 _FINEST = 2.0**100
+_truth = given(bool, "true or false")  # any text would be true
+_other_noise = given(WithLaplace | FunctionNoise, "counts with Laplace noise, or the noise of a function")
 
 
 def read_function(path: str | Path) -> PrivateFunction:
@@ -26,9 +34,7 @@ def read_function(path: str | Path) -> PrivateFunction:
         if "coefficients" in arrays:
             space = finite_space(head["space"], arrays["coefficients"])
             return finite_function(space, head, arrays["coefficients"])
-        exact = Space.from_json(head["space"])
-        if not isinstance(exact, ExactKernel):
-            raise ArgumentError("space", head["space"]["space"], "exact_kernel, for a path")
+        exact = ExactKernel.from_json(head["space"])
         noise, private, factor = _noise(head)
         kept = _path(exact, arrays)
         if noise.unit != Lattice.of(noise.scale).unit:
@@ -42,10 +48,7 @@ def finite_space(head: dict[str, Any], coefficients: Array) -> FiniteSpace:
     pairs = head.get("pairs", 0)
     if head.get("space") == "random_features" and pairs != len(coefficients) / 2:
         raise ArgumentError("pairs", pairs, f"half of {len(coefficients)} coefficients")
-    space = Space.from_json(head)
-    if not isinstance(space, FiniteSpace):
-        raise ArgumentError("space", head["space"], "one with coefficients")
-    return space
+    return FiniteSpace.from_json(head)
 
 
 def finite_function(space: FiniteSpace, head: dict[str, Any], coefficients: Array) -> FiniteFunction:
@@ -57,9 +60,7 @@ def finite_function(space: FiniteSpace, head: dict[str, Any], coefficients: Arra
 
 def _noise(head: dict[str, Any]) -> tuple[FunctionNoise, bool, float]:
     """The noise, whether it is private, and what values were multiplied by since."""
-    noise, private = FunctionNoise.from_json(head["mechanism"]), head["private"]
-    if not isinstance(private, bool):  # any text would be true
-        raise ArgumentError("private", private, "true or false")
+    noise, private = FunctionNoise.from_json(head["mechanism"]), _truth("private", head["private"])
     if not noise.added > 0 or not noise.replaced > 0:
         raise ArgumentError("added", noise.added, "positive: some record changes the function")
     if not noise.scale / noise.unit < _FINEST:
@@ -91,3 +92,76 @@ def _path(space: ExactKernel, arrays: dict[str, Any]) -> NoisePath:
     told = zip(asked, arrays["asked_axes"], arrays["answers"], strict=True)
     answers = {(point.tobytes(), int(axis)): float(value) for point, axis, value in told}
     return NoisePath(Whitening(space.kernel, nodes, factor), arrays["whitened"], answers=answers)
+
+
+def write_density(density: PrivateDensity, path: str | Path) -> None:
+    """Writes it; the guarantee goes with it."""
+    released, count = density.released, density.count
+    head: dict[str, Any] = {
+        "basis": density.basis,
+        "records": density.records,
+        "floor": density.floor,
+        "sized": density.sized,
+        "log_total": density.shape.log_total,
+        "count": None if count is None else {**_head(count), "values": count.values, "unit": count.unit},
+        "otherwise": density.otherwise,
+    }
+    arrays = {"factors": density.shape.factors, "share": density.shape.share}
+    if isinstance(released, Release):
+        head["counts"], arrays["counts"] = _head(released), released.values
+    else:
+        head["function"] = {**_head(released), "factor": released.factor}
+        arrays["coefficients"] = released.coefficients
+    write_npz(path, head, arrays)
+
+
+def _head(release: Release[Any] | FiniteFunction) -> dict[str, Any]:
+    return {"mechanism": release.mechanism, "private": release.private}
+
+
+def _counts(head: dict[str, Any], values: Array) -> Release[Any]:
+    mechanism = WithLaplace.from_json(head["mechanism"])
+    if values.size != mechanism.query.size:
+        raise ArgumentError("counts", head["mechanism"], "counts with Laplace noise, as many as are there")
+    return restored(values, mechanism, head["private"], mechanism.unit, mechanism.deviation)
+
+
+def _first(head: dict[str, Any] | None) -> Release[Any] | None:
+    if head is None:
+        return None
+    kinds = DiscreteGaussian | DiscreteLaplace
+    mechanism = given(kinds, "one count with noise")("count", from_json(head["mechanism"]))
+    value, unit = check_real("count", head["values"]), check_positive("unit", head["unit"])
+    return restored(value, mechanism, head["private"], unit, mechanism.scale * unit)
+
+
+def read_density(path: str | Path) -> PrivateDensity:
+    """What `write_density` wrote."""
+    head, arrays = read_saved(path)
+    with meaning(path, "a file that `save` of a private density wrote"):
+        basis, first = FourierBasis.from_json(head["basis"]), _first(head["count"])
+        released: FiniteFunction | Release[Any]
+        if "counts" in head:
+            released = _counts(head["counts"], arrays["counts"])
+        else:
+            released = finite_function(basis, head["function"], arrays["coefficients"])
+        other = head["otherwise"]
+        if first is None and other is not None:
+            raise ArgumentError("otherwise", other, "absent without the count that decided it")
+        return PrivateDensity(
+            released,
+            basis,
+            check_positive("records", head["records"]),
+            _shape(basis, head, arrays),
+            check_probability("floor", head["floor"]),
+            first,
+            _truth("sized", head["sized"]),
+            None if other is None else _other_noise("otherwise", from_json(other)),
+        )
+
+
+def _shape(basis: FourierBasis, head: dict[str, Any], arrays: dict[str, Any]) -> Shape:
+    factors, share = arrays["factors"], arrays["share"]
+    if factors.shape != (basis.size - 1,) or share.ndim != basis.dimension or (share < 0).any():
+        raise ArgumentError("factors", factors.shape, f"{basis.size - 1} numbers, with shares of cells")
+    return Shape(factors, check_real("log_total", head["log_total"]), share)

@@ -43,14 +43,7 @@ class Space(Described, ABC):
 
     @abstractmethod
     def release_sum(
-        self,
-        scale: float,
-        data: Any,
-        axes: Axes,
-        *,
-        unit: Unit,
-        records: int | None,
-        source: Source | None,
+        self, scale: float, data: Any, axes: Axes, *, unit: Unit, records: int | None, source: Source | None
     ) -> PrivateFunction:
         """Σ k(x_i, ·) over the records of a table, with `scale` times a path of the process."""
 
@@ -88,14 +81,7 @@ class FiniteSpace(Space, FeatureMap):
         """The integral of each feature over a box."""
 
     def release_sum(
-        self,
-        scale: float,
-        data: Any,
-        axes: Axes,
-        *,
-        unit: Unit,
-        records: int | None,
-        source: Source | None,
+        self, scale: float, data: Any, axes: Axes, *, unit: Unit, records: int | None, source: Source | None
     ) -> PrivateFunction:
         noisy = FeatureSum(axes, self, unit=unit, records=records).gaussian(scale)
         release = noisy.release(data, source=source)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from indistinct.functions.kernels import Kernel
+from indistinct.functions.kernels.kernel import Kernel
 from indistinct.numerics.arrays import Array
 
 Axes = npt.NDArray[np.int64]

@@ -5,12 +5,12 @@ records, and records may be left out; both count in the sensitivity, and so does
 that what is calibrated is what is drawn.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Histogram, UserRecords
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, DataError
+from indistinct.description import describable, given
+from indistinct.errors import DataError
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
 from indistinct.mechanisms.release import Lattice
@@ -24,14 +24,8 @@ from indistinct.workloads.release import rounding
 class MeasuredWorkload(Mechanism):
     """The measurements of a histogram of records."""
 
-    query: Histogram
-    matrix: MatrixMechanism
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.query, Histogram):
-            raise ArgumentError("query", self.query, "Histogram(...)")
-        if not isinstance(self.matrix, MatrixMechanism):
-            raise ArgumentError("matrix", self.matrix, "MatrixMechanism(...)")
+    query: Annotated[Histogram, given(Histogram, "Histogram(...)")]
+    matrix: Annotated[MatrixMechanism, given(MatrixMechanism, "MatrixMechanism(...)")]
 
     def __str__(self) -> str:
         return f"{self.matrix} of {', '.join(name for name, _ in self.query.axes)}"
@@ -41,7 +35,7 @@ class MeasuredWorkload(Mechanism):
         replace-one the larger of both distances counts then."""
         strategy, noise = self.matrix.strategy, self.matrix.noise
         reach = strategy.sensitivity(noise, adjacency)
-        if isinstance(self.query.unit, UserRecords) or self.query.cells.drops:
+        if isinstance(self.query.unit, UserRecords) or self.query.encoding.drops:
             reach = max(reach, strategy.sensitivity(noise, Adjacency.ADD_REMOVE))
         return self._copies * reach
 

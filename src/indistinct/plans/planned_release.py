@@ -12,12 +12,23 @@ from itertools import product
 from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Categories, Celled, Intervals, Kind, NoisyQuery, Norm, OrMissing, Query, Table
+from indistinct.data import (
+    Categories,
+    Celled,
+    Intervals,
+    Kind,
+    NoisyQuery,
+    Norm,
+    OrMissing,
+    Query,
+    Table,
+    inner,
+    kind_of,
+)
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
 from indistinct.plans.declarations import Terms, Unit
 from indistinct.plans.section import Section, named
-from indistinct.synthesis.tables.decode import kind_of
 from indistinct.workloads import Noise
 
 Row = list[Any]
@@ -238,11 +249,17 @@ def axes_types(axes: Sequence[tuple[str, Celled]]) -> list[Kind]:
     ]
 
 
-def cells(axes: Sequence[tuple[str, Celled]]) -> Iterator[Row]:
-    """Every cell, the last column running fastest."""
-    domains = [domain for _, domain in axes]
-    for places in product(*(range(domain.size) for domain in domains)):
-        yield [text for domain, place in zip(domains, places, strict=True) for text in label(domain, place)]
+def cells(axes: Sequence[tuple[str, Celled]], by: Sequence[str] | None = None) -> Iterator[Row]:
+    """Every cell of the table by these columns, or by all of them; the last column runs fastest."""
+    sizes = {name: range(domain.size) for name, domain in axes if by is None or name in by}
+    chosen = tuple(sizes) if by is None else by
+    for places in product(*(sizes[name] for name in chosen)):
+        at = dict(zip(chosen, places, strict=True))
+        yield [
+            text
+            for name, domain in axes
+            for text in (label(domain, at[name]) if name in at else blank(domain))
+        ]
 
 
 def label(domain: Celled, place: int) -> Row:
@@ -260,8 +277,7 @@ def label(domain: Celled, place: int) -> Row:
 
 def blank(domain: Celled) -> Row:
     """In place of a column that a marginal sums over."""
-    own = domain.domain if isinstance(domain, OrMissing) else domain
-    return [""] if isinstance(own, Categories) else ["", ""]
+    return [""] if isinstance(inner(domain), Categories) else ["", ""]
 
 
 def rounded(value: float, error: float | None) -> float:

@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from indistinct.boundary import guarded
-from indistinct.data import Categories
+from indistinct.data import Categories, inner
 from indistinct.errors import DataError
-from indistinct.synthesis.tables.decode import inner
 from indistinct.synthesis.tables.evaluation import (
     Learned,
     RowNearness,

@@ -1,6 +1,8 @@
 """Workloads made of workloads: products over attributes, several asked together."""
 
 import math
+from collections.abc import Callable, Iterable
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -12,11 +14,13 @@ from indistinct.numerics.arrays import Array
 from indistinct.workloads.workload import Workload, check_dense
 
 
-def along(axis: int, shape: tuple[int, ...], array: Array, function: Any) -> tuple[tuple[int, ...], Array]:
-    """A linear map applied along one axis of an array whose leading axes have this shape."""
-    full = array.reshape(*shape, *array.shape[1:])
-    moved = np.moveaxis(function(np.moveaxis(full, axis, 0)), 0, axis)
-    return tuple(moved.shape[: len(shape)]), moved.reshape(-1, *array.shape[1:])
+def along_each(maps: Iterable[Callable[[Array], Array]], shape: Iterable[int], array: Array) -> Array:
+    """Linear maps applied along one axis each of an array whose first axis is those of this shape."""
+    rest = array.shape[1:]
+    array = array.reshape(*shape, *rest)
+    for axis, function in enumerate(maps):
+        array = np.moveaxis(function(np.moveaxis(array, axis, 0)), 0, axis)
+    return array.reshape(-1, *rest)
 
 
 @describable("kronecker")
@@ -50,10 +54,7 @@ class Kronecker(Workload):
         return math.prod(factor.queries for factor in self.factors)
 
     def answers(self, histogram: Any) -> Array:
-        shape, array = self.shape, self._counts(histogram)
-        for axis, factor in enumerate(self.factors):
-            shape, array = along(axis, shape, array, factor.answers)
-        return array
+        return along_each([factor.answers for factor in self.factors], self.shape, self._counts(histogram))
 
     def gram(self) -> Array:
         check_dense(self.cells)
@@ -137,10 +138,7 @@ class Stacked(Workload):
 
 def outer(factors: list[Array]) -> Array:
     """The Kronecker product of vectors or of matrices."""
-    result = factors[0]
-    for factor in factors[1:]:
-        result = np.asarray(np.kron(result, factor), dtype=np.float64)
-    return result
+    return reduce(lambda one, other: np.asarray(np.kron(one, other), dtype=np.float64), factors)
 
 
 def check_weights(weights: Any, count: int) -> tuple[float, ...]:

@@ -4,8 +4,6 @@ With V = FᵀF, F of full row rank, the matrix of `fixed_point` is X = Fᵀ (F D
 tend to 0, where a constraint is not tight, do no harm in this form.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import eigh
 
@@ -14,20 +12,13 @@ from indistinct.workloads.fixed_point import solve
 from indistinct.workloads.strategy import Explicit
 
 
-@dataclass(frozen=True)
-class DenseOptimum:
-    """A strategy, and a lower bound on the error of every other."""
-
-    strategy: Explicit
-    bound: float
-
-
-def optimise_dense(gram: Array, tolerance: float) -> DenseOptimum:
-    """The best strategy for V, with columns of norm at most 1, and the bound of `fixed_point`."""
+def optimise_dense(gram: Array, tolerance: float) -> tuple[Explicit, float]:
+    """The best strategy for V, with columns of norm at most 1, and the bound of `fixed_point` on the error
+    of every other."""
     n = gram.shape[0]
     used = np.diagonal(gram) > 0
     if not used.any():
-        return DenseOptimum(Explicit(np.eye(n)), 0.0)
+        return Explicit(np.eye(n)), 0.0
     inner = gram[np.ix_(used, used)]
     start = np.sqrt(np.diagonal(inner))
     if inner.shape[0] > 1 and np.allclose(inner, inner[::-1, ::-1], rtol=1e-12, atol=0):
@@ -39,7 +30,7 @@ def optimise_dense(gram: Array, tolerance: float) -> DenseOptimum:
     rows = np.zeros((measured.shape[0], n))
     rows[:, used] = measured
     norms = np.sqrt(np.einsum("ij,ij->j", rows, rows))
-    return DenseOptimum(Explicit(rows / norms.max()), found.bound)
+    return Explicit(rows / norms.max()), found.bound
 
 
 def _factor(gram: Array) -> Array:

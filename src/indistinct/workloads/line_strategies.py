@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import ellipk, ellipkm1
 
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_positive
+from indistinct.description import Positive, describable
+from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.workloads.fixed_point import FixedPoint, solve
 from indistinct.workloads.matrix_value import MatrixValue
@@ -151,14 +151,13 @@ class LineStrategy(Strategy):
 
     left: float
     right: float
-    factor: float
+    factor: Positive
     weights: MatrixValue
 
     def __post_init__(self) -> None:
         if (self.left, self.right) not in {(0, 1), (1, 1)}:
             raise ArgumentError("left", (self.left, self.right), "0 or 1, and right 1")
         object.__setattr__(self, "weights", MatrixValue.of("weights", self.weights, 1))
-        object.__setattr__(self, "factor", check_positive("factor", self.factor))
         if self._weights.min() <= 0:
             raise ArgumentError("weights", float(self._weights.min()), "positive")
 
@@ -286,13 +285,13 @@ class LineStrategy(Strategy):
         return math.sqrt(self.cells * self.gram_range()[0])
 
     def error(self, workload: Workload) -> float:
-        self._check(workload)
+        self.check(workload)
         if workload.line() == self.line:  # tr(V X⁻¹) = tr M = Σ λ diag X
             return float(self._weights @ self._diagonal)
         return super().error(workload)
 
     def variances(self, workload: Workload) -> Array:
-        self._check(workload)
+        self.check(workload)
         if workload.line() == self.line and not self.left:
             # W X⁻¹ Wᵀ = (W D Wᵀ)^½ for prefix sums, and (W D Wᵀ)⁻¹ = (I - Sᵀ) D⁻¹ (I - S) is a path as well
             nodes, masses = _rule(self._weights, self.line)

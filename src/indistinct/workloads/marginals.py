@@ -1,7 +1,7 @@
 """Marginals: counts by some of the attributes, summed over the others."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -74,12 +74,8 @@ class Marginals(Workload):
 
     def split(self, answers: Array) -> dict[Attributes, Array]:
         """Answers as one table for each set of attributes."""
-        tables, start = {}, 0
-        for group in self.sets:
-            stop = start + self.size(group)
-            tables[group] = answers[start:stop].reshape(tuple(self.shape[axis] for axis in group))
-            start = stop
-        return tables
+        shapes = [tuple(self.shape[axis] for axis in group) for group in self.sets]
+        return dict(zip(self.sets, split(answers, shapes), strict=True))
 
     def gram(self) -> Array:
         total: Array = np.zeros((check_dense(self.cells),) * 2)
@@ -102,6 +98,15 @@ class Marginals(Workload):
 
     def __str__(self) -> str:
         return f"marginals({len(self.sets)} of {'x'.join(map(str, self.shape))})"
+
+
+def split(numbers: Array, shapes: Iterable[tuple[int, ...]]) -> Iterator[Array]:
+    """Tables of these shapes, which lie one after the other along the first axis."""
+    start = 0
+    for shape in shapes:
+        stop = start + math.prod(shape)
+        yield numbers[start:stop].reshape((*shape, *numbers.shape[1:]))
+        start = stop
 
 
 def _check_set(group: Any, attributes: int) -> Attributes:

@@ -11,17 +11,30 @@ T the clamped position, or the sum of both; from one to the other mass moves fro
 inwards, and the mean of the likelihood ratio stays 1, so the ratio becomes smaller in convex order. Hence one
 coordinate that moves by Δ dominates; where all columns have the same entries, their own product is exact and
 is used.
+
+Limited adversaries. Measurements are all chosen before the first is seen, so no question of adaptivity
+arises. Against linear functions, with y the noise and v the shift, e^{(order-1) D(v)} is the supremum over c
+and w of |c + w·v|^order / (E|c + w·y|^A)^{order-1}: convex in v, as a supremum of convex functions, and
+likewise for the divergence of Kullback and Leibler. So it is largest, over all v of L1 norm Δ, where one
+coordinate moves by Δ.
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count, check_positive
-from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, Outputs
+from indistinct.adversaries import Linear
+from indistinct.description import Positive, PositiveCount, describable, given
+from indistinct.guarantees.guarantee import (
+    ExactGuarantee,
+    Guarantee,
+    GuaranteeReader,
+    Outputs,
+    PairsGuarantee,
+)
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
@@ -31,7 +44,6 @@ from indistinct.mechanisms.release import no_guarantee
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rounding import quotient_up
-from indistinct.workloads.laplace_guarantee import MeasuredAtOnce
 from indistinct.workloads.nonnegative import nearest_nonnegative
 from indistinct.workloads.release import MatrixRelease, draw
 from indistinct.workloads.strategy import Noise, Strategy, check_noise
@@ -39,6 +51,22 @@ from indistinct.workloads.workload import Workload
 
 _MOST_VALUES = 32
 """Different entries of a column up to which its coordinates are composed one by one."""
+
+
+@dataclass(frozen=True)
+class MeasuredAtOnce(PairsGuarantee):
+    """The guarantee of one vector of measurements; composed, it is that of its parts like any other."""
+
+    worst: ExactGuarantee | None = None
+    """One number that moves by the whole L1 sensitivity, where columns differ."""
+
+    def against(self, adversary: GuaranteeReader[Any], *, adaptive: bool = True) -> Any:
+        if self.worst is not None and isinstance(adversary, Linear):
+            return self.worst.against(adversary)
+        if self.worst is not None and not getattr(adversary, "every_neighbour", True):
+            # measurements that move further than any neighbour's bound only classes that see more of those
+            return self.postprocessed().against(adversary)
+        return super().against(adversary, adaptive=False)
 
 
 @describable("matrix")
@@ -60,18 +88,14 @@ class MatrixMechanism(Mechanism):
     """
 
     workload: Workload
-    strategy: Strategy
-    scale: float
+    strategy: Annotated[Strategy, given(Strategy, "a strategy such as optimise(workload).strategy")]
+    scale: Positive
     noise: Noise = Noise.GAUSSIAN
-    records: int = 10_000_000
+    records: PositiveCount = 10_000_000
 
     def __post_init__(self) -> None:
-        if not isinstance(self.strategy, Strategy):
-            raise ArgumentError("strategy", self.strategy, "a strategy such as optimise(workload).strategy")
         self.strategy.check(self.workload)
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
         object.__setattr__(self, "noise", check_noise(self.noise))
-        object.__setattr__(self, "records", check_count("records", self.records, least=1))
 
     def __str__(self) -> str:
         return f"matrix({self.workload}, {self.strategy}, {self.noise.value}({self.scale!r}))"

@@ -107,8 +107,8 @@ def _for_gaussian(workload: Workload, tolerance: float) -> Optimum:
         bound = weight * math.prod(factor.bound for factor in each)
         return _optimum(KroneckerStrategy(*(f.strategy for f in each)), workload, noise, bound)
     if workload.cells <= LARGEST_DENSE // 4 or len(parts) == 1:
-        dense = optimise_dense(workload.gram(), tolerance)
-        return _optimum(dense.strategy, workload, noise, dense.bound)
+        dense, bound = optimise_dense(workload.gram(), tolerance)
+        return _optimum(dense, workload, noise, bound)
     return _best_product(workload, parts, tolerance)
 
 
@@ -128,7 +128,7 @@ def _best_product(workload: Workload, parts: Any, tolerance: float, rounds: int 
         for axis in range(count):
             shares = weights * np.prod(np.delete(errors, axis, axis=0), axis=0)
             total = sum(share * gram for share, gram in zip(shares, grams[axis], strict=True))
-            chosen[axis] = optimise_dense(np.asarray(total), tolerance).strategy
+            chosen[axis] = optimise_dense(np.asarray(total), tolerance)[0]
             errors[axis] = [chosen[axis].error(inner[axis]) for _, inner in parts]
         now = float(weights @ np.prod(errors, axis=0))
         if now > last * (1 - 1e-6):

@@ -8,7 +8,7 @@ import numpy as np
 from indistinct.description import describable
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
-from indistinct.workloads.combined import Kronecker, Stacked, along, outer
+from indistinct.workloads.combined import Kronecker, Stacked, along_each, outer
 from indistinct.workloads.marginals import Marginals
 from indistinct.workloads.strategy import Strategy
 from indistinct.workloads.workload import Workload, check_counts, check_dense
@@ -33,28 +33,28 @@ class KroneckerStrategy(Strategy):
 
     @property
     def cells(self) -> int:
-        return math.prod(factor.cells for factor in self.factors)
+        return math.prod(self._shape)
 
     @property
     def measurements(self) -> int:
         return math.prod(factor.measurements for factor in self.factors)
 
-    def _each(self, method: str, shape: tuple[int, ...], array: Array) -> Array:
-        for axis, factor in enumerate(self.factors):
-            shape, array = along(axis, shape, array, getattr(factor, method))
-        return array
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(factor.cells for factor in self.factors)
 
     def measure(self, histogram: Any) -> Array:
         counts = check_counts("histogram", histogram, self.cells)
-        return self._each("measure", tuple(f.cells for f in self.factors), counts)
+        return along_each([factor.measure for factor in self.factors], self._shape, counts)
 
     def estimate(self, measured: Any) -> Array:
         numbers = check_counts("measured", measured, self.measurements)
-        return self._each("estimate", tuple(f.measurements for f in self.factors), numbers)
+        shape = [factor.measurements for factor in self.factors]
+        return along_each([factor.estimate for factor in self.factors], shape, numbers)
 
     def precision(self, counts: Any) -> Array:
         vector = check_counts("counts", counts, self.cells)
-        return self._each("precision", tuple(f.cells for f in self.factors), vector)
+        return along_each([factor.precision for factor in self.factors], self._shape, vector)
 
     def covariance(self) -> Array:
         check_dense(self.cells)
@@ -87,11 +87,11 @@ class KroneckerStrategy(Strategy):
 
     def _parts(self, workload: Workload) -> tuple[tuple[float, tuple[Workload, ...]], ...] | None:
         """The workload's parts, where they are products over the same attributes."""
-        parts, shape = workload.products(), tuple(factor.cells for factor in self.factors)
-        return parts if all(tuple(f.cells for f in inner) == shape for _, inner in parts) else None
+        parts = workload.products()
+        return parts if all(tuple(f.cells for f in inner) == self._shape for _, inner in parts) else None
 
     def error(self, workload: Workload) -> float:
-        self._check(workload)
+        self.check(workload)
         parts = self._parts(workload)
         if parts is None:
             return super().error(workload)
@@ -101,12 +101,12 @@ class KroneckerStrategy(Strategy):
         )
 
     def variances(self, workload: Workload) -> Array:
-        self._check(workload)
+        self.check(workload)
         if isinstance(workload, Stacked):
             return np.concatenate([self.variances(part) for part in workload.parts])
         if isinstance(workload, Marginals) and self._parts(workload) is not None:
             return np.concatenate([self.variances(Kronecker(*inner)) for _, inner in workload.products()])
-        if isinstance(workload, Kronecker) and workload.shape == tuple(f.cells for f in self.factors):
+        if isinstance(workload, Kronecker) and workload.shape == self._shape:
             pairs = zip(self.factors, workload.factors, strict=True)
             return outer([strategy.variances(factor) for strategy, factor in pairs])
         return super().variances(workload)

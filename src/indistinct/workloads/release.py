@@ -59,9 +59,8 @@ class MatrixRelease:
         """That of the noise that was drawn; none at all if it was drawn from a seed."""
         if not self.private:
             return no_guarantee(adjacency)
-        return _fine(self.mechanism, self.unit, self.rounding, check_adjacency(adjacency)).guarantee(
-            adjacency
-        )
+        drawn = _fine(self.mechanism, self.unit, self.rounding, check_adjacency(adjacency))
+        return drawn.guarantee(adjacency)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the measurements to a file (.npz: an array and a line of JSON, nothing that could run)."""

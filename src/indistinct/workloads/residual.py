@@ -25,7 +25,7 @@ from indistinct.description import describable
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.workloads.combined import check_weights, outer
-from indistinct.workloads.marginals import Attributes, Marginals
+from indistinct.workloads.marginals import Attributes, Marginals, split
 from indistinct.workloads.strategy import Strategy
 from indistinct.workloads.workload import Workload, check_counts, check_dense
 
@@ -131,7 +131,7 @@ class OverMarginals(Strategy):
         return table.reshape(self.cells, *table.shape[len(self.shape) :])
 
     def answers(self, workload: Workload, measured: Any) -> Array:
-        self._check(workload)
+        self.check(workload)
         if not isinstance(workload, Marginals):
             return super().answers(workload, measured)
         residuals = self._residuals(measured)
@@ -159,8 +159,8 @@ class OverMarginals(Strategy):
             total += outer(factors) / precision
         return total
 
-    def _check(self, workload: Workload) -> None:
-        super()._check(workload)
+    def check(self, workload: Workload) -> None:
+        super().check(workload)
         if isinstance(workload, Marginals) and workload.shape == self.shape:
             if missing := set(subsets(workload.sets)) - set(self.known):
                 raise ArgumentError("workload", str(workload), f"within what is measured: not {min(missing)}")
@@ -168,7 +168,7 @@ class OverMarginals(Strategy):
             raise ArgumentError("workload", str(workload), f"marginals of {self.shape}")
 
     def error(self, workload: Workload) -> float:
-        self._check(workload)
+        self.check(workload)
         if not isinstance(workload, Marginals) or workload.shape != self.shape:
             return super().error(workload)
         needed = spectrum(workload)
@@ -178,7 +178,7 @@ class OverMarginals(Strategy):
         return math.fsum(float(rank) * value / known[group] for (group, value), rank in terms)
 
     def variances(self, workload: Workload) -> Array:
-        self._check(workload)
+        self.check(workload)
         if not isinstance(workload, Marginals) or workload.shape != self.shape:
             return super().variances(workload)
         known = self.known
@@ -226,13 +226,9 @@ class ResidualStrategy(OverMarginals):
         return np.concatenate(parts)
 
     def _residuals(self, measured: Any) -> dict[Attributes, Array]:
-        """For each set, what it says beyond smaller ones: an estimated table whose sums are 0."""
-        numbers, start, found = check_counts("measured", measured, self.measurements), 0, {}
-        for group, precision in zip(self.groups, self.precisions, strict=True):
-            sizes = tuple(self.shape[axis] - 1 for axis in group)
-            stop = start + math.prod(sizes)
-            table = numbers[start:stop].reshape((*sizes, *numbers.shape[1:]))
-            start = stop
+        numbers, found = check_counts("measured", measured, self.measurements), {}
+        tables = split(numbers, [tuple(self.shape[axis] - 1 for axis in group) for group in self.groups])
+        for group, precision, table in zip(self.groups, self.precisions, tables, strict=True):
             for at, axis in enumerate(group):
                 table = np.moveaxis(np.tensordot(self._bases[axis].T, table, (1, at)), 0, at)
             found[group] = table * math.sqrt(self._others(group) / precision)

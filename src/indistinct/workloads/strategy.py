@@ -8,14 +8,14 @@ Miklau and McGregor 2010, Proposition 7). What a record may change is a column o
 import math
 from abc import ABC, abstractmethod
 from enum import Enum
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.description import Described, describable, spelled
+from indistinct.description import Described, PositiveCount, describable, spelled
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.workloads.matrix_value import MatrixValue
@@ -97,17 +97,17 @@ class Strategy(Described, ABC):
 
     def error(self, workload: Workload) -> float:
         """tr(V X⁻¹): the workload's total squared error for measurements of variance 1."""
-        self._check(workload)
+        self.check(workload)
         return float(np.vdot(workload.gram(), self.covariance()))
 
     def variances(self, workload: Workload) -> Array:
         """The variance of each answer for measurements of variance 1."""
-        self._check(workload)
+        self.check(workload)
         return workload.quadratic(self.covariance())
 
     def answers(self, workload: Workload, measured: Any) -> Array:
         """The workload's answers, consistent with each other, from noisy measurements."""
-        self._check(workload)
+        self.check(workload)
         return workload.answers(self.estimate(measured))
 
     def written(self) -> Array | None:
@@ -130,16 +130,13 @@ class Strategy(Described, ABC):
         """The absolute values other than 0 in a column and how often each occurs, where all columns agree."""
         return None
 
-    def check(self, workload: Workload) -> None:
-        """Refuses a workload that these measurements do not answer."""
-        self._check(workload)
-
     def column_envelope(self) -> tuple[tuple[float, int], ...] | None:
         """Few values, with how often each occurs, that in order of size are nowhere below the absolute
         values of any column; none where columns are not known."""
         return self.column_profile()
 
-    def _check(self, workload: Workload) -> None:
+    def check(self, workload: Workload) -> None:
+        """Refuses a workload that these measurements do not answer."""
         if not isinstance(workload, Workload):
             raise ArgumentError("workload", workload, "a workload such as Prefix(100)")
         if workload.cells != self.cells:
@@ -150,10 +147,7 @@ class Strategy(Described, ABC):
 class IdentityStrategy(Strategy):
     """Every count by itself: the plain histogram."""
 
-    size: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", check_count("size", self.size, least=1))
+    size: PositiveCount
 
     @property
     def cells(self) -> int:
@@ -185,11 +179,11 @@ class IdentityStrategy(Strategy):
         return ((1.0, 1),)
 
     def error(self, workload: Workload) -> float:
-        self._check(workload)
+        self.check(workload)
         return workload.trace()
 
     def variances(self, workload: Workload) -> Array:
-        self._check(workload)
+        self.check(workload)
         return workload.row_norms()
 
 
@@ -256,7 +250,7 @@ class MatrixStrategy(Strategy, ABC):
         return np.asarray(factor) if pivots.min() > 1e-4 * pivots.max() else None
 
     def error(self, workload: Workload) -> float:
-        self._check(workload)
+        self.check(workload)
         if self._factor is None:
             return super().error(workload)
         return float(np.trace(self._solve(workload.gram())))
@@ -287,8 +281,8 @@ class MatrixStrategy(Strategy, ABC):
         groups = (highest[level == value] for value in np.unique(level))
         return tuple((float(group.max()), int(group.size)) for group in groups)
 
-    def _check(self, workload: Workload) -> None:
-        super()._check(workload)
+    def check(self, workload: Workload) -> None:
+        super().check(workload)
         if self._factor is not None:
             return
         values, vectors = self._spectrum
@@ -321,12 +315,8 @@ class Hierarchical(MatrixStrategy):
     """Counts of all nodes of a tree over the cells, each with `branching` children (Hay, Rastogi, Miklau and
     Suciu 2010; Qardaji, Yang and Li 2013)."""
 
-    size: int
-    branching: int = 2
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", check_count("size", self.size, least=1))
-        object.__setattr__(self, "branching", check_count("branching", self.branching, least=2))
+    size: PositiveCount
+    branching: Annotated[int, partial(check_count, least=2)] = 2
 
     @cached_property
     def rows(self) -> Array:

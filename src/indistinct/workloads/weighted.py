@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from indistinct.description import describable
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.combined import check_weights
-from indistinct.workloads.marginals import Attributes, Marginals
+from indistinct.workloads.marginals import Attributes, Marginals, split
 from indistinct.workloads.residual import OverMarginals, centred, ranks, spectrum, subsets
 from indistinct.workloads.workload import check_counts
 
@@ -49,13 +49,10 @@ class MarginalStrategy(OverMarginals):
         return np.concatenate(parts)
 
     def _residuals(self, measured: Any) -> dict[Attributes, Array]:
-        numbers, start = check_counts("measured", measured, self.measurements), 0
+        numbers = check_counts("measured", measured, self.measurements)
         found: dict[Attributes, Array] = {}
-        for group, weight in zip(self.groups, self.weights, strict=True):
-            sizes = tuple(self.shape[axis] for axis in group)
-            stop = start + math.prod(sizes)
-            table = numbers[start:stop].reshape((*sizes, *numbers.shape[1:]))
-            start = stop
+        tables = split(numbers, [tuple(self.shape[axis] for axis in group) for group in self.groups])
+        for group, weight, table in zip(self.groups, self.weights, tables, strict=True):
             for inner in subsets((group,)):
                 # the part of Aᵀ y that is about `inner`, as a table by it
                 part = table.sum(axis=tuple(at for at, axis in enumerate(group) if axis not in inner))

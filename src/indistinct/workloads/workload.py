@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from indistinct.description import Described, describable, spelled
-from indistinct.errors import ArgumentError, check_count
+from indistinct.description import Described, PositiveCount, describable, spelled
+from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.matrix_value import MatrixValue
 
@@ -122,23 +122,20 @@ def along_first(rows: Array, array: Array) -> Array:
 class _OverCells(Workload):
     """Queries that are known by the number of cells in order."""
 
-    size: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", check_count("size", self.size, least=1))
+    size: PositiveCount
 
     @property
     def cells(self) -> int:
+        return self.size
+
+    @property
+    def queries(self) -> int:
         return self.size
 
 
 @describable("identity")
 class Identity(_OverCells):
     """Every cell by itself."""
-
-    @property
-    def queries(self) -> int:
-        return self.size
 
     def answers(self, histogram: Any) -> Array:
         return self._counts(histogram).copy()
@@ -187,10 +184,6 @@ class Prefix(_OverCells):
     >>> Prefix(3).answers([5, 1, 2])
     array([5., 6., 8.])
     """
-
-    @property
-    def queries(self) -> int:
-        return self.size
 
     def answers(self, histogram: Any) -> Array:
         return np.cumsum(self._counts(histogram), axis=0)

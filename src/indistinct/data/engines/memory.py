@@ -82,9 +82,8 @@ def _from_pandas(name: str, series: Any, wanted: Type) -> Column:
         return from_numpy(name, series.to_numpy()).read(wanted)
     missing = np.asarray(series.isna(), dtype=bool)
     if isinstance(kind, pd.CategoricalDtype):
-        return Raw(series.cat.codes.to_numpy(), missing, series.cat.categories.astype(object).tolist()).read(
-            wanted
-        )
+        words = series.cat.categories.astype(object).tolist()
+        return Raw(series.cat.codes.to_numpy(), missing, words).read(wanted)
     if isinstance(kind, pd.DatetimeTZDtype):
         moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
         return Raw(moments, missing, moments=True).read(wanted)

@@ -10,21 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.queries.query import Query, Values
-from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import (
     MOST_CELLS,
     Bins,
     Categories,
+    GivenMissing,
+    GivenOutside,
+    GivenTimes,
     Missing,
     Outside,
-    check_policies,
-    check_times,
 )
 from indistinct.data.records.encoding import (
     ABOVE,
@@ -38,13 +38,21 @@ from indistinct.data.records.encoding import (
     settle,
 )
 from indistinct.data.records.reach import Ball, Norm, Reach
-from indistinct.data.records.types import Batch, Column, Kind, Mask, Times, Type
+from indistinct.data.records.types import Batch, Column, Kind, Mask, Type
 from indistinct.data.records.unit import RECORDS, Unit
-from indistinct.description import Described, describable
+from indistinct.description import Described, describable, given
 from indistinct.errors import ArgumentError, check_real
 from indistinct.numerics.rounding import root_up
 
 Group = tuple[int, ...]
+
+
+def _rising(argument: str, edges: Any) -> tuple[float, ...]:
+    ends = tuple(check_real(argument, edge) for edge in edges)
+    rising = all(math.isfinite(end) for end in ends) and all(a < b for a, b in pairwise(ends))
+    if len(ends) < 2 or not rising:
+        raise ArgumentError(argument, edges, "two finite numbers or more, each above the one before")
+    return ends
 
 
 @describable()
@@ -57,34 +65,17 @@ class Intervals(Described):
     [(0.0, 1.0), (1.0, 5000.0), (5000.0, 100000.0)]
     """
 
-    edges: tuple[float, ...]
-    whole: bool
-    outside: Outside
-    missing: Missing
-    of: Times | None
+    edges: Annotated[Sequence[float], _rising]
+    whole: bool = False
+    outside: GivenOutside = Outside.CLIP
+    missing: GivenMissing = Missing.DROP
+    of: GivenTimes = None
 
-    def __init__(
-        self,
-        edges: Sequence[float],
-        *,
-        whole: bool = False,
-        outside: Outside = Outside.CLIP,
-        missing: Missing = Missing.DROP,
-        of: Times | None = None,
-    ) -> None:
-        ends = tuple(check_real("edges", edge) for edge in edges)
-        rising = all(math.isfinite(end) for end in ends) and all(a < b for a, b in pairwise(ends))
-        if len(ends) < 2 or not rising:
-            raise ArgumentError("edges", edges, "two finite numbers or more, each above the one before")
-        check_policies(outside, missing)
-        object.__setattr__(self, "edges", ends)
-        object.__setattr__(self, "whole", bool(whole))
-        object.__setattr__(self, "outside", outside)
-        object.__setattr__(self, "missing", missing)
-        object.__setattr__(self, "of", of)
-        check_times(of)
-        if self.whole and (max(map(abs, ends)) > 2**53 or any(low > high for low, high in self.integers)):
-            raise ArgumentError("edges", edges, "edges with a whole number below 2**53 in every cell")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "whole", bool(self.whole))
+        far = max(map(abs, self.edges)) > 2**53
+        if self.whole and (far or any(low > high for low, high in self.integers)):
+            raise ArgumentError("edges", self.edges, "edges with a whole number below 2**53 in every cell")
 
     @property
     def type(self) -> Type:
@@ -113,11 +104,19 @@ class OrMissing(Described):
     3
     """
 
-    domain: Bins | Categories | Intervals
+    domain: Annotated[
+        Bins | Categories | Intervals,
+        given(Bins | Categories | Intervals, "Bins(...), Categories(...) or Intervals(...)"),
+    ]
+    missing = None
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.domain, Bins | Categories | Intervals):
-            raise ArgumentError("domain", self.domain, "Bins(...), Categories(...) or Intervals(...)")
+    @property
+    def type(self) -> Type:
+        return self.domain.type
+
+    @property
+    def outside(self) -> Outside:
+        return self.domain.outside
 
     @property
     def size(self) -> int:
@@ -169,14 +168,6 @@ class Tabulated(Encoding):
     def reach(self) -> Reach:
         return Ball(Norm.L2, root_up(Fraction(len(self.groups))), self.size, nonnegative=True)
 
-    @property
-    def drops(self) -> bool:
-        return any(_inner(d).outside is Outside.DROP or _missing(d) is Missing.DROP for _, d in self.axes)
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return {name: _inner(domain).type for name, domain in self.axes}
-
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, places = self._places(batch)
         rows = np.zeros((len(places), self.size), dtype=np.int64)
@@ -209,15 +200,15 @@ class Tabulated(Encoding):
 
 def settled_places(column: Column, name: str, domain: Celled, keep: Mask) -> Integers:
     """The cell of each record, by the policies of the domain; what is left out is crossed off `keep`."""
-    inner = _inner(domain)
-    places = _between(column, inner) if isinstance(inner, Intervals) else places_in(column, inner)
+    own = inner(domain)
+    places = _between(column, own) if isinstance(own, Intervals) else places_in(column, own)
     absent, places = places == MISSING, np.array(places)
     if isinstance(domain, OrMissing):
         places[absent] = domain.size - 1
     else:
         settle(name, absent, domain.missing, keep, ", or OrMissing(...) to keep them")
-    refuse_outside(name, (places == BELOW) | (places == ABOVE), inner.outside, keep)
-    return np.where(places == ABOVE, inner.size - 1, np.maximum(places, 0))
+    refuse_outside(name, (places == BELOW) | (places == ABOVE), own.outside, keep)
+    return np.where(places == ABOVE, own.size - 1, np.maximum(places, 0))
 
 
 def _between(column: Column, domain: Intervals) -> Integers:
@@ -228,12 +219,17 @@ def _between(column: Column, domain: Intervals) -> Integers:
     return np.where(column.missing, MISSING, places)
 
 
-def _inner(domain: Celled) -> Bins | Categories | Intervals:
+def inner(domain: Celled) -> Bins | Categories | Intervals:
+    """The domain without its cell for missing values."""
     return domain.domain if isinstance(domain, OrMissing) else domain
 
 
-def _missing(domain: Celled) -> Missing | None:
-    return None if isinstance(domain, OrMissing) else domain.missing
+def kind_of(domain: Celled) -> Kind:
+    """What a column of such cells holds."""
+    own = inner(domain)
+    if isinstance(own, Categories):
+        return own.type
+    return Kind.INTEGER if isinstance(own, Intervals) and own.whole else Kind.NUMBER
 
 
 @describable()
@@ -262,10 +258,6 @@ class Tables(Query):
         places = {name: place for place, (name, _) in enumerate(self.axes)}
         groups = tuple(tuple(places[name] for name in group) for group in self.groups)
         return Tabulated(self.axes, groups)
-
-    @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(self.encoding, self.unit)
 
     def read(self, values: Values) -> Any:
         encoding, tables, start = self.encoding, {}, 0

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.queries.query import Query, Values
-from indistinct.data.records.bounded_sum import BoundedSum
-from indistinct.data.records.domain import Categories, Missing, Numbers, Outside
+from indistinct.data.records.domain import Categories, Numbers
 from indistinct.data.records.encoding import (
     BELOW,
     MISSING,
@@ -30,7 +29,7 @@ from indistinct.data.records.encoding import (
     step_for,
 )
 from indistinct.data.records.reach import Ball, Norm, Reach
-from indistinct.data.records.types import Batch, Mask, Type, slices
+from indistinct.data.records.types import Batch, Mask, slices
 from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.description import Described, describable
 from indistinct.errors import ArgumentError, check_count
@@ -98,7 +97,7 @@ class Mapped(Encoding):
             raise ArgumentError("axes", [name for name, _ in self.axes], allowed)
         if self.block is not None and not isinstance(self.block[1], Categories):
             raise ArgumentError("block", self.block, "a column and its Categories(...)")
-        check_distinct(self._declared)
+        check_distinct(self.declared)
         if self.records is not None:
             check_count("records", self.records, least=1)
         if not 0 < self.map.bound < math.inf:
@@ -108,7 +107,7 @@ class Mapped(Encoding):
             raise ArgumentError("records", self.records, allowed)
 
     @property
-    def _declared(self) -> Axes:
+    def declared(self) -> Axes:
         return self.axes if self.block is None else (*self.axes, self.block)
 
     @property
@@ -159,16 +158,8 @@ class Mapped(Encoding):
         return Ball(Norm.L2, longest, self.size, acute=self.map.nonnegative)
 
     @property
-    def drops(self) -> bool:
-        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self._declared)
-
-    @property
     def wobbles(self) -> bool:
         return self._off > 0
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return {name: domain.type for name, domain in self._declared}
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, points, blocks = self.points(batch)
@@ -281,10 +272,6 @@ class FeatureSum(Query):
     @property
     def encoding(self) -> Mapped:
         return Mapped(self.axes, self.map, self.block, self.records)
-
-    @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(self.encoding, self.unit)
 
     def read(self, values: Values) -> Any:
         return values if self.block is None else values.reshape(self.block[1].size, self.map.size)

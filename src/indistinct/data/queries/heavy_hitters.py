@@ -18,8 +18,8 @@ from indistinct.data.records.domain import Categories, Missing
 from indistinct.data.records.encoding import Cells, Integers
 from indistinct.data.records.types import Kind
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
+from indistinct.description import Positive, PositiveCount, describable
+from indistinct.errors import ArgumentError, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
@@ -60,16 +60,14 @@ class HeavyHitters(Mechanism):
     """
 
     column: str
-    scale: float
-    threshold: int
+    scale: Positive
+    threshold: PositiveCount
     unit: Unit = RECORDS
     missing: Missing = Missing.DROP
     of: Kind = Kind.TEXT
     """What the values are: text, or integers."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
-        object.__setattr__(self, "threshold", check_count("threshold", self.threshold, least=1))
         if self.of not in (Kind.TEXT, Kind.INTEGER):
             raise ArgumentError("of", self.of, "Kind.TEXT or Kind.INTEGER")
         if not isinstance(self.unit, Records | UserRecords) or self._most > _MOST_RECORDS:

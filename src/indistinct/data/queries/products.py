@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from indistinct.data.queries.feature_sums import Axes, FeatureMap, Mapped
 from indistinct.data.queries.query import Query, Values
-from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Numbers
 from indistinct.data.records.encoding import RESOLUTION, Encoding, Integers, step_for
 from indistinct.data.records.reach import Ball, Norm, Reach
-from indistinct.data.records.types import Batch, Mask, Type
+from indistinct.data.records.types import Batch, Mask
 from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.description import describable
 
@@ -72,16 +71,8 @@ class Products(Encoding):
         return self._features.most
 
     @property
-    def drops(self) -> bool:
-        return self._features.drops
-
-    @property
     def wobbles(self) -> bool:
         return self._features.wobbles
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return self._features.types
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, points, _ = self._features.points(batch)
@@ -130,8 +121,8 @@ class ProductSum(Query):
         self._declare(axes=tuple(dict(axes).items()), map=map, unit=unit, records=records)
 
     @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(Products(self.axes, self.map, self.records), self.unit)
+    def encoding(self) -> Products:
+        return Products(self.axes, self.map, self.records)
 
     def read(self, values: Values) -> Any:
         matrix = np.zeros((self.map.size, self.map.size))

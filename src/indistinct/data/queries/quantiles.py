@@ -15,8 +15,8 @@ from indistinct.data.records.domain import Bins
 from indistinct.data.records.encoding import Cells
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import RECORDS, Unit, UserTotals
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_positive, check_real
+from indistinct.description import Positive, describable
+from indistinct.errors import ArgumentError, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Mechanism, PermuteAndFlip, Release
 from indistinct.noise import Source
@@ -61,8 +61,8 @@ class Quantiles(Query):
         return 2 * self.bins.count - 1
 
     @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(Cells(((self.column, self.bins),)), self.unit)
+    def encoding(self) -> Cells:
+        return Cells(((self.column, self.bins),))
 
     def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         # On each level the counts are a histogram of fewer bins, with the same bounds.
@@ -117,12 +117,11 @@ class Quantile(Mechanism):
     column: str
     bins: Bins
     rank: float
-    scale: float
+    scale: Positive
     unit: Unit = RECORDS
 
     def __post_init__(self) -> None:
         _check_bins(self.bins)
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
         rank = check_real("rank", self.rank)
         if not 0 <= rank <= 1 or abs(rank - self._fraction) > 1e-12:
             raise ArgumentError("rank", rank, "a fraction in [0, 1] with a denominator of at most 1000")

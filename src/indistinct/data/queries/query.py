@@ -9,7 +9,7 @@ what is drawn.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,10 @@ import numpy.typing as npt
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
+from indistinct.data.records.encoding import Encoding
 from indistinct.data.records.reach import Norm
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_positive
+from indistinct.data.records.unit import Unit
+from indistinct.description import Described, Positive, describable, given
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
 from indistinct.mechanisms.release import Lattice
@@ -30,6 +31,8 @@ Values = npt.NDArray[np.float64]
 
 class Query(Described, ABC):
     """Something to ask of a table."""
+
+    unit: Unit
 
     def __post_init__(self) -> None:
         _ = self.bounded  # refuses at once what cannot be added up
@@ -42,13 +45,18 @@ class Query(Described, ABC):
 
     @property
     @abstractmethod
+    def encoding(self) -> Encoding:
+        """What becomes of a record."""
+
+    @property
     def bounded(self) -> BoundedSum:
         """The sum over records that it needs."""
+        return BoundedSum(self.encoding, self.unit)
 
     @property
     def size(self) -> int:
         """How many numbers the noise is added to."""
-        return self.bounded.encoding.size
+        return self.encoding.size
 
     @property
     def step(self) -> float:
@@ -85,13 +93,8 @@ class NoisyQuery(Mechanism):
     """A query with noise of `scale` on each of its numbers."""
 
     noise: ClassVar[str]
-    query: Query
-    scale: float
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.query, Query):
-            raise ArgumentError("query", self.query, "a query, for instance Histogram(...)")
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
+    query: Annotated[Query, given(Query, "a query, for instance Histogram(...)")]
+    scale: Positive
 
     @property
     @abstractmethod

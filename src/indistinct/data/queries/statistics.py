@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from indistinct.data.queries.query import Query, Values
-from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Domain, Missing, Numbers
 from indistinct.data.records.encoding import Boxed, Cells, Clipped, Encoding, Integers
 from indistinct.data.records.reach import Box, Norm, Reach
-from indistinct.data.records.types import Batch, Mask, Type
+from indistinct.data.records.types import Batch, Mask
 from indistinct.data.records.unit import RECORDS, Unit
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count
+from indistinct.description import PositiveCount, describable
+from indistinct.errors import ArgumentError
 
 
 @describable()
@@ -28,8 +27,8 @@ class Count(Query):
     unit: Unit = RECORDS
 
     @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(Cells(()), self.unit)
+    def encoding(self) -> Cells:
+        return Cells(())
 
     def read(self, values: Values) -> Any:
         return float(values[0])
@@ -52,15 +51,11 @@ class Histogram(Query):
         self._declare(axes=tuple(dict(axes).items()), unit=unit)
 
     @property
-    def cells(self) -> Cells:
+    def encoding(self) -> Cells:
         return Cells(self.axes)
 
-    @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(self.cells, self.unit)
-
     def read(self, values: Values) -> Any:
-        return values.reshape(self.cells.shape)
+        return values.reshape(self.encoding.shape)
 
 
 @describable()
@@ -76,8 +71,8 @@ class Sum(Query):
     unit: Unit = RECORDS
 
     @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(Boxed(((self.column, self.domain),)), self.unit)
+    def encoding(self) -> Boxed:
+        return Boxed(((self.column, self.domain),))
 
     def read(self, values: Values) -> Any:
         return float(values[0])
@@ -99,8 +94,8 @@ class VectorSum(Query):
         super().__post_init__()
 
     @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(Clipped(tuple(self.columns), self.norm, self.bound, self.missing), self.unit)
+    def encoding(self) -> Clipped:
+        return Clipped(tuple(self.columns), self.norm, self.bound, self.missing)
 
 
 @describable()
@@ -109,16 +104,12 @@ class PublicMean(Query):
 
     column: str
     domain: Numbers
-    records: int
+    records: PositiveCount
     unit: Unit = RECORDS
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", check_count("records", self.records, least=1))
-        super().__post_init__()
-
     @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(Boxed(((self.column, self.domain),)), self.unit)
+    def encoding(self) -> Boxed:
+        return Boxed(((self.column, self.domain),))
 
     def read(self, values: Values) -> Any:
         return min(max(float(values[0]) / self.records, self.domain.low), self.domain.high)
@@ -137,20 +128,16 @@ class Mean(Query):
     unit: Unit = RECORDS
 
     @property
-    def _encoding(self) -> "Centred":
+    def encoding(self) -> "Centred":
         return Centred(self.column, self.domain)
 
-    @property
-    def bounded(self) -> BoundedSum:
-        return BoundedSum(self._encoding, self.unit)
-
     def read(self, values: Values) -> Any:
-        middle = self._encoding.middle * self.step
+        middle = self.encoding.middle * self.step
         return min(max(middle + float(values[1]) / self.records(values), self.domain.low), self.domain.high)
 
     def records(self, values: Values) -> float:
         """How many records there are, by the same noisy numbers; at least one."""
-        return max(float(values[0]) / (self._encoding.half * self.step), 1.0)
+        return max(float(values[0]) / (self.encoding.half * self.step), 1.0)
 
 
 @dataclass(frozen=True)
@@ -167,8 +154,12 @@ class Centred(Encoding):
             raise ArgumentError("domain", self.domain, "Numbers(low, high) with low below high")
 
     @property
+    def declared(self) -> tuple[tuple[str, Numbers], ...]:
+        return ((self.column, self.domain),)
+
+    @property
     def _box(self) -> Boxed:
-        return Boxed(((self.column, self.domain),))
+        return Boxed(self.declared)
 
     @property
     def step(self) -> float:  # type: ignore[override]
@@ -192,14 +183,6 @@ class Centred(Encoding):
     def reach(self) -> Reach:
         low, high = self._ends
         return Box((self.half, low - self.middle), (self.half, high - self.middle))
-
-    @property
-    def drops(self) -> bool:
-        return self._box.drops
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return self._box.types
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, rows = self._box.encode(batch)

@@ -11,14 +11,14 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.records.types import Kind, Times, Type
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_count, check_real
+from indistinct.description import Described, PositiveCount, describable, given
+from indistinct.errors import ArgumentError, check_real
 
 MOST_CELLS = 2**31
 """Of one histogram in memory."""
@@ -41,6 +41,13 @@ class Missing(Enum):
     DROP = "drop"
 
 
+GivenOutside = Annotated[Outside, given(Outside, "Outside.ERROR, Outside.CLIP or Outside.DROP")]
+GivenMissing = Annotated[Missing, given(Missing, "Missing.ERROR or Missing.DROP")]
+GivenTimes = Annotated[Times | None, given(Times | None, "Times(...), or None for numbers")]
+"""Types of fields: what becomes of values, and how times become numbers."""
+_Real = Annotated[float, check_real]
+
+
 @describable()
 class Numbers(Described):
     """Numbers from `low` to `high`; others are moved to the nearer end unless told otherwise.
@@ -49,11 +56,11 @@ class Numbers(Described):
     Numbers(0.0, 120.0, outside=Outside.ERROR)
     """
 
-    low: float
-    high: float
-    outside: Outside = Outside.CLIP
-    missing: Missing = Missing.DROP
-    of: Times | None = None
+    low: _Real
+    high: _Real
+    outside: GivenOutside = Outside.CLIP
+    missing: GivenMissing = Missing.DROP
+    of: GivenTimes = None
     """For dates and times: how they become numbers."""
 
     def __post_init__(self) -> None:
@@ -75,22 +82,21 @@ class Bins(Described):
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
 
-    low: float
-    high: float
-    count: int
-    outside: Outside = Outside.CLIP
-    missing: Missing = Missing.DROP
-    of: Times | None = None
+    low: _Real
+    high: _Real
+    count: PositiveCount
+    outside: GivenOutside = Outside.CLIP
+    missing: GivenMissing = Missing.DROP
+    of: GivenTimes = None
     """For dates and times: how they become numbers."""
 
     def __post_init__(self) -> None:
         _check_interval(self, equal=False)
-        count = check_count("count", self.count, least=1)
-        object.__setattr__(self, "count", count)
         # A bin must be wider than the rounding of numbers near its ends.
         furthest = max(abs(self.low), abs(self.high))
-        if count > MOST_CELLS or not 8 * math.ulp(furthest) <= self.width < math.inf:
-            raise ArgumentError("count", count, "few enough for the ends of the bins to be distinct numbers")
+        if self.count > MOST_CELLS or not 8 * math.ulp(furthest) <= self.width < math.inf:
+            allowed = "few enough for the ends of the bins to be distinct numbers"
+            raise ArgumentError("count", self.count, allowed)
 
     @property
     def type(self) -> Type:
@@ -116,6 +122,18 @@ class Bins(Described):
         return list(itertools.pairwise(edges))
 
 
+def _distinct(argument: str, values: Any) -> tuple[Any, ...]:
+    """The values of a list of categories, as Python's own."""
+    plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    kinds = {type(value) for value in plain}
+    alike = len(kinds) == 1 and kinds <= {str, int, bool} and not isinstance(values, str | bytes)
+    short = kinds != {int} or (-(2**63) <= min(plain) and max(plain) < 2**63)
+    if not alike or not short or len(set(plain)) != len(plain):
+        allowed = "distinct texts, or distinct 64-bit integers, or truth values"
+        raise ArgumentError(argument, values, allowed)
+    return plain
+
+
 @describable()
 class Categories(Described):
     """A list of texts, integers or truth values; others are left out, or an error.
@@ -124,35 +142,17 @@ class Categories(Described):
     2
     """
 
-    values: tuple[Any, ...]
-    outside: Outside = Outside.DROP
-    missing: Missing = Missing.DROP
+    values: Annotated[Sequence[Any], _distinct]
+    outside: GivenOutside = Outside.DROP
+    missing: GivenMissing = Missing.DROP
 
-    def __init__(
-        self,
-        values: Sequence[Any],
-        *,
-        outside: Outside = Outside.DROP,
-        missing: Missing = Missing.DROP,
-    ) -> None:
-        allowed = "distinct texts, or distinct 64-bit integers, or truth values"
-        if isinstance(values, str | bytes):
-            raise ArgumentError("values", values, allowed)
-        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-        kinds = {type(value) for value in plain}
-        if len(kinds) != 1 or not kinds <= {str, int, bool} or len(set(plain)) != len(plain):
-            raise ArgumentError("values", values, allowed)
-        if kinds == {int} and not (-(2**63) <= min(plain) and max(plain) < 2**63):
-            raise ArgumentError("values", values, allowed)
-        check_policies(outside, missing)
-        if outside is Outside.CLIP:
-            raise ArgumentError("outside", outside, "Outside.ERROR or Outside.DROP: categories have no ends")
-        object.__setattr__(self, "values", plain)
-        object.__setattr__(self, "outside", outside)
-        object.__setattr__(self, "missing", missing)
+    def __post_init__(self) -> None:
+        if self.outside is Outside.CLIP:
+            allowed = "Outside.ERROR or Outside.DROP: categories have no ends"
+            raise ArgumentError("outside", self.outside, allowed)
 
     @property
-    def type(self) -> Type:
+    def type(self) -> Kind:
         return {str: Kind.TEXT, int: Kind.INTEGER, bool: Kind.TRUTH}[type(self.values[0])]
 
     @property
@@ -173,24 +173,6 @@ Domain = Bins | Categories
 
 
 def _check_interval(domain: Numbers | Bins, *, equal: bool) -> None:
-    low, high = check_real("low", domain.low), check_real("high", domain.high)
+    low, high = domain.low, domain.high
     if not math.isfinite(low) or not math.isfinite(high) or low > high or (low == high and not equal):
-        raise ArgumentError("high", domain.high, f"a finite number above low={domain.low!r}")
-    object.__setattr__(domain, "low", low)
-    object.__setattr__(domain, "high", high)
-    check_policies(domain.outside, domain.missing)
-    check_times(domain.of)
-
-
-def check_policies(outside: object, missing: object) -> None:
-    """Refuse what is no policy for values outside and for missing ones."""
-    if not isinstance(outside, Outside):
-        raise ArgumentError("outside", outside, "Outside.ERROR, Outside.CLIP or Outside.DROP")
-    if not isinstance(missing, Missing):
-        raise ArgumentError("missing", missing, "Missing.ERROR or Missing.DROP")
-
-
-def check_times(of: object) -> None:
-    """Refuse what does not say how times become numbers."""
-    if of is not None and not isinstance(of, Times):
-        raise ArgumentError("of", of, "Times(...), or None for numbers")
+        raise ArgumentError("high", high, f"a finite number above low={low!r}")

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.records.domain import MOST_CELLS, Bins, Categories, Domain, Missing, Numbers, Outside
-from indistinct.data.records.reach import Ball, Box, Norm, Reach
+from indistinct.data.records.reach import Ball, Box, GivenNorm, Norm, Reach
 from indistinct.data.records.types import Batch, Column, Kind, Mask, Type
-from indistinct.errors import ArgumentError, DataError, check_positive
+from indistinct.description import Positive, checked_fields
+from indistinct.errors import ArgumentError, DataError
 
 Integers = npt.NDArray[np.int64]
 
@@ -28,6 +29,7 @@ RESOLUTION = 32
 class Encoding(ABC):
     """How a record becomes a vector of `size` integers, in units of `step`."""
 
+    axes: tuple[tuple[str, Any], ...]
     size: int
     step: float
     counts: bool
@@ -41,9 +43,14 @@ class Encoding(ABC):
         """Where the vectors of records lie, in steps."""
 
     @property
-    @abstractmethod
+    def declared(self) -> tuple[tuple[str, Any], ...]:
+        """The columns that are read, with their domains."""
+        return self.axes
+
+    @property
     def drops(self) -> bool:
         """Whether a record may be left out."""
+        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.declared)
 
     @property
     def wobbles(self) -> bool:
@@ -51,9 +58,9 @@ class Encoding(ABC):
         return False
 
     @property
-    @abstractmethod
     def types(self) -> Mapping[str, Type]:
         """The columns that are read, and as what."""
+        return {name: domain.type for name, domain in self.declared}
 
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
@@ -91,14 +98,6 @@ class Cells(Encoding):
     @property
     def reach(self) -> Reach:
         return Ball(Norm.L1, 1.0, self.size, nonnegative=True)
-
-    @property
-    def drops(self) -> bool:
-        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.axes)
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return {name: domain.type for name, domain in self.axes}
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         return self.cells([places_in(batch[name], domain) for name, domain in self.axes], batch.rows)
@@ -143,14 +142,6 @@ class Boxed(Encoding):
         ends = [_lattice_ends(numbers, self.step) for _, numbers in self.axes]
         return Box(tuple(low for low, _ in ends), tuple(high for _, high in ends))
 
-    @property
-    def drops(self) -> bool:
-        return any(d.outside is Outside.DROP or d.missing is Missing.DROP for _, d in self.axes)
-
-    @property
-    def types(self) -> Mapping[str, Type]:
-        return {name: numbers.type for name, numbers in self.axes}
-
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep = np.ones(batch.rows, dtype=bool)
         parts = []
@@ -168,12 +159,13 @@ class Boxed(Encoding):
 
 
 @dataclass(frozen=True)
+@checked_fields
 class Clipped(Encoding):
     """Vectors of numbers, scaled down to norm `bound` where they are longer."""
 
     columns: tuple[str, ...]
-    norm: Norm
-    bound: float
+    norm: GivenNorm
+    bound: Positive
     missing: Missing = Missing.DROP
     counts = False
 
@@ -181,12 +173,8 @@ class Clipped(Encoding):
         if not self.columns:
             raise ArgumentError("columns", self.columns, "at least one column")
         check_distinct(tuple((name, None) for name in self.columns))
-        bound = check_positive("bound", self.bound)
-        if not 1e-100 <= bound <= 1e100:
-            raise ArgumentError("bound", bound, "between 1e-100 and 1e100")
-        object.__setattr__(self, "bound", bound)
-        if not isinstance(self.norm, Norm):
-            raise ArgumentError("norm", self.norm, "Norm.L1, Norm.L2 or Norm.MAX")
+        if not 1e-100 <= self.bound <= 1e100:
+            raise ArgumentError("bound", self.bound, "between 1e-100 and 1e100")
 
     @property
     def size(self) -> int:  # type: ignore[override]

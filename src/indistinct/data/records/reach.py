@@ -8,9 +8,10 @@ sensitivity may be overstated in its last digit, never understated.
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import Annotated
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import describable
+from indistinct.description import describable, given
 from indistinct.numerics.rounding import root_up, rounded_up
 
 
@@ -30,6 +31,10 @@ class Norm(Enum):
         if self is Norm.L2:
             return root_up(sum((length * length for length in exact), Fraction(0)))
         return max(lengths, default=0.0)
+
+
+GivenNorm = Annotated[Norm, given(Norm, "Norm.L1, Norm.L2 or Norm.MAX")]
+"""The type of a field that holds one."""
 
 
 @dataclass(frozen=True)

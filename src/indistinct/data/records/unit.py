@@ -6,17 +6,20 @@ that user's own records only, so that adding or removing a user changes nobody e
 """
 
 import hashlib
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.records.domain import Missing
+from indistinct.data.records.domain import GivenMissing, Missing
 from indistinct.data.records.encoding import Integers
-from indistinct.data.records.reach import Norm
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.data.records.reach import GivenNorm
+from indistinct.description import Described, Positive, PositiveCount, describable, given
+from indistinct.errors import ArgumentError, check_count
 
 Hashes = npt.NDArray[np.uint64]
+_Owner = Annotated[str, given(str, "the name of the column that says whose a record is")]
+"""Without a name nobody's records would be found, and all of them would take part."""
 
 
 @describable()
@@ -39,15 +42,13 @@ class UserRecords(Described):
     of a user are numbered, so each record has the same chance.
     """
 
-    column: str
-    most: int
+    column: _Owner
+    most: PositiveCount
     key: int = 0
-    missing: Missing = Missing.DROP
+    missing: GivenMissing = Missing.DROP
     """What becomes of records that belong to nobody."""
 
     def __post_init__(self) -> None:
-        _check(self.column, self.missing)
-        object.__setattr__(self, "most", check_count("most", self.most, least=1))
         key = check_count("key", self.key)
         if key >= 2**64:
             raise ArgumentError("key", key, "below 2**64")
@@ -58,32 +59,20 @@ class UserRecords(Described):
 class UserTotals(Described):
     """The unit is a user, named in `column`, whose records are added up and then clipped to `bound`."""
 
-    column: str
-    norm: Norm
-    bound: float
-    missing: Missing = Missing.DROP
+    column: _Owner
+    norm: GivenNorm
+    bound: Positive
+    missing: GivenMissing = Missing.DROP
     """What becomes of records that belong to nobody."""
 
     def __post_init__(self) -> None:
-        _check(self.column, self.missing)
-        object.__setattr__(self, "bound", check_positive("bound", self.bound))
         if not 1e-100 <= self.bound <= 1e100:
             raise ArgumentError("bound", self.bound, "between 1e-100 and 1e100")
-        if not isinstance(self.norm, Norm):
-            raise ArgumentError("norm", self.norm, "Norm.L1, Norm.L2 or Norm.MAX")
 
 
 Unit = Records | UserRecords | UserTotals
 
 RECORDS = Records()
-
-
-def _check(column: object, missing: object) -> None:
-    """Without a name nobody's records would be found, and all of them would take part."""
-    if not isinstance(missing, Missing):
-        raise ArgumentError("missing", missing, "Missing.ERROR or Missing.DROP")
-    if not isinstance(column, str):
-        raise ArgumentError("column", column, "the name of the column that says whose a record is")
 
 
 def run_starts(users: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:

@@ -1,28 +1,25 @@
 """Private kernel classification."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from indistinct.adjacency import Adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Categories
 from indistinct.errors import ArgumentError, DataError
-from indistinct.functions.estimators.estimator import checked_by_sklearn, keep, validated
+from indistinct.functions.estimators.estimator import checked_by_sklearn, validated
 from indistinct.functions.estimators.losses import HuberisedHingeLoss, Loss
 from indistinct.functions.estimators.risk import Against
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
 from indistinct.functions.function import FiniteFunction
-from indistinct.functions.kernels import Kernel
-from indistinct.functions.space import FiniteSpace
-from indistinct.mechanisms import Budget
-from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: ignore[misc]
     """A kernel machine, released once as functions that anyone may evaluate anywhere.
 
@@ -45,28 +42,9 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
     """
 
     noise = 0.2
-    classes: Sequence[Any] | None
-    functions_: tuple[FiniteFunction, ...]
+    classes: Sequence[Any] | None = None
+    functions_: tuple[FiniteFunction, ...] = field(init=False)
     """One for each class against the rest; of two classes, one for the second."""
-
-    def __init__(
-        self,
-        budget: Budget | None = None,
-        *,
-        box: Any = None,
-        classes: Sequence[Any] | None = None,
-        records: int | None = None,
-        loss: Loss | None = None,
-        regularization: float | None = None,
-        kernel: Kernel | FiniteSpace | None = None,
-        candidates: Sequence[Kernel | FiniteSpace] | None = None,
-        choice: float = 0.1,
-        pairs: int = 200,
-        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
-        random_state: int = 0,
-        source: Source | None = None,
-    ) -> None:
-        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         X, y = validated(self, X, y)

@@ -1,5 +1,6 @@
 """A private density in scikit-learn's conventions."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +12,12 @@ from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity, release_density
-from indistinct.functions.estimators.estimator import PrivateEstimator, declared_box, keep, validated
+from indistinct.functions.estimators.estimator import PrivateEstimator, declared_box, validated
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import Budget
-from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateKernelDensity(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     """The density of one to three columns, released once by `fit`; what follows is post-processing.
 
@@ -38,19 +38,7 @@ class PrivateKernelDensity(DensityMixin, PrivateEstimator):  # type: ignore[misc
     array([ -3., -inf])
     """
 
-    bandwidth: float | None
-
-    def __init__(
-        self,
-        budget: Budget | None = None,
-        *,
-        box: Any = None,
-        bandwidth: float | None = None,
-        records: int | None = None,
-        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
-        source: Source | None = None,
-    ) -> None:
-        keep(self, locals())
+    bandwidth: float | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Releases once; another `fit` is another release, and both count."""

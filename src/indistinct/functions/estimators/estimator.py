@@ -5,7 +5,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError, DataError, check_count
-from indistinct.functions.function import FiniteFunction, rounded_moves, with_noise
-from indistinct.functions.kernels import GaussianKernel, Kernel
-from indistinct.functions.multiplier import noise_multiplier
+from indistinct.functions.function import FiniteFunction, FunctionNoise
+from indistinct.functions.kernels.kernel import Kernel
+from indistinct.functions.kernels.stationary import GaussianKernel
+from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee
@@ -31,18 +32,17 @@ from indistinct.numerics.arrays import EPS, Array
 Box = Mapping[str, Numbers]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """An estimator whose `fit` is one release. `box` is the declared domain of the features, a pair
-    (low, high) for all columns or one for each; what lies outside is moved to its edge."""
+    (low, high) for all columns or one for each; what lies outside is moved to its edge. Its fields are what
+    scikit-learn calls parameters."""
 
-    budget: Budget | None
-    box: Any
-    kernel: Kernel | FiniteSpace | None
-    pairs: int
-    records: int | None
-    adjacency: Adjacency | str
-    random_state: int
-    source: Source | None
+    budget: Budget | None = field(default=None, kw_only=False)
+    box: Any = None
+    records: int | None = None
+    adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+    source: Source | None = None
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None) -> "PrivateEstimator":
@@ -70,6 +70,15 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """The domains of the columns that `fit` was given."""
         return declared_box(self.box, self.n_features_in_)
 
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FeatureEstimator(PrivateEstimator, ABC):
+    """An estimator of functions in a finite space: that of random features of a kernel, unless given."""
+
+    kernel: Kernel | FiniteSpace | None = None
+    pairs: int = 200
+    random_state: int = 0
+
     def _space(self, kernel: Any, box: Box) -> FiniteSpace:
         if isinstance(kernel, FiniteSpace):
             if kernel.dimension != len(box):
@@ -93,13 +102,6 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         points: Array = validated(self, X, reset=False)
         low, high = np.array([(side.low, side.high) for side in self._box().values()]).T
         return np.clip(points, low, high)
-
-
-def keep(estimator: Any, given: dict[str, Any]) -> None:
-    """The arguments of `__init__` under their own names, as scikit-learn asks."""
-    for name, value in given.items():
-        if name not in ("self", "__class__"):
-            setattr(estimator, name, value)
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
@@ -206,4 +208,4 @@ def release(
     adjacencies; it is infinite for one that the function has no guarantee for."""
     rounding = check_rounding(multiplier, space.size)
     scale = multiplier * moves[adjacency] / (1 - rounding) * (1 + 64 * EPS)
-    return with_noise(space, scale, coefficients, rounded_moves(scale, space.size, moves), source)
+    return FunctionNoise.rounded(scale, space.size, moves).added_to(space, coefficients, source)

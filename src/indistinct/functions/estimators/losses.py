@@ -24,7 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from indistinct.errors import ArgumentError, check_positive
+from indistinct.description import Positive, checked_fields
+from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
 
 
@@ -104,17 +105,16 @@ class LogisticLoss(LipschitzLoss):
 
 
 @dataclass(frozen=True)
+@checked_fields
 class HuberisedHingeLoss(LipschitzLoss):
     """max(0, 1 - y score) with its corner rounded over a stretch of `width` (Chapelle 2007)."""
 
-    width: float = 1.0
+    width: Positive = 1.0
     signs = True
 
     def __post_init__(self) -> None:
-        width = check_positive("width", self.width)
-        if not 0.01 <= width <= 1:
-            raise ArgumentError("width", width, "between 0.01 and 1")
-        object.__setattr__(self, "width", width)
+        if not 0.01 <= self.width <= 1:
+            raise ArgumentError("width", self.width, "between 0.01 and 1")
 
     @property
     def bend(self) -> float:  # type: ignore[override]
@@ -140,16 +140,14 @@ class HuberisedHingeLoss(LipschitzLoss):
 
 
 @dataclass(frozen=True)
+@checked_fields
 class HuberLoss(LipschitzLoss):
     """(y - score)²/2 up to an error of `threshold`, and straight beyond. Targets lie in [-1, 1]: errors
     larger than the threshold do not pull harder, so one record moves the function less."""
 
-    threshold: float = 0.1
+    threshold: Positive = 0.1
     bend = 1.0
     signs = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", check_positive("threshold", self.threshold))
 
     def value(self, targets: Array, scores: Array) -> Array:
         gap = np.abs(scores - targets)

@@ -1,7 +1,7 @@
 """Private mean embeddings: what a whole set of records looks like, as one function."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Count, FeatureSum, Norm, table
 from indistinct.errors import ArgumentError
-from indistinct.functions.estimators.estimator import PrivateEstimator, keep, validated
+from indistinct.functions.estimators.estimator import FeatureEstimator, validated
 from indistinct.functions.estimators.two_sample import (
     Sample,
     TwoSampleTest,
@@ -19,11 +19,7 @@ from indistinct.functions.estimators.two_sample import (
     two_sample_test,
 )
 from indistinct.functions.function import FiniteFunction, FunctionNoise
-from indistinct.functions.kernels import Kernel
-from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import Budget
-from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
 _COUNT = 0.05
@@ -34,7 +30,8 @@ _MOST = 2**24
 """Records, where their number is private."""
 
 
-class PrivateKernelMean(PrivateEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateKernelMean(FeatureEstimator):
     """The mean of k(x, ·) over records, released once: the similarity of any point to the whole set.
 
     `records` is the public number of records, which they must not exceed. Without it the number is released
@@ -55,24 +52,10 @@ class PrivateKernelMean(PrivateEstimator):
     True
     """
 
-    function_: FiniteFunction
+    function_: FiniteFunction = field(init=False)
     """The mean as a private function: evaluate it, differentiate it, keep it."""
-    count_: float
+    count_: float = field(init=False)
     """The number of records that was divided by: public, or with noise."""
-
-    def __init__(
-        self,
-        budget: Budget | None = None,
-        *,
-        box: Any = None,
-        records: int | None = None,
-        kernel: Kernel | FiniteSpace | None = None,
-        pairs: int = 200,
-        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
-        random_state: int = 0,
-        source: Source | None = None,
-    ) -> None:
-        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         return self._fit(validated(self, X))

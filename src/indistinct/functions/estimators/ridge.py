@@ -1,26 +1,23 @@
 """Private kernel regression."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from indistinct.adjacency import Adjacency
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
-from indistinct.functions.estimators.estimator import checked_by_sklearn, keep, validated
+from indistinct.functions.estimators.estimator import checked_by_sklearn, validated
 from indistinct.functions.estimators.losses import HuberLoss, Loss
 from indistinct.functions.estimators.risk import Between
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
 from indistinct.functions.function import FiniteFunction
-from indistinct.functions.kernels import Kernel
-from indistinct.functions.space import FiniteSpace
-from indistinct.mechanisms import Budget
-from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[misc]
     """Kernel regression, released once as a function that anyone may evaluate anywhere.
 
@@ -50,28 +47,9 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
     """
 
     noise = 0.07
-    targets: tuple[float, float] | None
-    function_: FiniteFunction
+    targets: tuple[float, float] | None = None
+    function_: FiniteFunction = field(init=False)
     """The regression with targets moved to [-1, 1]; `predict` moves them back."""
-
-    def __init__(
-        self,
-        budget: Budget | None = None,
-        *,
-        box: Any = None,
-        targets: tuple[float, float] | None = None,
-        records: int | None = None,
-        loss: Loss | None = None,
-        regularization: float | None = None,
-        kernel: Kernel | FiniteSpace | None = None,
-        candidates: Sequence[Kernel | FiniteSpace] | None = None,
-        choice: float = 0.1,
-        pairs: int = 200,
-        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
-        random_state: int = 0,
-        source: Source | None = None,
-    ) -> None:
-        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         X, y = validated(self, X, y, y_numeric=True)

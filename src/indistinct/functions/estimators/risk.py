@@ -250,6 +250,7 @@ class OfRisk(FeatureMap):
     """Something that each record adds to a risk or to its derivatives."""
 
     risk: Risk
+    coefficients: Array = field(repr=False)
     nonnegative = False
 
     @property
@@ -264,8 +265,6 @@ class OfRisk(FeatureMap):
 @dataclass(frozen=True, eq=False)
 class Slopes(OfRisk):
     """loss'(y, f(x)) φ(x): a record's part in the gradient."""
-
-    coefficients: Array = field(repr=False)
 
     @property
     def bound(self) -> float:  # type: ignore[override]
@@ -283,8 +282,6 @@ class Slopes(OfRisk):
 class Bends(OfRisk):
     """√loss''(y, f(x)) φ(x), whose products add up to the Hessian. Only a direction to search comes of it."""
 
-    coefficients: Array = field(repr=False)
-
     @property
     def bound(self) -> float:  # type: ignore[override]
         return math.sqrt(self.risk.loss.bend) * self.risk.height * (1 + 1e-9)
@@ -297,8 +294,6 @@ class Bends(OfRisk):
 @dataclass(frozen=True, eq=False)
 class Losses(OfRisk):
     """loss(y, f(x)), one number."""
-
-    coefficients: Array = field(repr=False)
 
     @property
     def size(self) -> int:  # type: ignore[override]

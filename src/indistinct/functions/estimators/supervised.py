@@ -3,6 +3,7 @@
 import math
 from abc import ABC
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -11,11 +12,11 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Categories, Numbers, table
 from indistinct.errors import ArgumentError, check_positive, check_probability
-from indistinct.functions.estimators.estimator import PrivateEstimator, after_choice, check_rounding, release
+from indistinct.functions.estimators.estimator import FeatureEstimator, after_choice, check_rounding, release
 from indistinct.functions.estimators.losses import Loss
 from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Risk, with_target
 from indistinct.functions.function import FiniteFunction
-from indistinct.functions.kernels import Kernel
+from indistinct.functions.kernels.kernel import Kernel
 from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee, compose
 from indistinct.mechanisms import Exponential, Release, check_budget
@@ -37,18 +38,19 @@ def _composed(released: Sequence[FiniteFunction | Release[Any]], adjacency: Adja
     return compose((one.guarantee(adjacency), 1) for one in released)
 
 
-class PrivateRiskMinimiser(PrivateEstimator, ABC):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateRiskMinimiser(FeatureEstimator, ABC):
     """Minimises (1/records) Σ loss(y, f(x)) + (regularization/2) |f|² for each of several targets, and
     releases the minimisers."""
 
-    candidates: Sequence[Kernel | FiniteSpace] | None
-    choice: float
+    candidates: Sequence[Kernel | FiniteSpace] | None = None
+    choice: float = 0.1
     noise: ClassVar[float]
     """How large the noise of a score is by the public rule for the regularization."""
-    loss: Loss | None
-    regularization: float | None
-    regularization_: float
-    space_: FiniteSpace
+    loss: Loss | None = None
+    regularization: float | None = None
+    regularization_: float = field(init=False)
+    space_: FiniteSpace = field(init=False)
     """The space of the functions, with the kernel that was chosen."""
 
     @guarded("X and y")

@@ -9,17 +9,17 @@ phase, and a product of kernels is the sum of the phases of its factors.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 import numpy as np
 
+from indistinct.description import PositiveCount, checked_fields
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 
 if TYPE_CHECKING:
-    from indistinct.functions.kernels.kernel import Kernel
-    from indistinct.functions.kernels.spectral import Spectral
+    from indistinct.functions.kernels.kernel import Kernel, Spectral
 
 FEW_COLUMNS = 8
 """Up to here phases are added up column by column."""
@@ -55,6 +55,7 @@ class DrawnCharacters:
 
 @final
 @dataclass(frozen=True)
+@checked_fields
 class Characters:
     """`count` random phases and their weights: the kernel of rank 2 `count`
 
@@ -64,7 +65,7 @@ class Characters:
     kernels shares the characters among its terms in proportion to their heights (a constant takes one). Only
     the description is kept and compared; the phases are drawn from the public seed when first asked for.
 
-    >>> from indistinct.functions.kernels import GaussianKernel
+    >>> from indistinct.functions import GaussianKernel
     >>> characters = GaussianKernel(length=2).characters(count=5000, dimension=1, seed=0)
     >>> near, far = characters.phases([[0.0], [2.0]])
     >>> float(characters.weights @ np.cos(near - far)), float(np.exp(-0.5))
@@ -72,14 +73,11 @@ class Characters:
     """
 
     kernel: "Kernel"
-    count: int
-    dimension: int
-    seed: int
+    count: PositiveCount
+    dimension: PositiveCount
+    seed: Annotated[int, check_count]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", check_count("count", self.count, least=1))
-        object.__setattr__(self, "dimension", check_count("dimension", self.dimension, least=1))
-        object.__setattr__(self, "seed", check_count("seed", self.seed))
         if self.count < len(self._terms):
             raise ArgumentError("count", self.count, f"at least {len(self._terms)}, one for each term")
 

@@ -6,11 +6,10 @@ from typing import final
 
 import numpy as np
 
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_positive
+from indistinct.description import Nonnegative, Positive, PositiveCount, describable
+from indistinct.errors import ArgumentError, check_positive
 from indistinct.functions.kernels.characters import DrawnCharacters, Term
-from indistinct.functions.kernels.kernel import LARGEST, Kernel, bound_above
-from indistinct.functions.kernels.spectral import Spectral
+from indistinct.functions.kernels.kernel import LARGEST, Kernel, Spectral, bound_above
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 
@@ -23,10 +22,7 @@ SLACK = 1e-12
 class ConstantKernel(Kernel):
     """The same positive number for any two points: constant functions."""
 
-    value: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", check_positive("value", self.value))
+    value: Positive = 1.0
 
     @property
     def bound(self) -> float:
@@ -65,16 +61,13 @@ class PolynomialKernel(Kernel):
     25.000000
     """
 
-    degree: int
-    offset: float = 0.0
+    degree: PositiveCount
+    offset: Nonnegative = 0.0
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        degree = check_count("degree", self.degree, least=1)
-        if degree > 100:
-            raise ArgumentError("degree", degree, "an integer from 1 to 100")
-        object.__setattr__(self, "degree", degree)
-        object.__setattr__(self, "offset", check_nonnegative("offset", self.offset))
+        if self.degree > 100:
+            raise ArgumentError("degree", self.degree, "an integer from 1 to 100")
         if self.radius is not None:
             object.__setattr__(self, "radius", check_positive("radius", self.radius))
 
@@ -131,16 +124,13 @@ class DeltaKernel(Spectral):
 
     A category cannot be moved a little: derivatives along its column are 0.
 
-    >>> from indistinct.functions.kernels import GaussianKernel
+    >>> from indistinct.functions import GaussianKernel
     >>> mixed = GaussianKernel(length=1).on(0) * DeltaKernel(categories=3).on(1)
     >>> mixed([[0.0, 2]], [[0.0, 2], [0.0, 1]])
     array([[1., 0.]])
     """
 
-    categories: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "categories", check_count("categories", self.categories, least=1))
+    categories: PositiveCount
 
     def _accept(self, argument: str, points: Array) -> None:
         if points.shape[1] != 1:

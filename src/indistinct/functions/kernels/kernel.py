@@ -8,13 +8,20 @@ reproducing kernels*, 1950).
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_array, check_count, check_positive
-from indistinct.functions.kernels.characters import Characters, Term, spectral_density
+from indistinct.description import Described, Positive, describable, given
+from indistinct.errors import ArgumentError, check_array, check_count
+from indistinct.functions.kernels.characters import (
+    Characters,
+    DrawnCharacters,
+    Factor,
+    Term,
+    spectral_density,
+)
+from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rounding import rounded_up
 
@@ -119,6 +126,10 @@ class Kernel(Described, ABC):
 
     @abstractmethod
     def _terms(self, columns: tuple[int, ...]) -> tuple[Term, ...]: ...
+
+
+GivenKernel = Annotated[Kernel, given(Kernel, "a kernel such as GaussianKernel(length=1)")]
+"""The type of a field that holds one."""
 
 
 class CombinedKernel(Kernel):
@@ -230,12 +241,11 @@ class Scaled(Kernel):
     """A kernel times a positive number."""
 
     part: Kernel
-    factor: float
+    factor: Positive
     form = "{part!}.scale({factor})"
 
     def __post_init__(self) -> None:
         _kernels("part", (self.part,))
-        object.__setattr__(self, "factor", check_positive("factor", self.factor))
 
     @property
     def bound(self) -> float:
@@ -316,6 +326,36 @@ class OnColumns(Kernel):
 
     def _terms(self, columns: tuple[int, ...]) -> tuple[Term, ...]:
         return self.part._terms(tuple(columns[column] for column in self.columns))
+
+
+class Spectral(Kernel):
+    """A kernel of height 1 that is the mean of cos(phase(x) - phase(y)) over random phases."""
+
+    @property
+    @final
+    def bound(self) -> float:
+        return 1.0
+
+    @property
+    @final
+    def nonnegative(self) -> bool:
+        return True
+
+    @abstractmethod
+    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> DrawnCharacters:
+        """Random phases."""
+
+    @abstractmethod
+    def density(self, frequencies: Array) -> Array:
+        """Of the random frequencies, at frequencies [n, d]."""
+
+    @final
+    def _diagonal(self, x: Array) -> Array:
+        return np.ones(len(x))
+
+    @final
+    def _terms(self, columns: tuple[int, ...]) -> tuple[Term, ...]:
+        return (Term(1.0, (Factor(self, columns),)),)
 
 
 def bound_above(exact: Fraction) -> float:

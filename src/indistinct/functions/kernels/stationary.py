@@ -2,22 +2,30 @@
 
 import math
 from abc import abstractmethod
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import gammaincinv, gammaln, ndtri, pdtr
 
-from indistinct.description import describable
+from indistinct.description import Positive, describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.functions.kernels.bessel import bessel_times_power, log_bessel, matern
 from indistinct.functions.kernels.characters import DrawnCharacters
-from indistinct.functions.kernels.kernel import LARGEST
-from indistinct.functions.kernels.spectral import Spectral
+from indistinct.functions.kernels.kernel import LARGEST, Spectral
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 
-Lengths = float | tuple[float, ...]
+
+def check_lengths(argument: str, value: Any) -> float | tuple[float, ...]:
+    """A positive number, or a tuple of them."""
+    plain = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(plain, list | tuple) and plain:
+        return tuple(check_positive(argument, length) for length in plain)
+    return check_positive(argument, plain)
+
+
+Lengths = Annotated[float | tuple[float, ...], check_lengths]
 """One for all columns, or one for each."""
 
 
@@ -107,9 +115,6 @@ class GaussianKernel(Radial):
 
     length: Lengths
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "length", check_lengths("length", self.length))
-
     def _profile(self, squared: Array) -> Array:
         return np.exp(-squared / 2)
 
@@ -137,15 +142,12 @@ class MaternKernel(Radial):
     Learning*, section 4.2.1).
     """
 
-    smoothness: float
+    smoothness: Positive
     length: Lengths
 
     def __post_init__(self) -> None:
-        smoothness = check_positive("smoothness", self.smoothness)
-        if not 0.1 <= smoothness <= 100:
-            raise ArgumentError("smoothness", smoothness, "from 0.1 to 100; beyond, use GaussianKernel")
-        object.__setattr__(self, "smoothness", smoothness)
-        object.__setattr__(self, "length", check_lengths("length", self.length))
+        if not 0.1 <= self.smoothness <= 100:
+            raise ArgumentError("smoothness", self.smoothness, "from 0.1 to 100; beyond, use GaussianKernel")
 
     def _argument(self, squared: Array) -> Array:
         return np.sqrt(2 * self.smoothness * squared)
@@ -183,15 +185,12 @@ class MaternKernel(Radial):
 class RationalQuadraticKernel(Radial):
     """(1 + r²/(2 power))^-power: a mixture of Gaussian kernels of many lengths; large powers are near one."""
 
-    power: float
+    power: Positive
     length: Lengths
 
     def __post_init__(self) -> None:
-        power = check_positive("power", self.power)
-        if not 0.01 <= power <= 100:
-            raise ArgumentError("power", power, "from 0.01 to 100; beyond, use GaussianKernel")
-        object.__setattr__(self, "power", power)
-        object.__setattr__(self, "length", check_lengths("length", self.length))
+        if not 0.01 <= self.power <= 100:
+            raise ArgumentError("power", self.power, "from 0.01 to 100; beyond, use GaussianKernel")
 
     def _raised(self, squared: Array, more: int) -> Array:
         return np.exp(-(self.power + more) * np.log1p(squared / (2 * self.power)))
@@ -229,9 +228,6 @@ class LaplaceKernel(Spectral):
 
     length: Lengths
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "length", check_lengths("length", self.length))
-
     def _accept(self, argument: str, points: Array) -> None:
         _check_columns(argument, points, self.length)
 
@@ -265,10 +261,6 @@ class PeriodicKernel(Spectral):
 
     length: Lengths
     period: Lengths
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "length", check_lengths("length", self.length))
-        object.__setattr__(self, "period", check_lengths("period", self.period))
 
     def _accept(self, argument: str, points: Array) -> None:
         _check_columns(argument, points, self.length)
@@ -322,14 +314,6 @@ def _poisson(length: float, uniforms: Array) -> Array:
     places = np.searchsorted(pdtr(counts, mean), uniforms)
     drawn: Array = counts[np.minimum(places, len(counts) - 1)].astype(np.float64)
     return drawn
-
-
-def check_lengths(argument: str, value: Any) -> Lengths:
-    """A positive number, or a tuple of them."""
-    plain = value.tolist() if isinstance(value, np.ndarray) else value
-    if isinstance(plain, list | tuple) and plain:
-        return tuple(check_positive(argument, length) for length in plain)
-    return check_positive(argument, plain)
 
 
 def _check_columns(argument: str, points: Array, lengths: Lengths) -> None:

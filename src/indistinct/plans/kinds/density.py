@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.data import Bins, Histogram, Kind, Norm, Numbers, Table
 from indistinct.errors import ArgumentError
-from indistinct.functions import FourierBasis, MaternKernel
+from indistinct.functions import FourierBasis
 from indistinct.functions.density import density_from, public_bandwidth
-from indistinct.functions.fourier import allowed_records
-from indistinct.functions.fourier_sum import FourierSum
+from indistinct.functions.fourier import allowed_records, copies_of, matern_basis
 from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import density_pictures
@@ -86,10 +84,14 @@ class DensityPart(FittedPart):
 
     def _basis(self, share: float) -> FourierBasis:
         low, high = (tuple(getattr(side, end) for side in self._axes.values()) for end in ("low", "high"))
-        return _basis(low, high, share)
+        return matern_basis(low, high, share)
 
-    def at(self, scale: float) -> FourierSum:
-        return FourierSum(self._basis(self._share(scale)), self.query, scale, self.records)
+    def basis(self, scale: float) -> FourierBasis:
+        """The waves that are worth measuring with noise of this scale."""
+        return self._basis(self._share(scale))
+
+    def at(self, scale: float) -> FunctionNoise:
+        return self.basis(scale).noise(scale, copies=copies_of(self.query), records=self.records)
 
     def _share(self, scale: float) -> float:
         """The bandwidth, in sides of the box."""
@@ -134,15 +136,19 @@ class DensityPart(FittedPart):
         return [Kind.NUMBER] * (2 * len(self.by) + 1)
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        for value in self.at(scale).release(looked).coefficients.tolist():
+        for value in self.function(scale, looked).coefficients.tolist():
             yield [value, scale]
+
+    def function(self, scale: float, looked: Any) -> FiniteFunction:
+        """The function that is released, with noise."""
+        counts, copies = self.query.statistic(looked).units, copies_of(self.query)
+        return self.basis(scale).release_counts(scale, counts, copies=copies, records=self.records)
 
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
         say(f"fitting {self.name}")
-        noisy = self.at(scale)
         noise = FunctionNoise(scale, 1.0, 1.0, 1.0)  # accounted by the plan, and not private here
         coefficients = np.array([float(row[0]) for row in drawn])
-        function = FiniteFunction(noisy.basis, noise, False, coefficients=coefficients)
+        function = FiniteFunction(self.basis(scale), noise, False, coefficients=coefficients)
         density = density_from(function).on_grid(self.grid)
         bins = self._bins
         yield [*axes_header(bins), "density"]
@@ -155,9 +161,3 @@ class DensityPart(FittedPart):
 
     def charts(self, read: Read) -> list[str]:
         return density_pictures(self.name, self._bins, [float(row[-1]) for row in read(self.name)[1:]])
-
-
-@lru_cache(maxsize=64)
-def _basis(low: tuple[float, ...], high: tuple[float, ...], share: float) -> FourierBasis:
-    lengths = tuple(share * (b - a) for a, b in zip(low, high, strict=True))
-    return FourierBasis(MaternKernel(1, lengths), low, high)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data import Bins, Categories, Celled, OrMissing
+from indistinct.data import Bins, Categories, Celled, OrMissing, inner
 from indistinct.report.results import (
     ResultLine,
     compared_chart,
@@ -125,7 +125,7 @@ def compared_pictures(
 def _counted(domain: Celled, texts: Sequence[str]) -> Any:
     """How many rows of a file lie in each cell."""
     present = np.array([text for text in texts if text], dtype=object)
-    own = domain.domain if isinstance(domain, OrMissing) else domain
+    own = inner(domain)
     if isinstance(own, Categories):
         where = {str(value): place for place, value in enumerate(own.values)}
         places = np.array([where[text] for text in present], dtype=np.int64)

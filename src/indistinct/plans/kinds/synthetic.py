@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
 
-from indistinct.data import Kind, Table, Tables
+from indistinct.data import Kind, Table, Tables, kind_of
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import compared_pictures
@@ -22,14 +21,12 @@ from indistinct.plans.planned_release import (
     Row,
     Say,
     axes_header,
-    blank,
+    cells,
     check_rows,
-    label,
     rounded,
 )
 from indistinct.plans.section import Section, named
 from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, TableTraining
-from indistinct.synthesis.tables.decode import kind_of
 
 _TOLD = 10
 """How often the progress of a fit is said."""
@@ -102,18 +99,8 @@ class SyntheticPart(QueryPart, FittedPart):
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         tables, error = self.at(scale).release(looked).values, self.at(scale).deviation
         for group, counts in tables.items():
-            for cell, value in zip(self._cells(group), counts.ravel().tolist(), strict=True):
+            for cell, value in zip(cells(self.query.axes, group), counts.ravel().tolist(), strict=True):
                 yield [*cell, rounded(value, error), rounded(error, error)]
-
-    def _cells(self, group: tuple[str, ...]) -> Iterator[Row]:
-        sizes = [range(dict(self.query.axes)[name].size) for name in group]
-        for places in product(*sizes):
-            at = dict(zip(group, places, strict=True))
-            yield [
-                text
-                for name, domain in self.query.axes
-                for text in (label(domain, at[name]) if name in at else blank(domain))
-            ]
 
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
         steps = TableTraining().steps

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -21,9 +20,8 @@ from indistinct.plans.planned_release import (
     Row,
     axes_header,
     axes_types,
-    blank,
+    cells,
     check_rows,
-    label,
     rounded,
 )
 from indistinct.plans.section import Section, named
@@ -184,15 +182,8 @@ class MarginalsPart(WorkloadPart):
         return [*axes_types(self.query.axes), Kind.NUMBER, Kind.NUMBER]
 
     def labels(self) -> Iterator[Row]:
-        workload, axes = self.workload, self.query.axes
-        for group in workload.sets:
-            for place in product(*(range(workload.shape[axis]) for axis in group)):
-                chosen = dict(zip(group, place, strict=True))
-                yield [
-                    text
-                    for axis, (_, own) in enumerate(axes)
-                    for text in (label(own, chosen[axis]) if axis in chosen else blank(own))
-                ]
+        for group in self.workload.sets:
+            yield from cells(self.query.axes, [self.by[axis] for axis in group])
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
         return table_pictures(self.name, self.query.axes, self.workload.sets, rows)

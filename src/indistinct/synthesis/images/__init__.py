@@ -1,10 +1,10 @@
 """Synthetic images: one release of class sums of features, then a generator that is fitted to them."""
 
-from indistinct.synthesis.images.evaluation import accuracy
 from indistinct.synthesis.images.feature_maps import ImageMap, MapPart, standard_map
 from indistinct.synthesis.images.generator import Generator
 from indistinct.synthesis.images.quality import (
     ImageNearness,
+    accuracy,
     frechet_distance,
     grid,
     inception_features,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from indistinct.data import FeatureMap
-from indistinct.description import Described, describable
+from indistinct.description import Described, Positive, PositiveCount, describable
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import EPS, Array
@@ -32,15 +32,9 @@ class MapPart(Described):
     """A Gaussian kernel of some length on a view, by `pairs` random frequencies; `weight` is its height."""
 
     view: View
-    length: float
-    pairs: int
-    weight: float
-
-    def __post_init__(self) -> None:
-        check_count("pairs", self.pairs, least=1)
-        for name in ("length", "weight"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ArgumentError(name, getattr(self, name), "a positive number")
+    length: Positive
+    pairs: PositiveCount
+    weight: Positive
 
 
 @final
@@ -56,7 +50,7 @@ class ImageMap(FeatureMap):
 
     shape: Shape
     parts: tuple[MapPart, ...]
-    count_weight: float
+    count_weight: Positive
     seed: int = 0
     nonnegative = False
 
@@ -65,8 +59,6 @@ class ImageMap(FeatureMap):
             raise ArgumentError("shape", self.shape, "(channels, height, width)")
         if not self.parts:
             raise ArgumentError("parts", self.parts, "at least one")
-        if not 0 < self.count_weight < math.inf:
-            raise ArgumentError("count_weight", self.count_weight, "a positive number")
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
@@ -78,9 +70,8 @@ class ImageMap(FeatureMap):
 
     @property
     def bound(self) -> float:  # type: ignore[override]
-        return math.sqrt(math.fsum([self.count_weight, *(part.weight for part in self.parts)])) * (
-            1 + 4 * EPS
-        )
+        squares = math.fsum([self.count_weight, *(part.weight for part in self.parts)])
+        return math.sqrt(squares) * (1 + 4 * EPS)
 
     @property
     def unit(self) -> float:

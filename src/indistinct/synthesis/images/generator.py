@@ -3,8 +3,9 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, final
+from typing import Annotated, Any, final
 
+from indistinct.description import PositiveCount, checked_fields
 from indistinct.errors import ArgumentError, check_count
 from indistinct.synthesis.images.feature_maps import Shape
 
@@ -19,8 +20,18 @@ _SPREAD = (
 )
 
 
+def _even(argument: str, value: Any) -> int:
+    if (count := check_count(argument, value, least=2)) % 2:
+        raise ArgumentError(argument, value, "an even number")
+    return count
+
+
+EvenCount = Annotated[int, _even]
+
+
 @final
 @dataclass(frozen=True)
+@checked_fields
 class Generator:
     """From `latent` normal numbers and a class to an image: a quarter of the size, half of it, all of it.
 
@@ -29,15 +40,9 @@ class Generator:
     """
 
     shape: Shape
-    classes: int
-    channels: int = 128
-    latent: int = 64
-
-    def __post_init__(self) -> None:
-        for name in ("classes", "latent"):
-            check_count(name, getattr(self, name), least=1)
-        if check_count("channels", self.channels, least=2) % 2:
-            raise ArgumentError("channels", self.channels, "an even number")
+    classes: PositiveCount
+    channels: EvenCount = 128
+    latent: PositiveCount = 64
 
     @property
     def _base(self) -> tuple[int, int]:

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, DataError, check_count, needs
-from indistinct.synthesis.images.evaluation import predicted
 from indistinct.synthesis.images.quality import (
     Features,
     ImageNearness,
     Images,
     frechet_distance,
     nearness,
+    predicted,
     wavelet_features,
 )
 from indistinct.synthesis.words import not_private

@@ -43,15 +43,12 @@ def _fitted(generator: Generator, numbers: dict[str, Any]) -> Fitted:
     import torch
 
     counts = numbers.pop("counts")
-    shapes = generator.shapes()
     found = {name: (value.shape, value.dtype.str) for name, value in numbers.items()}
-    if found != {name: (shape, "<f4") for name, shape in shapes.items()} or counts.shape != (
-        generator.classes,
-    ):
+    wanted = {name: (shape, "<f4") for name, shape in generator.shapes().items()}
+    if found != wanted or counts.shape != (generator.classes,):
         raise ArgumentError("weights", sorted(numbers), "those of this generator")
-    return Fitted(
-        generator, {name: torch.from_numpy(value.copy()) for name, value in numbers.items()}, counts
-    )
+    weights = {name: torch.from_numpy(value.copy()) for name, value in numbers.items()}
+    return Fitted(generator, weights, counts)
 
 
 def read(path: str | os.PathLike[str]) -> SyntheticImages:

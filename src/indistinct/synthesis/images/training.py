@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.description import Positive, PositiveCount, checked_fields
+from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.checkpoint import Checkpoint, Tensors, fingerprint
 from indistinct.synthesis.images.cuda_graph import RecordedStep, quick_and_repeatable
 from indistinct.synthesis.images.feature_maps import ImageMap, Pairs
-from indistinct.synthesis.images.generator import Generator, Weights
+from indistinct.synthesis.images.generator import EvenCount, Generator, Weights
 from indistinct.synthesis.progress import Progress, check_seed
 
 _STEPS_PER_WORD = 50
@@ -27,27 +28,19 @@ _SETTLING = 50
 
 @final
 @dataclass(frozen=True)
+@checked_fields
 class ImageTraining:
     """How a generator is fitted. The rate and the ridge follow from the noise for each record of a class, as
     released: noisy means are fitted more slowly, and their small directions count less."""
 
-    steps: int = 5000
-    plain_steps: int = 500
-    steps_per_metric: int = 250
-    images_per_class: int = 100
-    images_in_metric: int = 2000
-    rate: float = 2e-3
-    channels: int = 128
-    latent: int = 64
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "plain_steps", "steps_per_metric", "images_in_metric"):
-            check_count(name, getattr(self, name), least=1)
-        check_count("latent", self.latent, least=1)
-        for name in ("images_per_class", "channels"):
-            if check_count(name, getattr(self, name), least=2) % 2:
-                raise ArgumentError(name, getattr(self, name), "an even number")
-        check_positive("rate", self.rate)
+    steps: PositiveCount = 5000
+    plain_steps: PositiveCount = 500
+    steps_per_metric: PositiveCount = 250
+    images_per_class: EvenCount = 100
+    images_in_metric: PositiveCount = 2000
+    rate: Positive = 2e-3
+    channels: EvenCount = 128
+    latent: PositiveCount = 64
 
     def rate_at(self, step: int, noise: float) -> float:
         """Up within 100 steps, then down along a cosine to 2 % of it."""

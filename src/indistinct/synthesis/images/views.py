@@ -11,8 +11,8 @@ from typing import Any, final
 
 import numpy as np
 
-from indistinct.description import Described, describable
-from indistinct.errors import ArgumentError, check_count
+from indistinct.description import Described, Positive, PositiveCount, describable
+from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import EPS, Array
 
 FLOOR = 1e-6
@@ -73,19 +73,14 @@ class Wavelets(View):
     """The moduli of Gabor wavelets in several directions, averaged over squares of `pool` pixels: where there
     are edges, and which way they run (the first layer of a scattering transform, Bruna and Mallat 2013)."""
 
-    deviation: float
-    frequency: float
-    pool: int
-    stride: int = 1
-    directions: int = 8
-    gain: float = 4.0
+    deviation: Positive
+    frequency: Positive
+    pool: PositiveCount
+    stride: PositiveCount = 1
+    directions: PositiveCount = 8
+    gain: Positive = 4.0
 
     def __post_init__(self) -> None:
-        for name in ("deviation", "frequency", "gain"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ArgumentError(name, getattr(self, name), "a positive number")
-        for name in ("pool", "stride", "directions"):
-            check_count(name, getattr(self, name), least=1)
         # A narrower envelope sees one pixel, and a wave of mean 0 there is no wave.
         if not NARROWEST <= self.deviation <= WIDEST:
             raise ArgumentError("deviation", self.deviation, f"from {NARROWEST} to {WIDEST} pixels")

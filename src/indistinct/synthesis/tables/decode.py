@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data import Bins, Categories, Celled, Intervals, Kind, OrMissing
+from indistinct.data import Categories, Celled, Intervals, OrMissing, inner
 from indistinct.errors import ArgumentError
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.tables.generator import Places
@@ -43,19 +43,6 @@ class Determined:
     def column(self, places: Places, domain: Celled) -> npt.NDArray[Any]:
         chosen = dict(self.values)
         return np.array([chosen[value] for value in domain.labels])[places]
-
-
-def inner(domain: Celled) -> Bins | Categories | Intervals:
-    """The domain without its cell for missing values."""
-    return domain.domain if isinstance(domain, OrMissing) else domain
-
-
-def kind_of(domain: Celled) -> Kind:
-    """What a column of such cells holds."""
-    own = inner(domain)
-    if isinstance(own, Categories):
-        return {str: Kind.TEXT, bool: Kind.TRUTH, int: Kind.INTEGER}[type(own.values[0])]
-    return Kind.INTEGER if isinstance(own, Intervals) and own.whole else Kind.NUMBER
 
 
 def decoded(domain: Celled, places: Places, uniforms: Array) -> npt.NDArray[Any]:

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data import Categories, Celled, Kind, OrMissing, Tables
+from indistinct.data import Categories, Celled, Kind, OrMissing, Tables, inner, kind_of
 from indistinct.errors import ArgumentError, DataError, needs
 from indistinct.numerics.arrays import Array
-from indistinct.synthesis.tables.decode import inner, kind_of
 from indistinct.synthesis.tables.synthesizer import TableSynthesizer
 
 _ROWS_COMPARED = 1000
@@ -44,18 +43,6 @@ class RowNearness:
     """The share of synthetic rows that equal a record in every column."""
     distance: float
     """The mean distance to the nearest record, out of 1 for each column."""
-
-
-@dataclass(frozen=True)
-class Closeness:
-    """How near synthetic rows come to the records that were used, and to others that were not. A generator
-    that remembers records is nearer to the first; one that does not treats both the same, up to the
-    difference in their numbers (give as many of both)."""
-
-    copies_of_used: float
-    copies_of_others: float
-    to_used: float
-    to_others: float
 
 
 def table_errors(design: TableSynthesizer, synthetic: Any, real: Any, ways: int = 2) -> float:
@@ -147,12 +134,6 @@ def nearness(design: TableSynthesizer, synthetic: Any, records: Any, most: int |
         wide = wide[np.linspace(0, len(wide) - 1, most).astype(np.int64)]
     nearest = [cdist(near[at : at + 50], wide, "cityblock").min(axis=1) for at in range(0, len(near), 50)]
     return RowNearness(float(copies), float(np.concatenate(nearest).mean()))
-
-
-def closeness(design: TableSynthesizer, synthetic: Any, used: Any, others: Any) -> Closeness:
-    """Compares synthetic rows with the records that were used and with others; see `Closeness`."""
-    one, other = (nearness(design, synthetic, records) for records in (used, others))
-    return Closeness(one.copies, other.copies, one.distance, other.distance)
 
 
 def repeated(design: TableSynthesizer, synthetic: Any) -> float:

@@ -17,6 +17,7 @@ from indistinct.data import (
     Celled,
     NoisyQuery,
     Tables,
+    inner,
     pandas_frame,
     pandas_holds,
 )
@@ -26,7 +27,7 @@ from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Budget, Release, calibrate
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, bar, check_fit
-from indistinct.synthesis.tables.decode import Determined, decoded, inner
+from indistinct.synthesis.tables.decode import Determined, decoded
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.training import NoisyCounts, TableTraining, train
 
@@ -294,8 +295,5 @@ def _type_name(kind: Any) -> str:
     """The name of a type, which may be given as pandas and NumPy have it."""
     if getattr(kind, "ordered", False):
         return ORDERED_CATEGORY
-    return (
-        np.dtype(kind).name
-        if isinstance(kind, type) and kind is not str
-        else getattr(kind, "name", str(kind))
-    )
+    numpy_has_it = isinstance(kind, type) and kind is not str
+    return np.dtype(kind).name if numpy_has_it else getattr(kind, "name", str(kind))

@@ -14,30 +14,26 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.errors import check_count, check_nonnegative, check_positive
+from indistinct.description import Nonnegative, Positive, PositiveCount, checked_fields
+from indistinct.errors import check_count
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.progress import Progress
 from indistinct.synthesis.tables.generator import Mixture
 
 
 @dataclass(frozen=True)
+@checked_fields
 class TableTraining:
     """How the generator is fitted. The defaults were chosen on a part of one data set (Adult) that was held
     out; they are meant to be left alone."""
 
-    components: int = 256
-    latent: int = 16
-    width: int = 256
-    steps: int = 400
-    rate: float = 0.01
-    price: float = 0.03
+    components: PositiveCount = 256
+    latent: PositiveCount = 16
+    width: PositiveCount = 256
+    steps: PositiveCount = 400
+    rate: Positive = 0.01
+    price: Nonnegative = 0.03
     """Of one nat, per record, that a component tells about a column."""
-
-    def __post_init__(self) -> None:
-        for name in ("components", "latent", "width", "steps"):
-            object.__setattr__(self, name, check_count(name, getattr(self, name), least=1))
-        object.__setattr__(self, "rate", check_positive("rate", self.rate))
-        object.__setattr__(self, "price", check_nonnegative("price", self.price))
 
 
 @dataclass(frozen=True, eq=False)
