@@ -94,7 +94,7 @@ def cases(table: dict[str, tuple[Callable[[Any], object], str, list[Any]]]) -> A
         "group of a guarantee": (KNOWN.group, "size", [*NOT_A_COUNT, 0, -1]),
         "group of a claim": (CURVE.group, "size", [*NOT_A_COUNT, 0, -1]),
         "group of pure": (PureDP(1).group, "size", [*NOT_A_COUNT, 0, -1]),
-        "adjacency": (BASE.guarantee, "adjacency", ["add", None, 1]),
+        "adjacency": (BASE.guarantee, "adjacency", ["add", 0.5, 1]),
         "pure": (PureDP, "epsilon", [*NOT_A_NUMBER, -1, INF]),
         "approximate epsilon": (lambda v: ApproxDP(v, 1e-6), "epsilon", [*NOT_A_NUMBER, -1, INF]),
         "approximate delta": (lambda v: ApproxDP(1, v), "delta", NOT_A_NUMBER + NOT_A_PROBABILITY),
