@@ -325,9 +325,6 @@ def below_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | Non
     return loss.levels_of(high) + 1
 
 
-ENGINES: tuple[Engine, ...] = (enumerated, contour, split_tail, *LATTICES)
-"""In order of cost: how epsilon is looked for, at the level of its delta."""
-
 ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]], ...] = (
     (chernoff, by_order),
     (enumerated, by_order),
@@ -340,7 +337,11 @@ ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]
     (LATTICES[-1], above_bound),
     (chernoff, by_bound),
 )
-"""How delta is looked for, whose level has to be found as well."""
+"""How delta is looked for, in order of cost: an engine, and how the level is found that it is asked at. A new
+engine is a line here; one may come again, at another level."""
+
+ENGINES: tuple[Engine, ...] = tuple(dict.fromkeys(engine for engine, _ in ROUTE if engine is not chernoff))
+"""The same engines, for epsilon, whose level is that of its delta."""
 
 
 def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 """A plan as plain data: what is asked of which table, for which budget. Read from TOML."""
 
 import hashlib
+import importlib
 import json
 import re
 from collections.abc import Mapping
@@ -10,34 +11,25 @@ from typing import Any
 
 from indistinct.errors import ArgumentError
 from indistinct.files import read_toml
-from indistinct.plans.kinds.counts import CountPart, HistogramPart
-from indistinct.plans.kinds.density import DensityPart
-from indistinct.plans.kinds.heavy_hitters import HeavyHittersPart
-from indistinct.plans.kinds.quantiles import QuantilesPart
-from indistinct.plans.kinds.sums import MeanPart, SumPart
-from indistinct.plans.kinds.synthetic import SyntheticPart
-from indistinct.plans.kinds.workloads import MarginalsPart, PrefixPart, RangesPart
 from indistinct.plans.part import Asked, Part
 from indistinct.plans.section import Section, only, table
 from indistinct.plans.terms import Terms, read_terms
 
-KINDS: dict[str, type[Part]] = {
-    kind.kind: kind
-    for kind in (
-        HistogramPart,
-        CountPart,
-        SumPart,
-        MeanPart,
-        QuantilesPart,
-        PrefixPart,
-        RangesPart,
-        MarginalsPart,
-        HeavyHittersPart,
-        DensityPart,
-        SyntheticPart,
-    )
+KINDS = {
+    "histogram": "counts.HistogramPart",
+    "count": "counts.CountPart",
+    "sum": "sums.SumPart",
+    "mean": "sums.MeanPart",
+    "quantiles": "quantiles.QuantilesPart",
+    "prefix": "workloads.PrefixPart",
+    "ranges": "workloads.RangesPart",
+    "marginals": "workloads.MarginalsPart",
+    "heavy-hitters": "heavy_hitters.HeavyHittersPart",
+    "density": "density.DensityPart",
+    "synthetic": "synthetic.SyntheticPart",
 }
-"""What a release can ask. A new kind is a class in `kinds/` that knows its keys, and an entry here."""
+"""What a release can ask, and the class in `kinds/` that knows its keys, imported when a plan asks for it. A
+new kind is such a class and a line here."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = {"guarantee", "report", "plan"}
@@ -95,8 +87,16 @@ def _part(terms: Terms, place: int, given: Any) -> Part:
         raise ArgumentError(f"releases[{place}].name", name, allowed)
     if not isinstance(kind, str) or kind not in KINDS:
         raise ArgumentError(f"releases.{name}.kind", kind, f"one of {', '.join(KINDS)}")
-    section = Section(f"releases.{name}", item, {"name", "kind", "weight", "size"} | KINDS[kind].keys)
+    asked = part_class(kind)
+    section = Section(f"releases.{name}", item, {"name", "kind", "weight", "size"} | asked.keys)
     weight = section.positive("weight", 1.0)
     if not 1e-6 <= weight <= 1e6:
         raise ArgumentError(section.at("weight"), weight, "between 1e-6 and 1e6")
-    return KINDS[kind].read(terms, Asked(name, weight, section.maybe("size", section.positive)), section)
+    return asked.read(terms, Asked(name, weight, section.maybe("size", section.positive)), section)
+
+
+def part_class(kind: str) -> type[Part]:
+    """The class of a kind."""
+    module, _, name = KINDS[kind].partition(".")
+    found: type[Part] = getattr(importlib.import_module(f"indistinct.plans.kinds.{module}"), name)
+    return found
