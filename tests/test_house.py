@@ -30,7 +30,7 @@ LAYERS = (
     {"report"},
     {"plans"},
     {"indistinct"},
-    {"reproduce"},
+    {"reproduce", "testing"},
     {"cli", "cli_synth", "web", "__main__"},
 )
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}

@@ -12,8 +12,8 @@ _ORDERS = [1.0, 1.5, 2.0, 4.0]
 def check_adversary(
     adversary: Adversary, guarantee: Guarantee, *, smaller: Sequence[Adversary] = (), slack: float = 1e-6
 ) -> None:
-    """An adversary learns no more than one who may apply all functions, no less than those of `smaller` classes,
-    and its readings are intervals that do not depend on what was asked before."""
+    """An adversary learns no more than one who may apply all functions, no less than those of `smaller`
+    classes, and its readings are intervals that do not depend on what was asked before."""
     require(bool(adversary.words), "an adversary says who it is", adversary)
     reading, all_functions = (guarantee.against(one, adaptive=False) for one in (adversary, Unrestricted()))
     found = reading.renyi_interval(_ORDERS)

@@ -115,7 +115,8 @@ def check_renyi(g: Guarantee, profile: Profile | None = None) -> None:
 
 
 def check_tradeoff(g: Guarantee, profile: Profile | None = None, *, convex: bool = True) -> None:
-    """The false negative rate falls, is convex, below 1 - fpr, and above what every (epsilon, delta) allows."""
+    """The false negative rate falls, is convex, below 1 - fpr, and above what every (epsilon, delta)
+    allows."""
     fnr = g.tradeoff(FPRS)
     require((fnr >= 0) & (fnr <= 1 - FPRS), "a trade-off lies between 0 and 1 - fpr", fnr)
     no_more(fnr[1:], fnr[:-1], "a trade-off falls", FPRS[1:], tiny=1e-9)
@@ -127,6 +128,15 @@ def check_tradeoff(g: Guarantee, profile: Profile | None = None, *, convex: bool
         law = f"no test does better than ({epsilon}, {delta}) allows"
         no_more(1 - delta - math.exp(epsilon) * FPRS, fnr, law, FPRS, tiny=SEARCHED)
         no_more(math.exp(-epsilon) * (1 - delta - FPRS), fnr, law, FPRS, tiny=SEARCHED)
+
+
+def check_truth(g: Guarantee, delta: Callable[[float], float], accuracy: float = 1e-4) -> None:
+    """Delta is what it is known to be otherwise: no less, and no more."""
+    for epsilon in [0.0, *g.epsilon([0.2, 1e-2, 1e-3])]:
+        if math.isfinite(epsilon):
+            law, found, truth = "delta is what it is known to be", g.delta(epsilon), delta(epsilon)
+            no_more(truth, found, f"{law}: no less", epsilon, tiny=accuracy)
+            no_more(found, truth, f"{law}: no more", epsilon, tiny=accuracy)
 
 
 def check_directions(g: Guarantee) -> None:
@@ -155,8 +165,8 @@ def check_intervals(g: Guarantee, delta: float, epsilon: float) -> None:
 
 
 def check_no_less(whole: Guarantee, parts: Sequence[Guarantee], delta: float, epsilon: float) -> None:
-    """What is composed tells no less than each of its parts. A part was read with an error, which its interval
-    states; the whole is an upper bound in any case."""
+    """What is composed tells no less than each of its parts. A part was read with an error, which its
+    interval states; the whole is an upper bound in any case."""
     fprs, epsilons = np.array([0.05, 0.3]), [epsilon, 0.0]
     law = "what is composed tells no less"
     most, deltas, tradeoff = whole.epsilon(delta), whole.delta(epsilons), whole.tradeoff(fprs)
@@ -171,8 +181,8 @@ def check_no_less(whole: Guarantee, parts: Sequence[Guarantee], delta: float, ep
 def check_only_the_request_matters(
     g: Guarantee, other: Guarantee, delta: float, epsilon: float, order: Sequence[str] = ()
 ) -> None:
-    """A reading is a function of the guarantee and the request, to the bit: whole arrays in some order, and again
-    when all has been read; place by place, the other way round, of one that was not read before."""
+    """A reading is a function of the guarantee and the request, to the bit: whole arrays in some order, and
+    again when all has been read; place by place, the other way round, of one that was not read before."""
     ways = requests(delta, epsilon)
     ways = {name: ways[name] for name in order or ways}
     found = {name: read(g, at) for name, (read, at) in ways.items()}

@@ -1,4 +1,5 @@
-"""Laws of mechanisms: how one is saved and printed, what it tells, and that what is drawn is what is accounted."""
+"""Laws of mechanisms: how one is saved and printed, what it tells, and that what is drawn is what is
+accounted."""
 
 import json
 import math
@@ -16,7 +17,7 @@ from indistinct.mechanisms.additive import AdditiveNoise
 from indistinct.mechanisms.expression import parse
 from indistinct.mechanisms.mechanism import Mechanism, check_sampled, natural_adjacency
 from indistinct.noise import NotPrivateSource
-from indistinct.testing.guarantees import OWN_DIGITS, check_guarantee
+from indistinct.testing.guarantees import OWN_DIGITS, check_guarantee, check_truth
 from indistinct.testing.law import no_more, require
 
 _NODES = 1 << 18
@@ -28,18 +29,21 @@ def check_mechanism(
     mechanism: Mechanism,
     adjacency: Adjacency | str | None = None,
     *,
+    truth: Callable[[float], float] | None = None,
     neighbours: tuple[Any, Any] | None = None,
 ) -> None:
-    """All laws of a mechanism, with values of its arguments that are not their defaults (what is forgotten is
-    seen only then).
+    """All laws of a mechanism. Give its arguments values that are not their defaults: what is forgotten is
+    seen only then.
 
-    `neighbours`: two numbers that its `release` must not tell apart by more than is accounted; of additive noise
-    they are known.
+    `truth`: its delta at an epsilon, known otherwise (`integrated`, or a formula). `neighbours`: two numbers
+    that its `release` must not tell apart by more than is accounted; of noise with a scale they are known.
     """
     asked = natural_adjacency(mechanism) if adjacency is None else check_adjacency(adjacency)
     check_saved(mechanism)
     check_guarantee(lambda: mechanism.guarantee(asked))
     _check_sampling(mechanism, asked)
+    if truth is not None:
+        check_truth(mechanism.guarantee(asked), truth)
     if neighbours is None and isinstance(mechanism, AdditiveNoise) and hasattr(mechanism, "release"):
         moved = mechanism.sensitivity
         neighbours = (0, int(moved)) if moved.is_integer() else (0.0, moved)
@@ -85,40 +89,41 @@ def _check_sampling(mechanism: Mechanism, adjacency: Adjacency) -> None:
 # -- against what is known otherwise ------------------------------------------------------------------------
 
 
+Density = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+"""Of an array of numbers."""
+
+
+def integrated(density: Density, *, shift: float, reach: float) -> Callable[[float], float]:
+    """delta(epsilon) of additive noise with this density, between numbers that are `shift` apart: by plain
+    summation over 2^18 cells from -reach to reach."""
+    width = 2 * reach / _NODES
+    x = np.linspace(-reach, reach, _NODES, endpoint=False) + width / 2
+    without, added = (np.asarray(density(place), dtype=np.float64) for place in (x, x - shift))
+    require(without >= 0, "a density is not negative")
+    mass = float(without.sum() * width)
+    require(abs(mass - 1) < 1e-4, f"the density has mass 1 between {-reach} and {reach}", f"{mass:.4g}")
+    return lambda epsilon: float(np.maximum(added - math.exp(epsilon) * without, 0.0).sum() * width)
+
+
 def check_noise(
     mechanism: Mechanism,
-    density: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
+    density: Density,
     *,
     shift: float,
     reach: float,
     adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     accuracy: float = 1e-4,
-    exact: bool = True,
 ) -> None:
-    """The guarantee of additive noise with this density (of an array of numbers) against plain integration of it,
-    from -reach to reach: no shift up to `shift` tells more, either way, and (if `exact`) one tells as much."""
+    """The guarantee of additive noise against plain integration of its density: one way or the other, numbers
+    `shift` apart tell as much as is accounted, and nearer ones tell no more."""
     g = mechanism.guarantee(adjacency)
-    width = 2 * reach / _NODES
-    x: npt.NDArray[np.float64] = (np.arange(_NODES) + 0.5) * width - reach
-    without = np.asarray(density(x), dtype=np.float64)
-    mass = float(without.sum() * width)
-    require(without >= 0, "a density is not negative")
-    require(abs(mass - 1) < accuracy, f"the density has mass 1 between {-reach} and {reach}", f"{mass:.4g}")
-    epsilons = np.array([0.0, *g.epsilon([0.2, 1e-2, 1e-3])])
-    epsilons = epsilons[np.isfinite(epsilons)]
-    known, most, largest = g.delta(epsilons), np.zeros_like(epsilons), 0.0
-    for moved in (shift, -shift, 0.7 * shift, -0.5 * shift, 0.3 * shift):
-        added = np.asarray(density(x - moved), dtype=np.float64)
-        told = [float(np.maximum(added - math.exp(e) * without, 0.0).sum() * width) for e in epsilons]
-        no_more(told, known, f"delta is that of the noise moved by {moved}", epsilons, tiny=accuracy)
-        most = np.maximum(most, told)
-        seen = (added > 1e-290) & (without > 1e-290)
-        largest = max(largest, float(np.log(added[seen] / without[seen]).max(initial=0.0)))
-    no_more(largest, g.pure(), "pure epsilon is the largest loss", slack=1e-9, tiny=1e-12)
-    if exact:
-        no_more(known, most, "delta is no more than the noise tells", epsilons, tiny=accuracy)
-        if math.isfinite(g.pure()):
-            no_more(g.pure(), largest, "pure epsilon is no more than the largest loss", slack=1e-6)
+    both = [integrated(density, shift=way, reach=reach) for way in (shift, -shift)]
+    check_truth(g, lambda epsilon: max(told(epsilon) for told in both), accuracy)
+    for share in (0.7, -0.5, 0.3):
+        nearer = integrated(density, shift=share * shift, reach=reach)
+        for epsilon in (0.0, 0.3, 1.0):
+            law = "nearer numbers tell no more"
+            no_more(nearer(epsilon), g.delta(epsilon), law, f"epsilon {epsilon}", tiny=accuracy)
 
 
 def check_release(
@@ -130,10 +135,10 @@ def check_release(
     draws: int = 20_000,
     seed: int = 1,
 ) -> None:
-    """What `release` draws, of an array of one number each, must not tell two neighbouring numbers apart by more
-    than is accounted: by whether a result is at most a threshold, for all thresholds at once (the inequality of
-    Dvoretzky, Kiefer and Wolfowitz with the constant of Massart 1990; a right one is called wrong with chance
-    1e-9). A seed takes the guarantee away."""
+    """What `release` draws, of an array of one number each, must not tell two neighbouring numbers apart by
+    more than is accounted: by whether a result is at most a threshold, for all thresholds at once (the
+    inequality of Dvoretzky, Kiefer and Wolfowitz with the constant of Massart 1990; a right one is called
+    wrong with chance 1e-9). A seed takes the guarantee away."""
     g: Guarantee = mechanism.guarantee(adjacency)
     released = mechanism.release(value)
     stated = released.guarantee(adjacency)

@@ -36,7 +36,9 @@ def _log_masses(pair: Pair, edges: Array) -> tuple[Array, Array]:
     """Of P and of Q, in each cell: from the smaller of both tails."""
     p_above, q_above, p_below, q_below = pair.tails(edges)
     p, q = (
-        np.where(below[1:] < -0.7, _log_difference(below[1:], below[:-1]), _log_difference(above[:-1], above[1:]))
+        np.where(
+            below[1:] < -0.7, _log_difference(below[1:], below[:-1]), _log_difference(above[:-1], above[1:])
+        )
         for above, below in ((p_above, p_below), (q_above, q_below))
     )
     return p, q
