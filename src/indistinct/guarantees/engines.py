@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.guarantees import rare_losses
+from indistinct.guarantees import rare_losses, tails
 from indistinct.guarantees.composed_loss import LOG_ACCURACY, LOG_FLOOR, ComposedLoss, Levels
 from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
-from indistinct.guarantees.tails import Tail, both, solve
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import Line, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
@@ -35,18 +34,18 @@ _LEVELS_LOST = 4
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
-Engine = Callable[[ComposedLoss, int], Tail | None]
+Engine = Callable[[ComposedLoss, int], tails.Tail | None]
 
 
 # -- the engines -----------------------------------------------------------------------------------
 
 
-def enumerated(loss: ComposedLoss, level: int) -> Tail | None:
+def enumerated(loss: ComposedLoss, level: int) -> tails.Tail | None:
     """Listed sums, and at most one pair with a profile in closed form."""
     return enumerate_losses(loss.factors, loss.infinite_mass, loss.log_cut(level))
 
 
-def contour(loss: ComposedLoss, level: int) -> Tail | None:
+def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     """The contour integral through the saddle, while the transform decays along it."""
     log_delta, log_cut = loss.log_delta_of(level), loss.log_cut(level)
     found = loss.scan(level)
@@ -68,7 +67,7 @@ def contour(loss: ComposedLoss, level: int) -> Tail | None:
         if abs(line.at_aim[0] - log_delta) < _NEAR:
             break
         # aimed badly, as with heavy tails: once more, at what this line says
-        centre = float(solve(line, np.array([log_delta]), loss.top)[1][0])
+        centre = float(tails.solve(line, np.array([log_delta]), loss.top)[1][0])
         if math.isinf(centre):
             break
     return line
@@ -105,7 +104,7 @@ def lattice(cells: int, coarser: Lattice | None = None) -> Lattice:
             below = [(law_below(pair.tails, *span, step, pair.atoms), n) for (pair, n), span in placed]
             high, low = (convolve(laws, step, aim, log_level) for laws in (above, below))
             tail = LatticeTail(high, low, aim, loss.infinite_mass, ON_POINT * step * loss.steps)
-            centre = float(solve(tail, np.array([log_delta]), loss.top)[1][0])
+            centre = float(tails.solve(tail, np.array([log_delta]), loss.top)[1][0])
             # aimed badly: once more, at what this one says
             if coarser is not None or not abs(centre - aim.epsilon) > aim.period / 16 or math.isinf(centre):
                 break
@@ -149,7 +148,7 @@ def lattice_step(atoms: Sequence[float], wanted: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def drawn(engine: Engine, loss: ComposedLoss, level: int) -> Tail | None:
+def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
     """What an engine knows at a level: a function of the three, kept for a while."""
     try:
         return engine(loss, level)
@@ -176,8 +175,8 @@ class Reader:
         low, high = np.zeros_like(delta), np.zeros_like(delta)
         if (listed := self._listed) is not None:
             for least, rows in _by_size(delta):
-                tails = listed.coarse(least), listed
-                low[rows], high[rows] = self._solved(tails, np.log(delta[rows]), enough[rows])
+                both = listed.coarse(least), listed
+                low[rows], high[rows] = self._solved(both, np.log(delta[rows]), enough[rows])
             return (low if listed.exact else np.zeros_like(low)), high
         levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
         levels[delta >= self.loss.most] = -1  # nothing is told at all
@@ -190,11 +189,13 @@ class Reader:
             low[rows], high[rows] = self._solved(asked, np.log(delta[rows]), enough[rows])
         return (low if self.loss.exact else np.zeros_like(low)), high
 
-    def _solved(self, tails: Iterable[Tail | None], log_delta: Array, enough: Array) -> tuple[Array, Array]:
+    def _solved(
+        self, asked: Iterable[tails.Tail | None], log_delta: Array, enough: Array
+    ) -> tuple[Array, Array]:
         """What tails say together, until it is enough; the first is only asked for that."""
         low, high = np.zeros_like(log_delta), np.full_like(log_delta, max(self.loss.top, 0.0))
         rows = np.arange(log_delta.size)  # of what is open
-        for asked, tail in enumerate(tails):
+        for place, tail in enumerate(asked):
             if tail is None:
                 continue
             wanted = (enough[rows] > 0) & (enough[rows] < math.inf)
@@ -205,9 +206,9 @@ class Reader:
                 low[rows[met]] = 0.0
                 high[rows[met]] = np.minimum(np.where(meets[0], at[0], at[1])[met], high[rows[met]])
                 rows = rows[~met]
-            if asked and rows.size:
-                found = solve(tail, log_delta[rows], self.loss.top)
-                low[rows], high[rows] = both((low[rows], high[rows]), found)
+            if place and rows.size:
+                found = tails.solve(tail, log_delta[rows], self.loss.top)
+                low[rows], high[rows] = tails.both((low[rows], high[rows]), found)
                 narrow = high[rows] - low[rows] <= NARROW * np.minimum(high[rows], 1e300)
                 rows = rows[~(narrow | tail.final)]
             if not rows.size:
@@ -244,7 +245,7 @@ class Reader:
                 if (tail := drawn(engine, self.loss, level)) is not None:
                     at = np.flatnonzero(levels == level)
                     bounds = tail.read(epsilon[at])
-                    low[at], high[at] = both((low[at], high[at]), (bounds.low, bounds.high))
+                    low[at], high[at] = tails.both((low[at], high[at]), (bounds.low, bounds.high))
                     least = np.maximum(low[at], enough[at])  # of what is known
                     done = at[(high[at] - np.maximum(least, LOG_FLOOR) <= accuracy) | tail.final]
                     rows = np.setdiff1d(rows, done, assume_unique=True)

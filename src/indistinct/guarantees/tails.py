@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.contour import LogBounds
+from indistinct.numerics.contour import LogBounds as LogBounds
 
 _ROUNDING = 1e-9
 _FURTHEST = 1e12
@@ -19,7 +19,7 @@ class Tail(Protocol):
     @property
     def final(self) -> bool:
         """Whether no other engine can know better."""
-        ...
+        return False
 
     def read(self, epsilon: Array) -> LogBounds:
         """Bounds on log delta at each epsilon, each computed as if it were alone."""
