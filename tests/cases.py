@@ -29,6 +29,7 @@ from indistinct import (
     ZeroConcentratedDP,
     mixture,
     parallel,
+    parse,
 )
 from indistinct.testing import integrated
 
@@ -118,11 +119,16 @@ SINGLE += [
     Case("selection, noisy max", ReportNoisyMax(scale=3, monotonic=True)),
 ]
 
-# Known otherwise.
+# Known otherwise, and written so that nothing has to be imported.
 SINGLE += [
     Case(
+        "half sampled response",
+        parse("randomized_response(0.75).subsample(1/2)"),
+        truth=lambda epsilon: max(0.5 - 0.25 * np.exp(epsilon), 0.75 - 0.5 * np.exp(epsilon), 0.0),
+    ),
+    Case(
         "lattice laplace, integrated",
-        DiscreteLaplace(scale=1.5, sensitivity=2),
+        parse("discrete_laplace(1.5, sensitivity=2)"),
         truth=integrated(lambda x: np.tanh(1 / 3) * np.exp(-np.abs(np.rint(x)) / 1.5), shift=2, reach=60),
         neighbours=(0, 2),
     ),

@@ -101,7 +101,7 @@ def integrated(density: Density, *, shift: float, reach: float) -> Callable[[flo
     without, added = (np.asarray(density(place), dtype=np.float64) for place in (x, x - shift))
     require(without >= 0, "a density is not negative")
     mass = float(without.sum() * width)
-    require(abs(mass - 1) < 1e-4, f"the density has mass 1 between {-reach} and {reach}", f"{mass:.4g}")
+    require(abs(mass - 1) < 1e-4, f"the density has mass 1 between {-reach} and {reach}", f"{mass:.6g}")
     return lambda epsilon: float(np.maximum(added - math.exp(epsilon) * without, 0.0).sum() * width)
 
 
