@@ -51,7 +51,7 @@ def copied(folder: Path) -> Path:
 
 def run(folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     there = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     return subprocess.run(command, cwd=folder, env=there, capture_output=True, text=True)
 
 
