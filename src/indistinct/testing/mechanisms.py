@@ -55,7 +55,10 @@ def check_saved(value: Described) -> None:
     """What is saved reads back equal; a mechanism is what its expression says."""
     copies = {"JSON": from_json(json.loads(json.dumps(value.to_json())))}
     if all(isinstance(part, Mechanism | Claim) for part in nested(value)) and isinstance(value, Mechanism):
-        copies["its expression"] = parse(str(value))
+        try:
+            copies["its expression"] = parse(str(value))
+        except ArgumentError as error:
+            raise AssertionError(f"its expression can be read: {error}") from error
     for source, copy in copies.items():
         require(
             type(copy) is type(value) and copy == value, f"what {source} says is equal", f"{copy}, {value}"
