@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # also reaches the examples run as subprocesses
@@ -16,3 +17,8 @@ settings.register_profile(
     max_examples=int(os.environ.get("FUZZ_EXAMPLES", "50")),
 )
 settings.load_profile("tests")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins first, so that no worker waits for another at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None and item.path.suffix == ".py")

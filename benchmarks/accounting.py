@@ -101,7 +101,7 @@ class Solver:
 
 
 def indistinct() -> Solver:
-    from indistinct import Gaussian, calibrate
+    from indistinct import Budget, Gaussian, calibrate
 
     def mechanism(run, scale):
         return run.steps * Gaussian(scale=scale, sensitivity=1).subsample(run.rate)
@@ -113,10 +113,7 @@ def indistinct() -> Solver:
         return np.atleast_1d(guarantee.epsilon(delta=np.array(deltas) if many else deltas[0]))
 
     def calibrated_scale(run, epsilon, delta):
-        tried = {}
-        target = {"epsilon": epsilon, "delta": delta}
-        found = calibrate(lambda s: tried.setdefault(s, mechanism(run, s)), **target)
-        return next(scale for scale, made in tried.items() if made == found)
+        return calibrate(lambda s: mechanism(run, s), Budget(epsilon=epsilon, delta=delta)).parameter
 
     return Solver(epsilons, calibrated_scale)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from indistinct import Gaussian, Laplace, Linear, Polynomial, calibrate
+from indistinct import Budget, Gaussian, Laplace, Linear, Polynomial, calibrate
 
 REPEATS = 7
 ORDERS = np.linspace(1.1, 20.0, 100)
@@ -75,7 +75,7 @@ def main() -> int:
     print("\nnoise for Rényi divergence 0.1 at order 3 (scale):")
     for noise in (Laplace, Gaussian):
         scales = [
-            calibrate(noise, renyi=0.1, order=3, against=adversary).scale
+            calibrate(noise, Budget(renyi=0.1, order=3), against=adversary).parameter
             for adversary in (None, Polynomial(3), Polynomial(2), Linear())
         ]
         words = ("all functions", "cubic", "quadratic", "linear")

@@ -10,7 +10,7 @@
   as so many subsampled Gaussian mechanisms.
 - published loss: that section's equations 7 and 8 as they are printed and coded, the noise drawn apart from
   the graph. NOT PRIVATE at any noise: the generator's gradient is the clean one times a number (see
-  attack.py), so no ε is shown. Its noise multiplier is that of the release in each step.
+  attacks/synthesis.py), so no ε is shown. Its noise multiplier is that of the release in each step.
 
 All take as many steps, with the same optimiser, the same averaged weights, and rates by the same rule. The
 comparison is not even: that rule and our kernel were chosen on training images for our method, and nothing
@@ -38,16 +38,17 @@ import numpy as np
 import torch
 from synthesis_images import BARS, read
 
-from indistinct import Gaussian, calibrate
-from indistinct.data import Remembered
+from indistinct import Budget, Gaussian, calibrate
+from indistinct.data import CachedTable
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.images import (
     Generator,
     ImageMap,
-    KernelSynthesizer,
-    Part,
+    ImageSynthesizer,
+    ImageTraining,
+    MapPart,
     Pixels,
-    Training,
+    SyntheticImages,
     accuracy,
     frechet_distance,
     sample,
@@ -55,14 +56,14 @@ from indistinct.synthesis.images import (
 from indistinct.synthesis.images.training import Fitted
 
 DELTA, SHAPE, CLASSES, LENGTH = 1e-5, (1, 28, 28), 10, 8.0
-DEFAULTS = Training()
+DEFAULTS = ImageTraining()
 
 
 @dataclass(frozen=True)
 class Size:
     """How much of everything: records, features, steps of training and of the judge."""
 
-    training: Training = DEFAULTS
+    training: ImageTraining = DEFAULTS
     records: int = 60_000
     tested: int = 10_000
     pairs: int = 20_000
@@ -75,7 +76,7 @@ class Size:
 
 FULL = Size()
 MEDIUM = Size(
-    Training(
+    ImageTraining(
         steps=1500,
         plain_steps=300,
         steps_per_metric=150,
@@ -89,7 +90,7 @@ MEDIUM = Size(
     sets=("mnist",),
 )
 SMALL = Size(
-    Training(
+    ImageTraining(
         steps=400,
         plain_steps=150,
         steps_per_metric=50,
@@ -111,7 +112,7 @@ Loss = Callable[[Any, Any], Any]
 Made = tuple[np.ndarray, np.ndarray]
 
 
-def stepwise(loss: Loss, training: Training, noise: float, seed: int, device: str) -> Fitted:
+def stepwise(loss: Loss, training: ImageTraining, noise: float, seed: int, device: str) -> Fitted:
     """The package's generator, fitted by a loss of generated images and their labels: the optimiser, rates
     and averages of `indistinct.synthesis.images.train`, but a loss that may read records in every step."""
     torch.manual_seed(seed)
@@ -205,25 +206,28 @@ class Run:
     def __init__(self, records: Made, size: Size, device: str) -> None:
         self.images, self.labels = records
         self.training, self.rate, self.device = size.training, size.rate, device
-        self.sums: dict[KernelSynthesizer, Remembered] = {}
-        self.single = ImageMap(SHAPE, (Part(Pixels(), LENGTH, size.pairs, 0.98),), 0.02)
-        self.ours = KernelSynthesizer(SHAPE, range(CLASSES), pairs=size.pairs)
-        self.merf = KernelSynthesizer(SHAPE, range(CLASSES), map=self.single)
+        self.sums: dict[ImageSynthesizer, CachedTable] = {}
+        self.single = ImageMap(SHAPE, (MapPart(Pixels(), LENGTH, size.pairs, 0.98),), 0.02)
+        self.ours = ImageSynthesizer(SHAPE, range(CLASSES), pairs=size.pairs)
+        self.merf = ImageSynthesizer(SHAPE, range(CLASSES), map=self.single)
 
-    def one_release(self, design: KernelSynthesizer, training: Training, epsilon: float, seed: int) -> Made:
+    def one_release(
+        self, design: ImageSynthesizer, training: ImageTraining, epsilon: float, seed: int
+    ) -> Made:
         if design not in self.sums:  # the exact sums are computed once
-            self.sums[design] = Remembered(design.table(self.images, self.labels))
-        noisy = design.mechanism(epsilon, DELTA)
+            self.sums[design] = CachedTable(design.table(self.images, self.labels))
+        noisy = design.mechanism(Budget(epsilon=epsilon, delta=DELTA))
         release = noisy.release(self.sums[design], source=NotPrivateSource(seed))
-        result = design.trained(release, training, seed=seed, device=self.device)
+        result = SyntheticImages(design, release).trained(training, seed=seed, device=self.device)
         return result.sample(len(self.images), seed=seed, device=self.device)
 
     def in_each_step(self, epsilon: float, seed: int, *, private: bool) -> Made:
         steps, height = self.training.steps, self.single.bound
         run = calibrate(
-            lambda scale: steps * Gaussian(scale, height).subsample(self.rate), epsilon=epsilon, delta=DELTA
+            lambda scale: steps * Gaussian(scale, height).subsample(self.rate),
+            Budget(epsilon=epsilon, delta=DELTA),
         )
-        scale: float = run.base.base.scale  # type: ignore[attr-defined]
+        scale = run.parameter
         batches = Batches(self.images, self.labels, self.rate, seed, self.device)
         loss = ReleasedEachStep(self.single, batches, scale) if private else Published(batches, scale)
         # what is left of the noise in the mean over all steps, as in the rule for one release
@@ -234,7 +238,7 @@ class Run:
 
     def methods(self, epsilon: float) -> dict[str, tuple[bool, Callable[[int], Made]]]:
         """By name: whether it is private, and what it makes with a seed."""
-        plain = Training(**{**vars(self.training), "plain_steps": self.training.steps})
+        plain = ImageTraining(**{**vars(self.training), "plain_steps": self.training.steps})
         return {
             "one release (ours)": (
                 True,

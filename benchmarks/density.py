@@ -27,6 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one process for each core
 import numpy as np
 import numpy.typing as npt
 
+from indistinct import Budget
 from indistinct.data import Numbers
 from indistinct.functions.density import PrivateDensity, release_density
 from indistinct.functions.function import FiniteFunction
@@ -94,7 +95,9 @@ def histograms(data: dict[str, Array], epsilon: float, draw: np.random.Generator
 
 
 def ours(data: dict[str, Array], epsilon: float) -> PrivateDensity:
-    return release_density(data, {"x": Numbers(0, 1), "y": Numbers(0, 1)}, epsilon=epsilon, delta=DELTA)
+    return release_density(
+        data, {"x": Numbers(0, 1), "y": Numbers(0, 1)}, Budget(epsilon=epsilon, delta=DELTA)
+    )
 
 
 class Compared(NamedTuple):
@@ -190,7 +193,7 @@ def on_real_data(folder: Path) -> bool:
         axes = {str(axis): Numbers(0, 1) for axis in range(len(names))}
         for epsilon in (0.1, 1.0):
             data = {str(axis): train[:, axis] for axis in range(len(names))}
-            fits = [release_density(data, axes, epsilon=epsilon, delta=DELTA) for _ in range(RUNS)]
+            fits = [release_density(data, axes, Budget(epsilon=epsilon, delta=DELTA)) for _ in range(RUNS)]
             each = [np.log(0.99 * density(test) + 0.01).mean() for density in fits]
             own, off = float(np.mean(each)), float(np.std(each, ddof=1)) / math.sqrt(RUNS)
             theirs = max(held_out(train, test, bins, epsilon) for bins in BINS)

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from indistinct import calibrate
+from indistinct import Budget, calibrate
 from indistinct.data import Bins, Categories, Histogram, Outside, table
 from indistinct.workloads import Marginals, MatrixMechanism, Noise, optimise
 
@@ -144,9 +144,8 @@ def ours(records: Records, exact: Tables, noise: Noise) -> tuple[Answers, str]:
     delta = 0.0 if noise is Noise.LAPLACE else DELTA
     mechanism = calibrate(
         lambda scale: MatrixMechanism(workload, best, scale, noise, records=100_000),
-        epsilon=EPSILON * ROUNDING,
-        delta=delta,
-    )
+        Budget(epsilon=EPSILON * ROUNDING, delta=delta),
+    ).mechanism
 
     def draw() -> Tables:
         release = mechanism.release(counts)

@@ -22,11 +22,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from indistinct.data import Remembered
+from indistinct import Budget
+from indistinct.data import CachedTable
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.images import (
-    KernelSynthesizer,
-    Training,
+    ImageSynthesizer,
+    ImageTraining,
+    SyntheticImages,
     accuracy,
     frechet_distance,
     grid,
@@ -35,7 +37,7 @@ from indistinct.synthesis.images import (
 
 DELTA = 1e-5
 BARS = {"mnist": {10: 96.8, 1: 96.0, 0.2: 92.0}, "fashion": {10: 84.0, 1: 82.5, 0.2: 78.5}}
-SMALL = Training(
+SMALL = ImageTraining(
     steps=300, plain_steps=100, steps_per_metric=50, images_per_class=20, images_in_metric=300, channels=32
 )
 
@@ -65,8 +67,8 @@ def main() -> int:
     if device == "cpu" and not options.small:
         print("skipped: no GPU here; --small shows the pipeline on a CPU")
         return 0
-    design = KernelSynthesizer((1, 28, 28), range(10), pairs=500 if options.small else 20_000)
-    training = SMALL if options.small else Training()
+    design = ImageSynthesizer((1, 28, 28), range(10), pairs=500 if options.small else 20_000)
+    training = SMALL if options.small else ImageTraining()
     print(f"{'data':8} {'ε':>6} {'accuracy %':>16} {'bar':>6} {'Fréchet':>8} {'to used/others':>15} {'s':>5}")
     failed = False
     for name in options.sets:
@@ -74,15 +76,15 @@ def main() -> int:
         test, wanted = read(options.data, name, "t10k")
         if options.small:
             images, labels = images[:3000], labels[:3000]
-        data = Remembered(design.table(images, labels))  # the exact sums are computed once
+        data = CachedTable(design.table(images, labels))  # the exact sums are computed once
         for epsilon in options.epsilon:
             scores, seconds = [], []
             for seed in range(options.seeds if epsilon in BARS[name] else 1):
                 # noise that can be repeated, for a benchmark; a user's comes from the operating system
-                noisy = design.mechanism(1e6 if epsilon == math.inf else epsilon, DELTA)
+                noisy = design.mechanism(Budget(epsilon=1e6 if epsilon == math.inf else epsilon, delta=DELTA))
                 release = noisy.release(data, source=NotPrivateSource(seed))
                 started = time.perf_counter()
-                result = design.trained(release, training, seed=seed, device=device)
+                result = SyntheticImages(design, release).trained(training, seed=seed, device=device)
                 seconds.append(time.perf_counter() - started)
                 made, kinds = result.sample(len(images), seed=seed, device=device)
                 tensors = [torch.as_tensor(a, device=device) for a in (made, kinds)]

@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from indistinct import Gaussian, calibrate
+from indistinct import Budget, Gaussian, calibrate
 from indistinct.data import Categories, Intervals, OrMissing
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.tables import Determined, SyntheticTable, TableSynthesizer
@@ -105,10 +105,10 @@ def records(design: TableSynthesizer, file: str) -> Columns:
 def ours(design: TableSynthesizer, data: Columns, epsilon: float, seed: int) -> Columns:
     if math.isfinite(epsilon):
         source = NotPrivateSource(seed)
-        fitted = design.fit(data, epsilon=epsilon, delta=DELTA, seed=seed, source=source)
+        fitted = design.fit(data, Budget(epsilon=epsilon, delta=DELTA), seed=seed, source=source)
     else:
         exact = design.query.read(design.query.statistic(data).values)
-        fitted = SyntheticTable(design, design.trained(exact, 0.0, seed=seed))
+        fitted = SyntheticTable(design, design.mixture(exact, 0.0, seed=seed))
     return fitted.columns(len(data["income"]), seed=seed)
 
 
@@ -209,9 +209,7 @@ def places_of(domain: Any, values: Any) -> np.ndarray:
 def noise_of(epsilon: float) -> float:
     if math.isinf(epsilon):
         return 0.0
-    found = calibrate(lambda scale: Gaussian(scale=scale), epsilon=epsilon, delta=DELTA)
-    assert isinstance(found, Gaussian)
-    return found.scale
+    return calibrate(Gaussian, Budget(epsilon=epsilon, delta=DELTA)).parameter
 
 
 Method = Callable[[TableSynthesizer, Columns, float, int], Columns]

@@ -19,7 +19,7 @@ TABLE, PLAN = OUT / "randhie.parquet", OUT / "doctor_visits.toml"
 
 found = importlib.util.find_spec("statsmodels")
 if found is None or found.origin is None:
-    sys.exit('the table comes with statsmodels: pip install "indistinct[test]"')
+    sys.exit('the table comes with statsmodels: pip install "indistinct[demo]"')
 OUT.mkdir(exist_ok=True)
 if not TABLE.exists():  # an interrupted run is finished only with the very file that it began with
     source = Path(found.origin).parent / "datasets" / "randhie" / "src" / "randhie.csv"

@@ -6,7 +6,16 @@ compute linear functions of the totals and nothing else. What does the contract 
 
 import numpy as np
 
-from indistinct import Gaussian, Laplace, Linear, Polynomial, Unrestricted, calibrate, generalization_gap
+from indistinct import (
+    Budget,
+    Gaussian,
+    Laplace,
+    Linear,
+    Polynomial,
+    Unrestricted,
+    calibrate,
+    generalization_gap,
+)
 from indistinct.adversaries import AffineMap, PolynomialMap, estimate
 
 ORDER = 4
@@ -26,9 +35,11 @@ print(
 )
 
 # 3. What the contract saves in noise.
-limited = calibrate(lambda s: Laplace(scale=s), renyi=0.1, order=ORDER, against=Linear())
-everyone = calibrate(lambda s: Laplace(scale=s), renyi=0.1, order=ORDER)
-print(f"\nNoise for divergence 0.1: {limited.scale:.3f} with the contract, {everyone.scale:.3f} without")
+limited = calibrate(Laplace, Budget(renyi=0.1, order=ORDER), against=Linear())
+everyone = calibrate(Laplace, Budget(renyi=0.1, order=ORDER))
+print(
+    f"\nNoise for divergence 0.1: {limited.parameter:.3f} with the contract, {everyone.parameter:.3f} without"
+)
 
 # 4. Averages and differences of the totals stay within the contract; squares do not.
 print(f"\nafter an affine map: {reading.after(AffineMap()).renyi(ORDER):.4f}")

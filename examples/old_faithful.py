@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from indistinct import Budget
 from indistinct.data import Numbers
 from indistinct.functions import release_density
 
@@ -10,7 +11,7 @@ draw = np.random.default_rng(0)
 short = draw.random(272) < 0.36
 waiting = np.where(short, draw.normal(54.6, 5.9, 272), draw.normal(80.1, 5.9, 272)).round()
 
-density = release_density({"minutes": waiting}, {"minutes": Numbers(30, 110)}, epsilon=2, delta=1e-5)
+density = release_density({"minutes": waiting}, {"minutes": Numbers(30, 110)}, Budget(epsilon=2, delta=1e-5))
 epsilon = density.guarantee().epsilon(delta=1e-5)
 print(f"epsilon {epsilon:.2f} at delta 1e-5, {len(density.released.values)} counts with noise were released")
 print(f"{density.records:.0f} waits, about; between 70 and 90 minutes: {density.probability(70, 90):.0%}")

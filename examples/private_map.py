@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from indistinct import Budget
 from indistinct.data import Numbers
 from indistinct.functions import release_density
 
@@ -23,7 +24,7 @@ else:  # the like: two large cities, a valley between them
 
 box = {"longitude": Numbers(-125, -114), "latitude": Numbers(32, 42)}
 data = {"longitude": places[:, 0], "latitude": places[:, 1]}
-density = release_density(data, box, epsilon=1, delta=1e-6)
+density = release_density(data, box, Budget(epsilon=1, delta=1e-6))
 
 # The truth, to compare with: it is not private, and would not be published.
 counts, west, south_edge = np.histogram2d(*places.T, bins=60, range=[(-125, -114), (32, 42)], density=True)

@@ -6,7 +6,7 @@ groups. Every person is in one district and in one age group.
 
 import numpy as np
 
-from indistinct import Gaussian, Laplace, calibrate, parallel
+from indistinct import Budget, Gaussian, Laplace, calibrate, parallel
 from indistinct.report import explain
 
 rng = np.random.default_rng(7)
@@ -34,12 +34,12 @@ for fpr in (0.01, 0.05, 0.1, 0.2):
 print(f"\nfor three records of one person: epsilon {both.group(3).pure():g}")
 
 # 5. For many statistics about the same people, Gaussian noise is the better choice. 200 overlapping counts:
-TARGET = {"epsilon": 1.0, "delta": 1e-6}
-laplace = calibrate(lambda scale: 200 * Laplace(scale=scale), **TARGET)
-gaussian = calibrate(lambda scale: 200 * Gaussian(scale=scale), **TARGET)
+budget = Budget(epsilon=1, delta=1e-6)
+laplace = calibrate(lambda scale: 200 * Laplace(scale=scale), budget)
+gaussian = calibrate(lambda scale: 200 * Gaussian(scale=scale), budget)
 print("\n200 overlapping counts at epsilon = 1, delta = 1e-6: standard error of each count")
-print(f"  Laplace:  {laplace.base.scale * 2**0.5:.1f} people")
-print(f"  Gaussian: {gaussian.base.scale:.1f} people")
+print(f"  Laplace:  {laplace.parameter * 2**0.5:.1f} people")
+print(f"  Gaussian: {gaussian.parameter:.1f} people")
 
 print("\nThe whole report on the second choice:\n")
-print(explain(gaussian, delta=1e-6))
+print(explain(gaussian.mechanism, delta=1e-6))

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
-from indistinct.synthesis.images import KernelSynthesizer, Training, accuracy, grid
+from indistinct import Budget
+from indistinct.synthesis.images import ImageSynthesizer, ImageTraining, accuracy, grid
 
 EPSILON, DELTA = 4.0, 1e-4  # 1,437 records are few: a smaller ε leaves little to learn
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 600
@@ -22,10 +23,10 @@ images, labels = digits.images[:, None] / 16, digits.target
 order = np.random.default_rng(0).permutation(len(images))
 train, test = order[360:], order[:360]
 
-design = KernelSynthesizer((1, 8, 8), classes=range(10), pairs=1000, records=5000)
-training = Training(
+design = ImageSynthesizer((1, 8, 8), classes=range(10), pairs=1000, records=5000)
+training = ImageTraining(
     steps=STEPS,
-    plain_steps=100,
+    plain_steps=STEPS // 6,
     steps_per_metric=50,
     images_per_class=20,
     images_in_metric=300,
@@ -36,12 +37,7 @@ training = Training(
 
 started = time.perf_counter()
 result = design.fit(
-    images[train],
-    labels[train],
-    epsilon=EPSILON,
-    delta=DELTA,
-    training=training,
-    device="cpu",
+    images[train], labels[train], Budget(epsilon=EPSILON, delta=DELTA), training=training, device="cpu"
 )
 print(f"fitted in {time.perf_counter() - started:.0f} s")
 print(f"({result.guarantee().epsilon(DELTA):.3f}, {DELTA})-DP, whatever is done with the generator")

@@ -7,7 +7,7 @@ standard deviation 1.1 is added to the sum. I draw out/demo.png.
 
 from pathlib import Path
 
-from indistinct import Gaussian, Mechanism, calibrate
+from indistinct import Budget, Gaussian, Mechanism, calibrate
 from indistinct.report import explain
 
 EXAMPLES, BATCH, EPOCHS = 60_000, 256, 60
@@ -27,7 +27,7 @@ report = explain(run, delta=DELTA)
 print(report)
 
 # 2. Which noise would give epsilon = 1, and what does each choice mean to an attacker?
-at_one = calibrate(training, epsilon=1, delta=DELTA)
+at_one = calibrate(training, Budget(epsilon=1, delta=DELTA))
 print(f"\n{'run':<26}{'epsilon':>10}{'missed at 5 % false alarms':>30}{'advantage':>12}")
 for name, mechanism in (
     ("noise 0.7", training(0.7)),
@@ -37,11 +37,11 @@ for name, mechanism in (
 ):
     g = mechanism.guarantee()
     print(f"{name:<26}{g.epsilon(DELTA):>10.4f}{g.tradeoff(0.05):>30.4f}{g.advantage():>12.4f}")
-print(f"\nThe least noise for epsilon = 1: {at_one.base.base.scale:.4f}")
+print(f"\nThe least noise for epsilon = 1: {at_one.parameter:.4f}")
 
 # 3. With the noise kept at 1.1, how many steps stay below epsilon = 2?
-longest = calibrate(Gaussian(scale=1.1).subsample(RATE), epsilon=2, delta=DELTA)
-print(f"Steps with noise 1.1 below epsilon = 2: {longest.steps} ({longest.steps * RATE:.1f} epochs)")
+longest = calibrate(Gaussian(scale=1.1).subsample(RATE), Budget(epsilon=2, delta=DELTA))
+print(f"Steps with noise 1.1 below epsilon = 2: {longest.parameter} ({longest.parameter * RATE:.1f} epochs)")
 
 picture = Path("out") / "demo.png"
 picture.parent.mkdir(exist_ok=True)

@@ -228,10 +228,40 @@ STATED = [
 ]
 
 
+DEAR = {
+    "2 laplace",
+    "100 laplace",
+    "1e4 responses",
+    "2 subsampled gaussians",
+    "1e9 subsampled gaussians",
+    "100 subsampled laplace",
+    "10 without replacement",
+    "1e4 without replacement",
+    "gaussian + response + subsampled",
+    "two subsampled",
+    "subsampled sum of kinds",
+    "parallel, then composed",
+    "100 lattice gaussians",
+    "2 subsampled lattice gaussians",
+    "2 selections",
+    "100 zero-concentrated",
+    "zero-concentrated + pure",
+    "parallel claims",
+    "two kinds of claim, by chance",
+    "approximate + zero-concentrated",
+    "group of zero-concentrated",
+}
+"""Cases that take a second or more of every law: `make quick` leaves them out."""
+
+
 def each(cases: list[Case]) -> pytest.MarkDecorator:
     """A test of each case. All tests of a case run in one process, so that its guarantee is shared."""
-    marked = [pytest.param(case, marks=pytest.mark.xdist_group(case.name), id=case.name) for case in cases]
-    return pytest.mark.parametrize("case", marked)
+    return pytest.mark.parametrize("case", [_alone(case) for case in cases])
+
+
+def _alone(case: Case) -> Any:
+    dear = [pytest.mark.slow] if case.name in DEAR else []
+    return pytest.param(case, marks=[pytest.mark.xdist_group(case.name), *dear], id=case.name)
 
 
 MECHANISMS = [*SINGLE, *SILENT[:9], *COMPOSED]

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,3 +38,16 @@ def spark() -> Iterator[Any]:
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def small_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models of tables are trained as always, in as many steps, but a tenth as long: they are narrow."""
+    from indistinct.synthesis.tables import synthesizer
+
+    train = synthesizer.train
+
+    def narrow(counts: Any, training: Any, *rest: Any) -> Any:
+        return train(counts, replace(training, components=64, width=32), *rest)
+
+    monkeypatch.setattr(synthesizer, "train", narrow)

@@ -15,7 +15,7 @@ def test_explain_against_a_class(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "Someone who applies nothing but linear functions to the release" in printed
     assert "Rényi divergence of order 4 against linear functions" in printed
-    assert "Rows that say against" in printed
+    assert "Rows with the word against" in printed
     assert main(["explain", "laplace(2)"]) == 0
     assert "against" not in capsys.readouterr().out
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from indistinct import Budget
 from indistinct.boundary import SWITCH, guarded, guarded_each
 from indistinct.cli import main
 from indistinct.errors import ArgumentError, DataError, FileError
@@ -138,7 +139,7 @@ def ridge() -> Any:
     pytest.importorskip("sklearn")
     from indistinct.functions.estimators import PrivateKernelRidge
 
-    return PrivateKernelRidge(epsilon=1, delta=1e-6, box=(0, 1), targets=(0, 1), records=100, pairs=5)
+    return PrivateKernelRidge(Budget(epsilon=1, delta=1e-6), box=(0, 1), targets=(0, 1), records=100, pairs=5)
 
 
 CANARY = 4.24918273e9
@@ -173,14 +174,14 @@ def test_scikit_learn_shows_no_record(ridge: Any, X: Any, y: Any) -> None:
 def test_no_warning_is_about_records(ridge: Any) -> None:
     from indistinct.functions.estimators import PrivateKernelClassifier
 
-    settings = {"epsilon": 1, "delta": 1e-6, "box": (0, 1), "records": 100, "pairs": 5}
+    settings = {"budget": Budget(epsilon=1, delta=1e-6), "box": (0, 1), "records": 100, "pairs": 5}
     classifier = PrivateKernelClassifier(classes=range(40), regularization=1.0, **settings)
     numbers = np.geomspace(1e-300, 1e300, 20)
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         classifier.fit(ROWS, np.arange(20))  # as many classes as records
         ridge.fit(numbers[:, None], -numbers)
-        assert ridge.guarantee_.epsilon(delta=1e-6) <= 1 + 1e-9
+        assert ridge.guarantee().epsilon(delta=1e-6) <= 1 + 1e-9
 
 
 def test_the_command_has_a_last_resort(

@@ -114,6 +114,8 @@ def test_page_is_written(command: list[str], tmp_path: Path, capsys: pytest.Capt
         ("gaussian(SCALE)", ["--advantage", "0.19741265"], 2.0),
         ("gaussian(SCALE)", ["--fnr", "0.8738651", "--fpr", "0.05"], 2.0),
         ("gaussian(SCALE) + gaussian(SCALE)", ["--renyi", "1", "--order", "2"], 2**0.5),
+        ("gaussian(SCALE) + gaussian(SCALE)", ["--rho", "0.25"], 2.0),
+        ("gaussian(SCALE)", ["--mu", "0.5"], 2.0),
     ],
 )
 def test_calibrate_finds_the_noise(
@@ -175,12 +177,12 @@ def test_calibrate_in_words(capsys: pytest.CaptureFixture[str]) -> None:
         (["explain", "gaussian(1).subsample(0.1)", "--adjacency", "replace-one"], "adjacency"),
         (["explain", "laplace(1)", "--plot", "missing/folder/out.png"], "missing"),
         (["explain", "laplace(1)", "--plot", "out.unknown"], "plot"),
-        (["calibrate", "gaussian(SCALE)"], "target"),
-        (["calibrate", "gaussian(SCALE)", "--epsilon", "1", "--advantage", "0.1"], "target"),
-        (["calibrate", "gaussian(SCALE)", "--epsilon", "1"], "target"),
+        (["calibrate", "gaussian(SCALE)"], "budget"),
+        (["calibrate", "gaussian(SCALE)", "--epsilon", "1", "--advantage", "0.1"], "budget"),
+        (["calibrate", "gaussian(SCALE)", "--epsilon", "1"], "budget"),
         (["calibrate", "gaussian(SCALE)", "--fnr", "0.9"], "fpr"),
         (["calibrate", "gaussian(SCALE)", "--renyi", "1"], "order"),
-        (["calibrate", "gaussian(0.1)", "--epsilon", "0.1", "--delta", "1e-5"], "target"),
+        (["calibrate", "gaussian(0.1)", "--epsilon", "0.1", "--delta", "1e-5"], "budget"),
         (["calibrate", "gaussian(SCALES)", "--epsilon", "1", "--delta", "1e-5"], "SCALES"),
     ],
 )

@@ -20,6 +20,7 @@ from indistinct import (
     Adjacency,
     ApproxDP,
     ArgumentError,
+    Budget,
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -87,16 +88,17 @@ from indistinct.functions import (
     MaternKernel,
     PeriodicKernel,
     PolynomialKernel,
+    PrivateFunction,
     RandomFeatures,
     RationalQuadraticKernel,
-    load_function,
 )
 from indistinct.functions.fourier_sum import FourierSum
+from indistinct.functions.function import FunctionNoise
 from indistinct.mechanisms import natural_adjacency
-from indistinct.plans.measured import Measured
+from indistinct.plans.measured import MeasuredWorkload
 from indistinct.plans.together import Together
 from indistinct.report import explain
-from indistinct.synthesis.images.maps import ImageMap, Part
+from indistinct.synthesis.images.feature_maps import ImageMap, MapPart
 from indistinct.synthesis.images.views import Pixels, Wavelets
 from indistinct.workloads import (
     AllRange,
@@ -126,7 +128,7 @@ FEATURES = RandomFeatures(GaussianKernel(0.2), pairs=3, dimension=1, seed=4)
 BASIS = FourierBasis(GaussianKernel(0.3), (0.0,), (1.0,))
 AGES = Histogram({"age": Bins(0, 100, 5), "smokes": Categories(["no", "yes"])}, USERS)
 MATRIX = MatrixMechanism(Prefix(3), IdentityStrategy(3), 2.0, Noise.LAPLACE)
-VIEWS = Part(Pixels(0.5), 1.0, 2, 0.5), Part(Wavelets(1.0, 0.5, 2), 2.0, 3, 0.25)
+VIEWS = MapPart(Pixels(0.5), 1.0, 2, 0.5), MapPart(Wavelets(1.0, 0.5, 2), 2.0, 3, 0.25)
 
 EXAMPLES: list[Described] = [
     # mechanisms, and how they combine
@@ -203,6 +205,9 @@ EXAMPLES: list[Described] = [
     BASIS,
     GaussianProcess(ExactKernel(SMOOTH, 2), 5, sensitivity=2),
     FourierSum(BASIS, BASIS.histogram(LINE), 4, 10**6),
+    FunctionNoise(2.0**37, 1.0, 2.0**36, 2.0**37),
+    Budget(epsilon=1, delta=1e-6),
+    Budget(renyi=0.5, order=8),
     # workloads and strategies
     Identity(3),
     Total(3),
@@ -225,7 +230,7 @@ EXAMPLES: list[Described] = [
     *(part.view for part in VIEWS),
     ImageMap((1, 4, 4), VIEWS, 0.25, seed=3),
     # plans
-    Measured(Histogram({"x": Bins(0, 1, 3)}), MATRIX),
+    MeasuredWorkload(Histogram({"x": Bins(0, 1, 3)}), MATRIX),
     Together((Laplace(1), Laplace(1.0001))),
 ]
 # Of other mechanisms, that of the laws' list will do.
@@ -287,7 +292,12 @@ def test_what_is_saved_reads_back_equal_and_prints_as_what_makes_it(value: Descr
 
 
 @pytest.mark.parametrize(
-    "value", [m for m in EXAMPLES if type(m).__module__.startswith("indistinct.mechanisms")]
+    "value",
+    [
+        m
+        for m in EXAMPLES
+        if isinstance(m, Mechanism) and type(m).__module__.startswith("indistinct.mechanisms")
+    ],
 )
 def test_expressions_say_the_same(value: Mechanism) -> None:
     assert parse(str(value)) == value
@@ -344,12 +354,12 @@ def test_files_of_another_format_are_refused(tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "function.npz"
     function = GaussianProcess(FEATURES, 5).release([0.0] * FEATURES.size)
     function.save(path)
-    assert load_function(path).space == FEATURES
+    assert PrivateFunction.load(path).space == FEATURES
     with monkeypatch.context() as patched:
         patched.setattr(arrays, "FORMAT", 2)
         function.save(path)
     with pytest.raises(FileError, match="must be in format 1"):
-        load_function(path)
+        PrivateFunction.load(path)
 
 
 @pytest.mark.parametrize(
@@ -436,7 +446,7 @@ def test_claims_and_mechanisms_compose() -> None:
     assert natural_adjacency(fixed) is REPLACE and explain(fixed).guarantee.adjacency is REPLACE
     with pytest.raises(ArgumentError, match="does not tell what is sampled"):
         both.subsample(0.1)
-    found = calibrate(lambda scale: PureDP(0.5) + Gaussian(scale), epsilon=1, delta=1e-6)
+    found = calibrate(lambda scale: PureDP(0.5) + Gaussian(scale), Budget(epsilon=1, delta=1e-6))
     assert found.guarantee().epsilon(delta=1e-6) <= 1
     assert parallel(PureDP(1), Laplace(2)).guarantee().pure() == 1
 

@@ -12,6 +12,7 @@ from indistinct import (
     Adjacency,
     ApproxDP,
     ArgumentError,
+    Budget,
     Discrete,
     ExpressionError,
     Gaussian,
@@ -311,9 +312,9 @@ def test_json_is_plain_and_refuses_nan() -> None:
 @pytest.mark.parametrize(
     ("target", "argument"),
     [
-        ({}, "target"),
-        ({"epsilon": 1, "advantage": 0.1}, "target"),
-        ({"delta": 1e-5}, "target"),
+        ({}, "budget"),
+        ({"epsilon": 1, "advantage": 0.1}, "budget"),
+        ({"delta": 1e-5}, "budget"),
         ({"epsilon": NAN, "delta": 1e-5}, "epsilon"),
         ({"epsilon": -1, "delta": 1e-5}, "epsilon"),
         ({"epsilon": "1", "delta": 1e-5}, "epsilon"),
@@ -330,16 +331,23 @@ def test_json_is_plain_and_refuses_nan() -> None:
         ({"renyi": 1, "order": 0.1}, "order"),
         ({"renyi": 1, "order": NAN}, "order"),
         ({"renyi": -1, "order": 2}, "renyi"),
+        ({"rho": -1}, "rho"),
+        ({"mu": math.inf}, "mu"),
+        ({"mu": 1, "order": 2}, "order"),
+        ({"epsilon": 1, "delta": 1}, "delta"),
+        ({"advantage": 1}, "advantage"),
+        ({"fnr": 0.95, "fpr": 0.05}, "fnr"),
+        ({"fnr": 0, "fpr": 0.05}, "fnr"),
     ],
     ids=repr,
 )
 def test_bad_target(target: dict[str, Any], argument: str) -> None:
-    assert_refused(lambda: calibrate(lambda s: Gaussian(scale=s), **target), argument, object())
+    assert_refused(lambda: calibrate(lambda s: Gaussian(scale=s), Budget(**target)), argument, object())
 
 
 @pytest.mark.parametrize("family", [None, 3, "gaussian", lambda s: s, lambda s: None])
 def test_bad_family(family: Any) -> None:
-    assert_refused(lambda: calibrate(family, epsilon=1, delta=1e-5), "family", object())
+    assert_refused(lambda: calibrate(family, Budget(epsilon=1, delta=1e-5)), "family", object())
 
 
 def test_the_tree_of_errors() -> None:
@@ -349,7 +357,7 @@ def test_the_tree_of_errors() -> None:
 
 def test_no_pure_epsilon_from_gaussian_noise() -> None:
     with pytest.raises(TargetError, match="delta above 0"):
-        calibrate(lambda s: Gaussian(scale=s), epsilon=1, delta=0)
+        calibrate(lambda s: Gaussian(scale=s), Budget(epsilon=1, delta=0))
 
 
 def test_a_missing_package_is_named_with_what_to_install() -> None:
@@ -361,13 +369,12 @@ def test_a_missing_package_is_named_with_what_to_install() -> None:
 @pytest.mark.parametrize(
     ("given", "argument"),
     [
-        ({"epsilon": 1}, "delta"),
-        ({"delta": 1e-6}, "epsilon"),
-        ({"epsilon": -1, "delta": 1e-6}, "epsilon"),
-        ({"epsilon": 1, "delta": 0, "bandwidth": 0.1}, "delta"),
-        ({"epsilon": 1, "delta": 0, "axes": {"x": (0, 1)}}, "axes"),
+        ({"budget": None}, "budget"),
+        ({"budget": 1.0}, "budget"),
+        ({"bandwidth": 0.1}, "delta"),
+        ({"axes": {"x": (0, 1)}}, "axes"),
     ],
 )
 def test_a_density_names_what_is_missing(given: dict[str, Any], argument: str) -> None:
-    axes = given.pop("axes", {"x": Numbers(0, 1)})
-    assert_refused(lambda: release_density({"x": np.zeros(9)}, axes, **given), argument, object())
+    given = {"axes": {"x": Numbers(0, 1)}, "budget": Budget(epsilon=1), **given}
+    assert_refused(lambda: release_density({"x": np.zeros(9)}, **given), argument, object())

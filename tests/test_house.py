@@ -1,9 +1,14 @@
 """Rules of the house: what may import what, how long a module may be, what a user can reach."""
 
 import ast
+import importlib
+import inspect
 import re
+import runpy
 import subprocess
 import sys
+from abc import ABC
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,20 +24,13 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SOONER = {"synthetic_digits.py": ["30"]}
 """Arguments with which an example has less to do."""
 
-# A module may import from its own layer and from those above it in this list. The public
-# namespace (`indistinct` itself) is what the command line and the web page are users of.
-LAYERS = (
-    {"numerics", "adjacency", "description", "errors", "boundary", "files"},
-    {"guarantees"},
-    {"adversaries", "noise"},
-    {"mechanisms", "expression", "workloads", "data"},
-    {"functions", "synthesis", "audit", "ledger"},
-    {"report"},
-    {"plans"},
-    {"indistinct"},
-    {"reproduce", "testing"},
-    {"cli", "cli_synth", "web", "__main__"},
-)
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+LAYERS = [
+    set(line.split(", "))
+    for line in ARCHITECTURE.partition("## Direction of imports")[2].split("```")[1].strip().split("\n")
+]
+"""A module may import from its own layer and from those above it in the list that the docs show. The public
+namespace (`indistinct` itself) is what the command line and the web page are users of."""
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
 CORE = {"indistinct", "numpy", "scipy"} | sys.stdlib_module_names
 MAX_LINES = 400
@@ -107,6 +105,37 @@ def wrong_directions(module: str, imports: set[str]) -> list[str]:
     return mistakes
 
 
+@cache
+def classes() -> dict[type, Path]:
+    found: dict[type, Path] = {}
+    for path in MODULES:
+        if path.name != "__main__.py":
+            module = importlib.import_module(dotted_name(path))
+            found |= {
+                c: path
+                for c in vars(module).values()
+                if inspect.isclass(c) and c.__module__ == module.__name__
+            }
+    return found
+
+
+def test_no_two_classes_share_a_name() -> None:
+    names = Counter(one.__name__ for one in classes())
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_class_is_abstract_or_final() -> None:
+    """What others inherit from says so: an error, an abstract class or a protocol."""
+    parents = {parent for one in classes() for parent in one.__bases__ if parent in classes()}
+    concrete = [
+        parent.__name__
+        for parent in parents
+        if not (ABC in parent.__bases__ or inspect.isabstract(parent) or issubclass(parent, BaseException))
+        and not getattr(parent, "_is_protocol", False)
+    ]
+    assert concrete == []
+
+
 def test_imports_point_down() -> None:
     mistakes: list[str] = []
     for path in MODULES:
@@ -144,6 +173,12 @@ def test_planted_wrong_direction_is_found(module: str, code: str) -> None:
 def test_right_direction_is_let_through(module: str, code: str) -> None:
     imports = set(imported(code, module, is_package=False, run_on_import=False))
     assert not wrong_directions(module, imports)
+
+
+def test_tests_lie_where_their_subjects_do() -> None:
+    packages = {path.parent.name for path in (SOURCE / "indistinct").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert folders and folders <= packages
 
 
 def test_modules_are_short() -> None:
@@ -202,10 +237,25 @@ def test_public_names_are_sorted_and_exist() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_example_runs(example: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(example), *SOONER.get(example.name, [])]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+def test_example_runs(
+    example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_model: None
+) -> None:
+    """In this process, where the libraries are loaded: so it must name what it takes from which module."""
+    assert not re.search(r"^\s*import indistinct", example.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(example), *SOONER.get(example.name, [])])
+    try:
+        runpy.run_path(str(example), run_name="__main__")
+    except SystemExit as done:
+        assert not done.code
+
+
+@pytest.mark.xdist_group("together")
+def test_groups_stay_together(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist writes the group into a test's name. Where that fails it says nothing, and every worker
+    starts Spark, draws all figures and reads all cases for itself."""
+    grouped = getattr(request.config.option, "loadgroup", False)
+    assert request.node.nodeid.endswith("@together") == grouped
 
 
 def test_no_path_of_one_machine() -> None:

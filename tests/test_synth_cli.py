@@ -3,14 +3,16 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from indistinct import Budget
 from indistinct.cli import main, parser
 from indistinct.data import Bins, Categories, Intervals, OrMissing
 from indistinct.synthesis.evaluate import evaluate_tables
-from indistinct.synthesis.tables import TableSynthesizer, Training, load_table, save_table
+from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, TableTraining
 
 pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
@@ -50,7 +52,7 @@ DESIGN = TableSynthesizer(
 )
 
 
-def people(seed: int, count: int = 500) -> "pd.DataFrame":
+def people(seed: int, count: int = 500) -> Any:
     draw = np.random.default_rng(seed)
     age = draw.integers(0, 100, count)
     town = draw.choice(np.array(["None", "NA", "Bern", None], dtype=object), count)
@@ -102,13 +104,13 @@ def test_copies_are_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_generator_is_judged(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("safetensors")
-    training = Training(components=16, width=16, steps=60)
-    save_table(DESIGN.fit(people(0), epsilon=8, delta=1e-6, training=training), folder / "saved")
+    training = TableTraining(components=16, width=16, steps=60)
+    DESIGN.fit(people(0), Budget(epsilon=8, delta=1e-6), training=training).save(folder / "saved")
     assert evaluate(folder, "--rows", "300", "--json", made="saved") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["synthetic"]["rows"] == 300 and found["used"] is None
     assert found["synthetic"]["learned"]["boosting"] > 0.6
-    columns = load_table(folder / "saved").columns(300)  # arrays are judged as frames are
+    columns = SyntheticTable.load(folder / "saved").columns(300)  # arrays are judged as frames are
     assert evaluate_tables(DESIGN, columns, people(1)).synthetic.two_way == found["synthetic"]["two_way"]
 
 

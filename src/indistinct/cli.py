@@ -17,6 +17,7 @@ from indistinct import (
     Adjacency,
     Adversary,
     ArgumentError,
+    Budget,
     Linear,
     Mechanism,
     Polynomial,
@@ -40,12 +41,14 @@ _POLYNOMIAL = re.compile(r"polynomial\((\d{1,3})\)")
 _PLACEHOLDER = re.compile(r"\bSCALE\b")
 _TARGETS = {
     "epsilon": "target: epsilon at most this, at --delta",
-    "delta": "the delta of that target (0, pure DP, unless told)",
+    "delta": "the delta of that target (default: 0, pure DP)",
     "advantage": "target: membership advantage at most this",
     "fnr": "target: every test misses at least this share, at --fpr",
     "fpr": "the false positive rate of that target",
     "renyi": "target: Rényi divergence at most this, at --order",
     "order": "the Rényi order of that target",
+    "rho": "target: rho of zero-concentrated DP at most this",
+    "mu": "target: mu of Gaussian DP at most this",
 }
 _DELTA = 1e-5
 _LONGEST_MESSAGE = 600
@@ -126,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
         description=(
             "The least noise that meets a target, where the expression says SCALE; else how often the"
             " mechanism may be run. Give one target: --epsilon (with --delta), --advantage, --fnr with"
-            " --fpr, or --renyi with --order."
+            " --fpr, --renyi with --order, --rho or --mu."
         ),
         epilog='Example: indistinct calibrate "250 * laplace(SCALE)" --epsilon 1 --delta 1e-5',
         allow_abbrev=False,
@@ -265,27 +268,20 @@ def _explain(options: argparse.Namespace) -> None:
 
 def _calibrate(options: argparse.Namespace) -> None:
     target = {name: value for name in _TARGETS if (value := getattr(options, name)) is not None}
-    scales: dict[Mechanism, float] = {}
 
     def family(scale: float) -> Mechanism:
-        mechanism = parse(_PLACEHOLDER.sub(repr(scale), options.expression))
-        scales[mechanism] = scale
-        return mechanism
+        return parse(_PLACEHOLDER.sub(repr(scale), options.expression))
 
-    first = family(1.0)
-    adjacency = _adjacency(options, first)
+    first, budget = family(1.0), Budget(**target)
+    whom: dict[str, Any] = {"adjacency": _adjacency(options, first), "against": options.against}
     if _PLACEHOLDER.search(options.expression):
-        found = calibrate(family, **target, against=options.against, adjacency=adjacency)
-        answer: dict[str, Any] = {"scale": scales[found]}
-        words = f"The least noise that meets the target: a scale of {scales[found]!r}."
+        found, kind = calibrate(family, budget, **whom), "scale"
+        words = f"The least noise that meets the target: a scale of {found.parameter!r}."
     else:
-        found = calibrate(first, **target, against=options.against, adjacency=adjacency)
-        # of what was asked for, which may itself be a repeated mechanism
-        steps = getattr(found, "steps", 1) // getattr(first, "steps", 1)
-        answer = {"steps": steps}
-        words = f"The target allows this many runs, and not one more: {steps}."
-    report = explain(found, delta=target.get("delta") or _DELTA, adjacency=adjacency, against=options.against)
-    _show(report, options, words, {"target": target, "found": answer})
+        found, kind = calibrate(first, budget, **whom), "steps"
+        words = f"The target allows this many runs, and not one more: {found.parameter}."
+    report = explain(found.mechanism, delta=budget.delta or _DELTA, **whom)
+    _show(report, options, words, {"target": target, "found": {kind: found.parameter}})
 
 
 # What only one command needs is imported by it: `explain` answers in half the time.

@@ -15,12 +15,12 @@ from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.synthesis.evaluate import TableEvaluation, evaluate_tables
 from indistinct.synthesis.images import (
     ImageEvaluation,
+    SyntheticImages,
     evaluate_images,
     grid,
     inception_features,
-    load_images,
 )
-from indistinct.synthesis.tables import TableSynthesizer, load_table
+from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer
 from indistinct.synthesis.tables.decode import kind_of
 
 _TABLES = {".csv", ".parquet"}
@@ -45,7 +45,8 @@ def _judged_images(options: argparse.Namespace) -> ImageEvaluation:
             raise ArgumentError("--rows", options.rows, "absent: the images are in a file")
         made = _pictures(options.synthetic)
     else:
-        made = load_images(options.synthetic).sample(len(real[0]) if options.rows is None else options.rows)
+        many = len(real[0]) if options.rows is None else options.rows
+        made = SyntheticImages.load(options.synthetic).sample(many)
     given = {name: getattr(options, name) for name in ("seeds", "epochs")}
     more = {name: value for name, value in given.items() if value is not None}
     found = evaluate_images(*made, *real, used, features=features, **more)
@@ -69,7 +70,7 @@ def _judged_tables(options: argparse.Namespace) -> TableEvaluation:
     real, used = (_records(design, path) for path in (options.real, options.used))
     if rows is None:
         count = len(real) if options.rows is None else options.rows
-        rows = load_table(options.synthetic).sample(count)
+        rows = SyntheticTable.load(options.synthetic).sample(count)
     return evaluate_tables(design, rows, real, used)
 
 
@@ -82,7 +83,7 @@ def _synthetic(options: argparse.Namespace) -> tuple[TableSynthesizer, Any]:
         return design, _records(design, options.synthetic, ours=True)
     if Path(options.synthetic).suffix in _TABLES:
         raise ArgumentError("--plan", None, "given for a table: it says what its columns may hold")
-    return load_table(options.synthetic).synthesizer, None
+    return SyntheticTable.load(options.synthetic).synthesizer, None
 
 
 def _release(path: str, name: str | None) -> SyntheticPart:

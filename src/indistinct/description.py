@@ -11,6 +11,7 @@ expressions, and walks over parts. What is read is a name in a closed table: nev
 
 import importlib
 import re
+from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -38,6 +39,7 @@ TABLE: dict[tuple[str, str], type[Any]] = {}
 _HOMES = {
     "claim": "guarantees",
     "is": "data",
+    "is Budget": "mechanisms",
     "is ImagePart": "synthesis.images",
     "is Noise": "workloads",
     "is Pixels": "synthesis.images",
@@ -46,6 +48,7 @@ _HOMES = {
     "map": "synthesis.images",
     "mechanism": "mechanisms",
     "mechanism fourier_sum": "functions",
+    "mechanism function_noise": "functions",
     "mechanism gaussian_process": "functions",
     "mechanism gaussian_query": "data",
     "mechanism heavy_hitters": "data",
@@ -74,7 +77,7 @@ class Listed(Protocol):
     def tolist(self) -> Any: ...
 
 
-class Described:
+class Described(ABC):  # noqa: B024 (subclasses say what it is)
     """A frozen value that says what it is; subclasses are declared with `describable`."""
 
     noun: ClassVar[str] = "is"

@@ -91,6 +91,7 @@ def check_real(argument: str, value: Any, allowed: str = "a real number") -> flo
 
 
 def check_positive(argument: str, value: Any) -> float:
+    """The value as a float, above 0 and finite."""
     allowed = "a positive finite number"
     number = check_real(argument, value, allowed)
     if not 0 < number < math.inf:
@@ -99,6 +100,7 @@ def check_positive(argument: str, value: Any) -> float:
 
 
 def check_nonnegative(argument: str, value: Any, *, finite: bool = True) -> float:
+    """The value as a float, 0 or more; infinity only where `finite` is false."""
     allowed = "a non-negative finite number" if finite else "a non-negative number"
     number = check_real(argument, value, allowed)
     if number < 0 or (finite and number == math.inf):
@@ -107,6 +109,7 @@ def check_nonnegative(argument: str, value: Any, *, finite: bool = True) -> floa
 
 
 def check_probability(argument: str, value: Any) -> float:
+    """The value as a float from 0 to 1."""
     number = check_real(argument, value, "a number in [0, 1]")
     if not 0 <= number <= 1:
         raise ArgumentError(argument, value, "a number in [0, 1]")

@@ -238,7 +238,7 @@ def value(mechanism, reading, at):
 # ------------------------------------------------------------------------------------------------------ cases
 SGD = dpsgd("0.01", "1", 1000)
 
-STATED = [  # design notes, MATH.md section 1
+STATED = [  # written down before the library was
     (repeated(1000, gaussian("20")), "1e-5"),
     (dpsgd("0.001", "4", 100_000), "1e-5"),
     (dpsgd("0.004266666666666666666666666666666666666667", "1.1", 14_062), "1e-5"),

@@ -46,7 +46,7 @@ class Rules:
         return self.convex and self.translation_invariant
 
 
-class ReleaseMap:
+class ReleaseMap(ABC):  # noqa: B024 (a name for its kinds)
     """Something done to a release afterwards."""
 
 

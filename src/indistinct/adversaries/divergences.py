@@ -206,7 +206,7 @@ def _sees_where_q_is_not(seen: Array, mean: Array) -> bool:
     return bool(np.linalg.norm(left[:, rank:].T @ mean) > _SEEN * np.linalg.norm(mean))
 
 
-class Combined(Divergences):
+class CombinedDivergences(Divergences):
     """Divergences made of those of parts, each in the same way."""
 
     @abstractmethod
@@ -222,7 +222,7 @@ class Combined(Divergences):
         return self._combine(lambda part: part.total_variation()).at_most(1.0)
 
 
-class Worst(Combined):
+class Worst(CombinedDivergences):
     """The worst of several: directions, parts of the data, a coin between mechanisms."""
 
     def __init__(self, parts: Sequence[Divergences]) -> None:
@@ -236,7 +236,7 @@ class Worst(Combined):
         return max(part.mean_distance() for part in self._parts)
 
 
-class Added(Combined):
+class Added(CombinedDivergences):
     """Independent releases: divergences add up, at most.
 
     Chaudhuri, Imola and Machanavajjhala 2019, Theorem 4, for sums of the classes. The product of the parts'
@@ -257,7 +257,7 @@ class Added(Combined):
         return math.sqrt(math.fsum(count * part.mean_distance() ** 2 for part, count in self._parts))
 
 
-class Capped(Combined):
+class Capped(CombinedDivergences):
     """No class learns more than all functions do."""
 
     def __init__(self, inner: Divergences, ceiling: Divergences) -> None:

@@ -39,7 +39,7 @@ WHY_NOT_ADAPTIVE = (
     "limited; if all were fixed beforehand say adaptive=False (--non-adaptive in the shell), else read "
     "against Unrestricted()"
 )
-_ORDERS = "1 (Kullback-Leibler) or a finite number above 1; a class has no largest loss of its own"
+_ORDERS = "1 (Kullback-Leibler) or a finite number above 1; Unrestricted() answers at infinity"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,26 +1,27 @@
 """Data: the one place where records are read, by one bounded sum on every engine."""
 
-from indistinct.data.engines.duck import read_sql
-from indistinct.data.engines.lines import Dialect, read_csv
+from indistinct.data.engines.cached import CachedTable
+from indistinct.data.engines.csv_lines import Dialect, read_csv
+from indistinct.data.engines.duckdb_engine import read_sql
 from indistinct.data.engines.parquet import read_parquet
-from indistinct.data.engines.remembered import Remembered
+from indistinct.data.engines.postgres import read_postgres
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table
 from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
+from indistinct.data.queries.count_tables import Celled, Intervals, OrMissing, Tables, Tabulated
+from indistinct.data.queries.feature_sums import FeatureMap, FeatureSum, Mapped
 from indistinct.data.queries.heavy_hitters import HeavyHitters
-from indistinct.data.queries.mapped import FeatureMap, FeatureSum, Mapped
 from indistinct.data.queries.products import Products, ProductSum
 from indistinct.data.queries.quantiles import Quantile, Quantiles
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
 from indistinct.data.queries.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
-from indistinct.data.queries.tabulated import Celled, Intervals, OrMissing, Tables, Tabulated
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.records.encoding import Boxed, Cells, Clipped
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.types import Kind, Times
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals
-from indistinct.data.written import write_parquet
+from indistinct.data.result_formats import write_parquet
 
 __all__ = [
     "ORDERED_CATEGORY",
@@ -28,6 +29,7 @@ __all__ = [
     "Bins",
     "BoundedSum",
     "Boxed",
+    "CachedTable",
     "Categories",
     "Celled",
     "Cells",
@@ -55,7 +57,6 @@ __all__ = [
     "Quantiles",
     "Query",
     "Records",
-    "Remembered",
     "Sum",
     "Table",
     "Tables",
@@ -72,6 +73,7 @@ __all__ = [
     "pandas_holds",
     "read_csv",
     "read_parquet",
+    "read_postgres",
     "read_sql",
     "table",
     "write_parquet",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from indistinct.description import FORMAT, check_format, plain
 from indistinct.errors import FileError
-from indistinct.files.opened import PathLike, meaning, read_bytes, whole
+from indistinct.files.opening import PathLike, meaning, read_bytes, whole
 from indistinct.files.text import MOST_TEXT, json_text
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -187,9 +187,9 @@ def _filled(
     if dtype.kind == "f" and not np.isfinite(array).all():
         raise FileError(path, f"{name} holds numbers that are not finite")
     if dtype.kind == "b" and (array.view(np.uint8) > 1).any():
-        raise FileError(path, f"{name} holds truth values that are neither")
+        raise FileError(path, f"{name} holds truth values other than 0 and 1")
     if dtype.kind == "U" and (array.view(f"{dtype.byteorder}u4") > sys.maxunicode).any():
-        raise FileError(path, f"{name} holds letters that do not exist")
+        raise FileError(path, f"{name} holds text with code points that do not exist")
     return array.reshape(shape, order=order)
 
 

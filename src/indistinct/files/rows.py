@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from indistinct.errors import FileError
-from indistinct.files.opened import PathLike, read_bytes, whole
+from indistinct.files.opening import PathLike, read_bytes, whole
 
 _FORMULA = re.compile("'*[=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20]")
 """How formulas begin, in narrow and wide letters; after apostrophes, so that a text that has one keeps it."""

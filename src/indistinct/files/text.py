@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 from indistinct.errors import FileError
-from indistinct.files.opened import PathLike, read_bytes
+from indistinct.files.opening import PathLike, read_bytes
 
 MOST_TEXT = 2**24
 """Bytes of JSON; of TOML, which is written by hand, and which Python reads letter by letter, a sixteenth."""

@@ -2,8 +2,7 @@
 
 from indistinct.functions.covariance import Covariance
 from indistinct.functions.density import PrivateDensity, density_from, public_bandwidth, release_density
-from indistinct.functions.density_saved import load_density
-from indistinct.functions.exact import ExactKernel, PathFunction
+from indistinct.functions.exact_kernel import ExactKernel, PathFunction
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, PrivateFunction
 from indistinct.functions.kernels import (
@@ -12,19 +11,18 @@ from indistinct.functions.kernels import (
     DeltaKernel,
     GaussianKernel,
     Kernel,
+    KernelProduct,
+    KernelSum,
     LaplaceKernel,
     MaternKernel,
     OnColumns,
     PeriodicKernel,
     PolynomialKernel,
-    Product,
     RationalQuadraticKernel,
     Scaled,
-    Sum,
 )
 from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.random_features import RandomFeatures
-from indistinct.functions.saved import load_function
 from indistinct.functions.space import FiniteSpace, Space
 
 __all__ = [
@@ -39,6 +37,8 @@ __all__ = [
     "GaussianKernel",
     "GaussianProcess",
     "Kernel",
+    "KernelProduct",
+    "KernelSum",
     "LaplaceKernel",
     "MaternKernel",
     "OnColumns",
@@ -47,15 +47,11 @@ __all__ = [
     "PolynomialKernel",
     "PrivateDensity",
     "PrivateFunction",
-    "Product",
     "RandomFeatures",
     "RationalQuadraticKernel",
     "Scaled",
     "Space",
-    "Sum",
     "density_from",
-    "load_density",
-    "load_function",
     "public_bandwidth",
     "release_density",
 ]

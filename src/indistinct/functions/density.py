@@ -18,18 +18,18 @@ import numpy.typing as npt
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit, WithLaplace
 from indistinct.errors import ArgumentError, check_count, check_positive
-from indistinct.functions.budget import Budget
 from indistinct.functions.density_counts import basis_of_cells, coarser, fit_counts, public_cells
-from indistinct.functions.density_fit import Measured, Shape, fit_density
+from indistinct.functions.density_fit import MeasuredDensity, Shape, fit_density
 from indistinct.functions.fourier import FourierBasis, copies_of
-from indistinct.functions.function import Drawn, FiniteFunction, corners
+from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
 from indistinct.functions.kernels import MaternKernel
+from indistinct.functions.multiplier import noise_multiplier
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.functions.space import Axes, Space
 from indistinct.functions.torus import Periodic
 from indistinct.guarantees.alternatives import either
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import DiscreteLaplace, Gaussian
+from indistinct.mechanisms import Budget, DiscreteLaplace, Gaussian, check_budget
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.release import Release, no_guarantee
 from indistinct.noise import Source
@@ -38,7 +38,7 @@ from indistinct.numerics.arrays import Array, ComplexArray
 _COUNT_SHARE = 0.03
 """Of epsilon, for a first count of the records where their number is private."""
 _GAUSSIAN_COUNT_SHARE = 0.02
-"""Of a mechanism's budget, likewise, in squared Gaussian DP."""
+"""Of other budgets, likewise, in squared Gaussian DP."""
 _FEW = 2500
 """Records for one scale of Laplace noise, below which counts are released: about where the two were equally
 good on the benchmark's densities, in a few runs each."""
@@ -64,7 +64,7 @@ def public_bandwidth(dimension: int, records: float, multiplier: float) -> float
 class PrivateDensity:
     """A released density on a box."""
 
-    released: FiniteFunction | Release
+    released: FiniteFunction | Release[Any]
     """What was released, before anything was fitted to it: the function Σ k(x_i, ·), or counts. Its own
     guarantee is that of its noise; where there is a first `count`, its bandwidth or cells follow from that
     count, and who is shown it is shown what the density's guarantee is of."""
@@ -76,12 +76,17 @@ class PrivateDensity:
     floor: float = 0.0
     """The share of the uniform density that is mixed in: the noise on one count over all records. A place
     that looks empty may not be, and how sure one can be is public."""
-    count: Release | None = field(repr=False, default=None)
+    count: Release[Any] | None = field(repr=False, default=None)
     """The first count, if one was released."""
     sized: bool = False
     """Whether the number of records was used, because neighbours have as many."""
-    otherwise: WithLaplace | Drawn | None = field(repr=False, default=None)
+    otherwise: WithLaplace | FunctionNoise | None = field(repr=False, default=None)
     """What another first count would have led to: which of both was released, its noise decided."""
+
+    @property
+    def private(self) -> bool:
+        """False if noise came from a seed."""
+        return self.released.private and (self.count is None or self.count.private)
 
     def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
         """Of all that was released."""
@@ -147,9 +152,9 @@ class PrivateDensity:
             share = np.tensordot(part, share, (0, 0))
         return float(share)
 
-    def sample(self, count: int, seed: int = 0) -> Array:
+    def sample(self, n: int, *, seed: int = 0) -> Array:
         """Points drawn from the density: synthetic records. The seed is no secret."""
-        draws = PublicUniforms(seed).draw(check_count("count", count), self.basis.dimension + 1)
+        draws = PublicUniforms(seed).draw(check_count("n", n), self.basis.dimension + 1)
         total = np.cumsum(self._share.ravel())
         cell = np.minimum(np.searchsorted(total / total[-1], draws[:, 0]), total.size - 1)
         places = np.stack(np.unravel_index(cell, self._share.shape), axis=1) + draws[:, 1:]
@@ -159,25 +164,29 @@ class PrivateDensity:
     def plot(self, path: str | Path | None = None, truth: Any = None) -> Any:
         """The density in one or two dimensions as a matplotlib figure: a curve, or a map. `truth`, a
         function of points, is drawn with it, for those who may know it."""
-        from indistinct.functions.density_plot import draw_density
+        from indistinct.functions.plot import draw_density
 
         return draw_density(self, path, truth)
 
     def save(self, path: str | Path) -> None:
-        """Writes it to a file (.npz: arrays and a line of JSON, nothing that could run); `load_density`
-        reads it."""
-        from indistinct.functions.density_saved import save_density
+        """Writes it to a file (.npz: arrays and a line of JSON, nothing that could run)."""
+        from indistinct.functions.density_saved import write_density
 
-        save_density(self, path)
+        write_density(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> "PrivateDensity":
+        """What `save` wrote."""
+        from indistinct.functions.density_saved import read_density
+
+        return read_density(path)
 
 
 def release_density(
     data: Any,
     axes: Axes,
+    budget: Budget | None,
     *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    mechanism: Gaussian | None = None,
     adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     bandwidth: float | None = None,
     records: int | None = None,
@@ -186,18 +195,18 @@ def release_density(
 ) -> PrivateDensity:
     """The density of one to three columns of a table, from any engine in one pass.
 
-    `axes` are the columns with their declared domains. The budget is `epsilon` and `delta`, or
-    `mechanism=Gaussian(scale)`: noise in multiples of what one record moves. `records` is a public number
-    that the records do not exceed and that is near theirs; without it, 3 % of epsilon (2 % of a mechanism's
-    budget) are spent on counting them.
+    `axes` are the columns with their declared domains. `records` is a public number that the records do not
+    exceed and that is near theirs; without it, 3 % of epsilon are spent on counting them (of other budgets
+    2 %, in squared Gaussian DP).
 
     With fewer than 2500 records for one scale of Laplace noise, counts are released, else a function. Its
     `bandwidth` is the length of the kernel in sides of the box, by a public rule unless it is given; where
-    it or a mechanism is given a function is released in any case.
+    it is, or where the budget is not an epsilon, a function is released in any case.
 
+    >>> from indistinct import Budget
     >>> from indistinct.data import Numbers
     >>> people = {"age": np.random.default_rng(0).normal(40, 10, size=5000)}
-    >>> ages = release_density(people, {"age": Numbers(0, 100)}, epsilon=1, delta=1e-6)
+    >>> ages = release_density(people, {"age": Numbers(0, 100)}, Budget(epsilon=1, delta=1e-6))
     >>> ages.guarantee().epsilon(delta=1e-6)
     1.0
     >>> ages.probability(0, 100), ages([-1.0])
@@ -207,15 +216,17 @@ def release_density(
     if not 1 <= len(domains) <= 3 or not all(isinstance(side, Numbers) for side in domains):
         raise ArgumentError("axes", dict(axes), "one to three columns, each with Numbers(low, high)")
     box = tuple(tuple(getattr(side, end) for side in domains) for end in ("low", "high"))
-    adjacency = check_adjacency(adjacency)
-    budget = Budget(epsilon, delta, mechanism, adjacency)
+    adjacency, budget = check_adjacency(adjacency), check_budget(budget)
+    pure = budget.delta == 0
     if bandwidth is not None and not _SHORTEST <= check_positive("bandwidth", bandwidth) <= 1:
-        raise ArgumentError("bandwidth", bandwidth, f"between {_SHORTEST} and 1, in sides of the box")
+        raise ArgumentError(
+            "bandwidth", bandwidth, f"between {_SHORTEST} and 1: a fraction of each column's interval"
+        )
     # any basis on the box counts in the same cells
     query = _basis(box, 1 / 3).histogram(axes, unit)
     copies_of(query)  # refuses units that are not counted in whole records
     counts = query.statistic(data).units
-    counted = _Counted(query, counts, budget, box, source)
+    counted = _Counted(query, counts, budget, adjacency, box, source)
     if records is not None:
         most = check_count("records", records, least=1)
         counted = replace(counted, about=most, most=most)
@@ -223,13 +234,15 @@ def release_density(
         number = int(counts.sum())  # neighbours have as many
         counted = replace(counted, about=number, most=number, sized=True)
     else:
-        if bandwidth is not None or delta != 0:
-            budget.multiplier(before=counted.counting)  # refuses a budget before any of it is spent
+        if bandwidth is not None or not pure:
+            noise_multiplier(
+                budget, adjacency, counted.counting
+            )  # refuses a budget before any of it is spent
         first = counted.counting.release(int(counts.sum()), source=source)
         counted = replace(counted, about=max(float(first.values), 1.0), first=first)
-    if bandwidth is not None or epsilon is None:
+    if bandwidth is not None or budget.epsilon is None:
         return counted.as_function(bandwidth)
-    if delta == 0:  # there is no choice: the noise of a function is Gaussian
+    if pure:  # there is no choice: the noise of a function is Gaussian
         return counted.as_counts()
     counted = replace(counted, chosen=counted.first is not None)
     few = counted.about < _FEW * counted.laplace_scale
@@ -237,22 +250,22 @@ def release_density(
 
 
 def density_from(
-    function: FiniteFunction, known: float | None = None, first: Release | None = None
+    function: FiniteFunction, known: float | None = None, first: Release[Any] | None = None
 ) -> PrivateDensity:
     """The density of a function that was released in a Fourier basis: post-processing, which sees nothing
     else. The number of records is `known`, or what the function says about it."""
     basis = function.space
     assert isinstance(basis, FourierBasis)
     sums = function.coefficients / np.sqrt(basis.weights)
-    variance = function.drawn.scale**2 / basis.weights
+    variance = function.mechanism.scale**2 / basis.weights
     records = known if known is not None else max(float(sums[0]), 1.0)
-    measured = Measured(sums[1:] / records, variance[1:] / records**2, records)
-    floor = min(function.drawn.scale / records, 1.0)
+    measured = MeasuredDensity(sums[1:] / records, variance[1:] / records**2, records)
+    floor = min(function.mechanism.scale / records, 1.0)
     return PrivateDensity(function, basis, records, fit_density(basis, measured), floor, first)
 
 
 def density_from_counts(
-    released: Release, known: float | None = None, first: Release | None = None
+    released: Release[Any], known: float | None = None, first: Release[Any] | None = None
 ) -> PrivateDensity:
     """The density of counts that were released by `Histogram(...).laplace(scale)`, with as many `Bins` in
     each of one to three columns: post-processing. The number of records is `known`, or the counts' sum."""
@@ -279,13 +292,14 @@ class _Counted:
     query: Histogram
     counts: npt.NDArray[Any] = field(repr=False)
     budget: Budget
+    adjacency: Adjacency
     box: tuple[tuple[float, ...], ...]
     source: Source | None
     about: float = 1.0
     """How many there are, about; public."""
     most: int = _MOST_RECORDS
     sized: bool = False
-    first: Release | None = None
+    first: Release[Any] | None = None
     chosen: bool = False
     """Whether the first count, and so noise, decides what is released."""
 
@@ -294,7 +308,8 @@ class _Counted:
         """A first count, whatever is released then."""
         copies = copies_of(self.query)
         if self.budget.epsilon is None:
-            return Gaussian(self.budget.multiplier() * copies / math.sqrt(_GAUSSIAN_COUNT_SHARE), copies)
+            multiplier = noise_multiplier(self.budget, self.adjacency)
+            return Gaussian(multiplier * copies / math.sqrt(_GAUSSIAN_COUNT_SHARE), copies)
         return DiscreteLaplace(copies / (_COUNT_SHARE * self.budget.epsilon) * _ROUNDED, copies)
 
     @property
@@ -302,7 +317,7 @@ class _Counted:
         """Of noise on counts that spends what is left of epsilon."""
         assert self.budget.epsilon is not None
         left = self.budget.epsilon * (1.0 if self.first is None else 1 - _COUNT_SHARE)
-        return self.query.sensitivity(Norm.L1, self.budget.adjacency) / left * _ROUNDED
+        return self.query.sensitivity(Norm.L1, self.adjacency) / left * _ROUNDED
 
     def as_counts(self) -> PrivateDensity:
         cells = public_cells(len(self.box[0]), self.about, self.laplace_scale)
@@ -315,12 +330,12 @@ class _Counted:
         return replace(density, sized=self.sized, otherwise=self._function if self.chosen else None)
 
     @property
-    def _function(self) -> Drawn:
+    def _function(self) -> FunctionNoise:
         """The noise of a function, whatever its bandwidth; a record that is replaced moves it by no more than
         two that come or go, and by no less than one."""
         moved = 2.0**36
-        replaced = moved if self.budget.adjacency is Adjacency.REPLACE_ONE else 2 * moved
-        return Drawn(self._multiplier() * moved, 1.0, moved, replaced)
+        replaced = moved if self.adjacency is Adjacency.REPLACE_ONE else 2 * moved
+        return FunctionNoise(self._multiplier() * moved, 1.0, moved, replaced)
 
     @property
     def _known(self) -> float | None:
@@ -331,20 +346,18 @@ class _Counted:
         multiplier = self._multiplier()
         share = public_bandwidth(len(self.box[0]), self.about, multiplier) if bandwidth is None else bandwidth
         basis = _basis(self.box, share)
-        scale = basis.scale(multiplier, self.budget.adjacency, self.most) * copies
+        scale = basis.scale(multiplier, self.adjacency, self.most) * copies
         function = basis.release_counts(
             scale, self.counts, copies=copies, records=self.most, source=self.source
         )
         if self.sized:  # there is no guarantee if a record comes or goes: their number was used
-            function = replace(function, drawn=replace(function.drawn, added=2 * NO_NOISE * scale))
+            noise = replace(function.mechanism, added=2 * NO_NOISE * scale)
+            function = replace(function, mechanism=noise)
         density = density_from(function, self._known, self.first)
         otherwise = self.query.laplace(self.laplace_scale) if self.chosen else None
         return replace(density, sized=self.sized, otherwise=otherwise)
 
     def _multiplier(self) -> float:
         """Of what is left after the first count."""
-        if self.first is None:
-            return self.budget.multiplier()
-        if self.budget.epsilon is None:
-            return self.budget.multiplier() / math.sqrt(1 - _GAUSSIAN_COUNT_SHARE)
-        return self.budget.multiplier(before=self.counting)
+        before = None if self.first is None else self.counting
+        return noise_multiplier(self.budget, self.adjacency, before)

@@ -118,7 +118,7 @@ class BoxGrid:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredDensity:
     """The means of the waves under the density, as measured, with the variance of their noise."""
 
     means: Array
@@ -157,11 +157,11 @@ class Shape:
         return cls(factors, highest + math.log(total / share.size), share / total)
 
 
-def fit_density(basis: FourierBasis, measured: Measured) -> Shape:
+def fit_density(basis: FourierBasis, measured: MeasuredDensity) -> Shape:
     """The density that is taken to be closest to the true one."""
     grid = BoxGrid(basis, heard(basis, measured))
     both = np.concatenate([grid.pairs, grid.pairs + len(basis.waves) - 1])
-    measured = Measured(measured.means[both], measured.noise[both], measured.records)
+    measured = MeasuredDensity(measured.means[both], measured.noise[both], measured.records)
     uniform = Shape.of(grid, np.zeros(len(both)))
     best, least, worse = uniform, _risk(grid, measured, uniform, None), 0
     chosen: Array | None = None
@@ -180,7 +180,7 @@ def fit_density(basis: FourierBasis, measured: Measured) -> Shape:
     return replace(best, factors=factors)
 
 
-def heard(basis: FourierBasis, measured: Measured) -> Places:
+def heard(basis: FourierBasis, measured: MeasuredDensity) -> Places:
     """The pairs of waves up to the frequency beyond which all others together are no louder than noise; where
     there are few, all of them."""
     radii = np.linalg.norm(basis.waves[1:], axis=1)
@@ -195,7 +195,7 @@ def heard(basis: FourierBasis, measured: Measured) -> Places:
     return np.union1d(np.flatnonzero(radii <= _ROOM * furthest), nearest)
 
 
-def _candidates(grid: BoxGrid, measured: Measured, start: Shape) -> Iterator[tuple[Shape, Array]]:
+def _candidates(grid: BoxGrid, measured: MeasuredDensity, start: Shape) -> Iterator[tuple[Shape, Array]]:
     """From smooth to rough, each found from the one before."""
     dimension = grid.basis.dimension
     # where the density is high, waves tell more: as if the noise were smaller
@@ -207,7 +207,7 @@ def _candidates(grid: BoxGrid, measured: Measured, start: Shape) -> Iterator[tup
         yield start, penalty
 
 
-def _risk(grid: BoxGrid, measured: Measured, shape: Shape, penalty: Array | None) -> float:
+def _risk(grid: BoxGrid, measured: MeasuredDensity, shape: Shape, penalty: Array | None) -> float:
     """Stein's estimate of Σ w (fitted mean - true mean)², up to a constant. The weights w are one over the
     deviation of the noise: between all waves alike, where the noisiest decide, and only the surest."""
     weights = np.sqrt(measured.noise.min() / measured.noise)

@@ -10,14 +10,14 @@ from indistinct.files import meaning, read_saved, write_npz
 from indistinct.functions.density import PrivateDensity
 from indistinct.functions.density_fit import Shape
 from indistinct.functions.fourier import FourierBasis
-from indistinct.functions.function import Drawn, FiniteFunction
+from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.functions.saved import finite_function
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Release, restored
 from indistinct.numerics.arrays import Array
 
 
-def save_density(density: PrivateDensity, path: str | Path) -> None:
+def write_density(density: PrivateDensity, path: str | Path) -> None:
     """Writes it; the guarantee goes with it."""
     released, count = density.released, density.count
     head: dict[str, Any] = {
@@ -26,61 +26,56 @@ def save_density(density: PrivateDensity, path: str | Path) -> None:
         "floor": density.floor,
         "sized": density.sized,
         "log_total": density.shape.log_total,
-        "count": None if count is None else {**_head(count), "values": count.values},
-        "otherwise": None,
+        "count": None if count is None else {**_head(count), "values": count.values, "unit": count.unit},
+        "otherwise": density.otherwise,
     }
-    if isinstance(density.otherwise, Drawn):
-        head["otherwise"] = vars(density.otherwise)
-    elif density.otherwise is not None:
-        head["otherwise"] = density.otherwise
     arrays = {"factors": density.shape.factors, "share": density.shape.share}
     if isinstance(released, Release):
         head["counts"], arrays["counts"] = _head(released), released.values
     else:
-        head["function"] = {"drawn": vars(released.drawn), "factor": released.factor}
+        head["function"] = {**_head(released), "factor": released.factor}
         arrays["coefficients"] = released.coefficients
     write_npz(path, head, arrays)
 
 
-def _head(release: Release) -> dict[str, Any]:
+def _head(release: Release[Any] | FiniteFunction) -> dict[str, Any]:
     return {"mechanism": release.mechanism, "private": release.private}
 
 
-def _counts(head: dict[str, Any], values: Array) -> Release:
+def _counts(head: dict[str, Any], values: Array) -> Release[Any]:
     mechanism = WithLaplace.from_json(head["mechanism"])
     if values.size != mechanism.query.size:
         raise ArgumentError("counts", head["mechanism"], "counts with Laplace noise, as many as are there")
     return restored(values, mechanism, head["private"], mechanism.unit, mechanism.deviation)
 
 
-def _first(head: dict[str, Any] | None) -> Release | None:
+def _first(head: dict[str, Any] | None) -> Release[Any] | None:
     if head is None:
         return None
     mechanism = from_json(head["mechanism"])
-    if not isinstance(mechanism, DiscreteGaussian | DiscreteLaplace) or type(head["values"]) is not int:
+    if not isinstance(mechanism, DiscreteGaussian | DiscreteLaplace):
         raise ArgumentError("count", head["mechanism"], "one count with noise")
-    return restored(head["values"], mechanism, head["private"], 1.0, mechanism.scale)
+    value, unit = check_real("count", head["values"]), check_positive("unit", head["unit"])
+    return restored(value, mechanism, head["private"], unit, mechanism.scale * unit)
 
 
-def _otherwise(head: dict[str, Any] | None) -> WithLaplace | Drawn | None:
-    if head is None:
-        return None
-    if "mechanism" not in head:
-        return Drawn(**head)
-    return WithLaplace.from_json(head)
+def _otherwise(head: Any) -> WithLaplace | FunctionNoise | None:
+    found = None if head is None else from_json(head)
+    if not isinstance(found, WithLaplace | FunctionNoise | None):
+        raise ArgumentError("otherwise", head, "counts with Laplace noise, or the noise of a function")
+    return found
 
 
-def load_density(path: str | Path) -> PrivateDensity:
-    """The density that `save` wrote."""
+def read_density(path: str | Path) -> PrivateDensity:
+    """What `write_density` wrote."""
     head, arrays = read_saved(path)
     with meaning(path, "a file that `save` of a private density wrote"):
         basis, first = FourierBasis.from_json(head["basis"]), _first(head["count"])
-        released: FiniteFunction | Release
+        released: FiniteFunction | Release[Any]
         if "counts" in head:
             released = _counts(head["counts"], arrays["counts"])
         else:
-            drawn, factor = head["function"]["drawn"], check_real("factor", head["function"]["factor"])
-            released = finite_function(basis, drawn, factor, arrays["coefficients"])
+            released = finite_function(basis, head["function"], arrays["coefficients"])
         if first is None and head["otherwise"] is not None:
             raise ArgumentError("otherwise", head["otherwise"], "absent without the count that decided it")
         if not isinstance(head["sized"], bool):

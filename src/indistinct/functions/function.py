@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.adjacency import Adjacency
+from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive, check_real
 from indistinct.files import write_npz
+from indistinct.guarantees.discrete_noise_pairs import FINE
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.guarantees.lattice_noise import FINE
-from indistinct.mechanisms import DiscreteGaussian
+from indistinct.mechanisms import DiscreteGaussian, Mechanism
 from indistinct.mechanisms.release import Lattice, no_guarantee, real_values
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
@@ -31,9 +32,11 @@ _SEARCHED = 2048
 _ZOOMS = 12
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The noise that was drawn: exact discrete Gaussians, and how far neighbours are apart."""
+@describable("function_noise")
+class FunctionNoise(Mechanism):
+    """The noise of a function: exact discrete Gaussians on its coefficients, which lie on a lattice, and how
+    far neighbours are apart. A record that is replaced moves the function by another length than one that
+    comes or goes."""
 
     scale: float
     unit: float
@@ -41,8 +44,6 @@ class Drawn:
     added: float
     """How far a record that comes or goes moves the coefficients, rounding included."""
     replaced: float
-    private: bool = True
-    """False if the noise came from a seed: who knows the seed knows the data."""
 
     def __post_init__(self) -> None:
         check_positive("scale", self.scale)
@@ -51,14 +52,12 @@ class Drawn:
             check_nonnegative(name, getattr(self, name), finite=False)
         if self.replaced > 2 * self.added * (1 + 1e-6):
             raise ArgumentError("added", self.added, f"at least half of replaced={self.replaced!r}")
-        if not isinstance(self.private, bool | np.bool_):  # any text would be true
-            raise ArgumentError("private", self.private, "True or False")
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
-        """That of the noise; none at all if it was drawn from a seed."""
-        if not self.private:
-            return no_guarantee(adjacency)
-        moved = self.added if check_adjacency(adjacency) is Adjacency.ADD_REMOVE else self.replaced
+    def __str__(self) -> str:
+        return f"noise of scale {self.scale!r} on a function"
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        moved = self.added if adjacency is Adjacency.ADD_REMOVE else self.replaced
         # On a lattice that is not fine, a length of several coefficients does not say how far each one moves.
         if math.isinf(moved / self.unit) or self.scale / self.unit < FINE:
             return no_guarantee(adjacency)
@@ -70,7 +69,9 @@ class PrivateFunction(ABC):
     """A function that was released with Gaussian-process noise."""
 
     space: "Space"
-    drawn: Drawn
+    mechanism: FunctionNoise
+    private: bool
+    """False if the noise came from a seed: who knows the seed knows the data."""
     factor: float
     """What values were multiplied by since; public."""
 
@@ -88,11 +89,11 @@ class PrivateFunction(ABC):
 
     def deviation(self, points: Any) -> Array:
         """The standard deviation of the noise at the points."""
-        return abs(self.factor) * self.drawn.scale * self.space.deviation(points)
+        return abs(self.factor) * self.mechanism.scale * self.space.deviation(points)
 
     def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
-        """Of the release, whatever is asked of the function."""
-        return self.drawn.guarantee(adjacency)
+        """Of the release, whatever is asked of the function; none at all if its noise came from a seed."""
+        return self.mechanism.guarantee(adjacency) if self.private else no_guarantee(adjacency)
 
     def __mul__(self, number: Any) -> Self:
         factor = check_real("number", number)
@@ -137,10 +138,17 @@ class PrivateFunction(ABC):
         """What is kept, as arrays."""
 
     def save(self, path: str | Path) -> None:
-        """Writes the function to a file (.npz: arrays and a line of JSON, nothing that could run);
-        `load_function` reads it."""
-        head = {"drawn": vars(self.drawn), "factor": self.factor, "space": self.space}
+        """Writes the function to a file (.npz: arrays and a line of JSON, nothing that could run)."""
+        noise = {"mechanism": self.mechanism, "private": self.private}
+        head = {**noise, "factor": self.factor, "space": self.space}
         write_npz(path, head, self._saved())
+
+    @staticmethod
+    def load(path: str | Path) -> "PrivateFunction":
+        """What `save` wrote."""
+        from indistinct.functions.saved import read_function
+
+        return read_function(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +156,8 @@ class FiniteFunction(PrivateFunction):
     """A private function with finitely many coefficients: nothing else is needed to know it everywhere."""
 
     space: "FiniteSpace"
-    drawn: Drawn
+    mechanism: FunctionNoise
+    private: bool
     factor: float = 1.0
     coefficients: Array = field(repr=False, default_factory=lambda: np.zeros(0))
 
@@ -185,8 +194,8 @@ def with_noise(
         raise ArgumentError("coefficients", exact.shape, f"{space.size} numbers")
     released = lattice.measured(DiscreteGaussian(scale / lattice.unit).release(exact, source=source))
     added, replaced = moved[Adjacency.ADD_REMOVE], moved[Adjacency.REPLACE_ONE]
-    drawn = Drawn(scale, lattice.unit, added, replaced, released.private)
-    return FiniteFunction(space, drawn, coefficients=np.asarray(released.values))
+    noise = FunctionNoise(scale, lattice.unit, added, replaced)
+    return FiniteFunction(space, noise, released.private, coefficients=np.asarray(released.values))
 
 
 def rounded_moves(scale: float, size: int, moves: Mapping[Adjacency, float]) -> dict[Adjacency, float]:

@@ -90,7 +90,8 @@ class RandomFeatures(FiniteSpace):
         rows = []
         for part in self._pieces(len(points)):
             phases = self.characters.phases(points[part])
-            slope = np.cos(phases) * (sine * self._heights) - np.sin(phases) * (cosine * self._heights)
+            rising: Array = np.cos(phases) * (sine * self._heights)
+            slope = rising - np.sin(phases) * (cosine * self._heights)
             rows.append(slope @ fast)
         return np.concatenate(rows) if rows else np.zeros((0, self.dimension))
 

@@ -17,7 +17,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import Categories, FeatureMap, FeatureSum, Norm, Numbers, Unit
 from indistinct.description import Described
 from indistinct.errors import ArgumentError, check_array
-from indistinct.functions.function import Drawn, FiniteFunction, PrivateFunction
+from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
 from indistinct.noise import Source
 from indistinct.numerics.arrays import EPS, Array
 
@@ -100,8 +100,8 @@ class FiniteSpace(Space, FeatureMap):
         noisy = FeatureSum(axes, self, unit=unit, records=records).gaussian(scale)
         release = noisy.release(data, source=source)
         added, replaced = (noisy.query.sensitivity(Norm.L2, adjacency) for adjacency in Adjacency)
-        drawn = Drawn(scale, noisy.unit, added, replaced, release.private)
-        return FiniteFunction(self, drawn, coefficients=release.values)
+        noise = FunctionNoise(scale, noisy.unit, added, replaced)
+        return FiniteFunction(self, noise, release.private, coefficients=release.values)
 
     def deviation(self, points: Any) -> Array:
         rows = self.points(points)

@@ -6,7 +6,7 @@ Nothing here knows that mechanisms exist.
 from indistinct.guarantees.alternatives import mixture, parallel
 from indistinct.guarantees.curves import PrivacyProfile, TradeoffCurve
 from indistinct.guarantees.gaussian_report import GaussianReport
-from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.readings import Interval
 from indistinct.guarantees.stated import (
     ApproxDP,
@@ -18,11 +18,11 @@ from indistinct.guarantees.stated import (
 
 __all__ = [
     "ApproxDP",
+    "ExactGuarantee",
     "GaussianDP",
     "GaussianReport",
     "Guarantee",
     "Interval",
-    "Known",
     "PrivacyProfile",
     "PureDP",
     "RenyiCurve",

@@ -29,7 +29,7 @@ FURTHEST = 1e9
 """Beyond this, as a logarithm, nothing is looked for."""
 
 
-class Claim(NamedTuple):
+class RenyiClaim(NamedTuple):
     """E_Q f(dP/dQ) <= c, as log c, and the exponent (order - 1) * value that it came from."""
 
     order: float
@@ -37,7 +37,7 @@ class Claim(NamedTuple):
     log_size: float
 
     @classmethod
-    def of(cls, order: float, value: float) -> "Claim":
+    def of(cls, order: float, value: float) -> "RenyiClaim":
         # it holds at smaller orders too: a little below 1, and where squares do not overflow
         order = 1 - _NEAR_ONE if abs(order - 1) < _NEAR_ONE else min(order, FURTHEST)
         exponent = (order - 1) * value
@@ -55,17 +55,15 @@ class Coins(NamedTuple):
 
     @classmethod
     def at(cls, log_q: float, ratio: float) -> "Coins":
-        q, log_rest = math.exp(log_q), math.log1p(-math.exp(log_q))
+        q = min(exp(log_q), 0.5)
+        log_rest = math.log1p(-q)
         if log_q + ratio < _HALF:
             other = math.log1p(math.exp(log_q + ratio) * math.expm1(-ratio) / (1 - q))
         else:
-            other = math.log(max(-math.expm1(log_q + ratio), q, TINY)) - log_rest
+            other = math.log(max(-math.expm1(min(log_q + ratio, 0.0)), q, TINY)) - log_rest
         return cls(log_q, ratio, log_rest, other)
 
-    def swapped(self) -> "Coins":
-        return Coins(self.log_q + self.ratio, -self.ratio, self.log_rest + self.other, -self.other)
-
-    def excess(self, claim: Claim) -> float:
+    def excess(self, claim: RenyiClaim) -> float:
         """By how much, as a logarithm, q f(p / q) + (1 - q) f((1-p) / (1-q)) exceeds the claim."""
         one = self.log_q + _log_generator(claim.order, self.ratio)
         two = self.log_rest + _log_generator(claim.order, self.other)
@@ -73,7 +71,7 @@ class Coins(NamedTuple):
         return (high + math.log1p(math.exp(low - high)) if high > -math.inf else high) - claim.log_size
 
 
-class Line(NamedTuple):
+class Tangent(NamedTuple):
     """p <= sign e^epsilon q + delta for all coins within a claim, and log q where it touches (no claim for
     p + q <= 1, for q >= 0 and for the claim of infinite order)."""
 
@@ -81,10 +79,10 @@ class Line(NamedTuple):
     log_delta: float
     sign: float
     log_q: float
-    claim: Claim | None
+    claim: RenyiClaim | None
 
     @classmethod
-    def of(cls, claim: Claim, coins: Coins) -> "Line":
+    def of(cls, claim: RenyiClaim, coins: Coins) -> "Tangent":
         """For the ratios of coins: epsilon and log delta, both rounded up."""
         order, log_u, log_v = claim.order, coins.ratio, coins.other
         a, gap = order - 1, log_u - log_v
@@ -102,25 +100,25 @@ class Line(NamedTuple):
             return LOOSE._replace(log_q=coins.log_q)
         return cls(epsilon + ROUNDING * (1 + gap), log_delta, 1.0, coins.log_q, claim)
 
-    def meets(self, right: "Line") -> float:
+    def meets(self, right: "Tangent") -> float:
         """log q where this line meets a flatter one."""
         rise = exp(right.log_delta) - exp(self.log_delta)
         slope = right.sign * exp(right.epsilon - self.epsilon)
         return math.log(rise / (1 - slope)) - self.epsilon if rise > 0 and slope < 1 else math.nan
 
 
-UPRIGHT, LOOSE = Line(math.inf, -math.inf, 1.0, -math.inf, None), Line(0.0, 0.0, -1.0, _HALF, None)
+UPRIGHT, LOOSE = Tangent(math.inf, -math.inf, 1.0, -math.inf, None), Tangent(0.0, 0.0, -1.0, _HALF, None)
 
 
-class Path(NamedTuple):
+class CoinPath(NamedTuple):
     """Coins that become more different as z grows; at z = least they satisfy every claim, and beyond
     z = furthest(claim) they do not satisfy that one, as p^order q^(1-order) is at most e^exponent."""
 
     coins: Callable[[float], Coins]
-    furthest: Callable[[Claim], float]
+    furthest: Callable[[RenyiClaim], float]
     least: float = -700.0
 
-    def leaves(self, claim: Claim, top: float) -> float:
+    def leaves(self, claim: RenyiClaim, top: float) -> float:
         """The largest z up to a top at which a claim holds: the secant method on logarithms, on which
         divergences are close to lines, and halving where that leads astray."""
         z = min(self.furthest(claim) if claim.order > 1 else math.inf, top)
@@ -139,7 +137,7 @@ class Path(NamedTuple):
             before, was, z = z, excess, new
         return z
 
-    def outside(self, claim: Claim, place: float) -> float:
+    def outside(self, claim: RenyiClaim, place: float) -> float:
         """A place near one where the path leaves a claim, beyond it for sure."""
         coins, step = self.coins(place), _SETTLED
         margin = ROUNDING * (64 + claim.order * (coins.ratio - coins.other) + abs(claim.log_size))
@@ -150,39 +148,40 @@ class Path(NamedTuple):
         return math.inf
 
 
-def fixed_q(log_q: float) -> Path:
+def fixed_q(log_q: float) -> CoinPath:
     """The ratio grows: z is the logarithm of log(p / q)."""
-    return Path(
+    return CoinPath(
         lambda z: Coins.at(log_q, math.exp(z)),
         lambda claim: math.log((claim.exponent - log_q) / claim.order * (1 + ROUNDING)),
     )
 
 
-def fixed_p(log_p: float) -> Path:
+def fixed_p(log_p: float, least: float) -> CoinPath:
     """The same at a fixed p."""
-    return Path(
+    return CoinPath(
         lambda z: Coins.at(log_p - math.exp(z), math.exp(z)),
         lambda claim: math.log((claim.exponent - log_p) / (claim.order - 1) * (1 + ROUNDING)),
+        least,
     )
 
 
-def rising_line(start: float, log_slope: float) -> Path:
+def rising_line(start: float, log_slope: float) -> CoinPath:
     """p = start + e^log_slope q, start at most 0, and q grows: z is log q."""
 
     def coins(z: float) -> Coins:
         ratio = math.log(max(start * exp(-z) + exp(log_slope), 1.0)) if start else log_slope
         return Coins.at(z, ratio)
 
-    def furthest(claim: Claim) -> float:
+    def furthest(claim: RenyiClaim) -> float:
         most = claim.exponent - claim.order * log_slope
         return math.inf if start else most + ROUNDING * abs(most)
 
-    return Path(coins, furthest, -FURTHEST)
+    return CoinPath(coins, furthest, -FURTHEST)
 
 
-def falling_line(start: float, log_slope: float, least: float) -> Path:
+def falling_line(start: float, log_slope: float, least: float) -> CoinPath:
     """The same with start above 0, and q falls: z is -log q."""
-    return Path(
+    return CoinPath(
         lambda z: Coins.at(-z, math.log(start + exp(log_slope - z)) + z),
         lambda claim: (claim.exponent - claim.order * math.log(start)) / (claim.order - 1) * (1 + ROUNDING),
         least,

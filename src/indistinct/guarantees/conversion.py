@@ -28,10 +28,10 @@ from indistinct.guarantees.coins import (
     LOOSE,
     ROUNDING,
     UPRIGHT,
-    Claim,
+    CoinPath,
     Coins,
-    Line,
-    Path,
+    RenyiClaim,
+    Tangent,
     exp,
     fixed_q,
 )
@@ -53,11 +53,11 @@ class DeltaAt(NamedTuple):
 
     epsilon: float
 
-    def too_steep(self, line: Line) -> float:
+    def too_steep(self, line: Tangent) -> float:
         """By how much a line is steeper than the one that answers; falls as q grows along the region."""
         return line.epsilon - self.epsilon if line.sign > 0 else -math.inf
 
-    def most(self, left: Line, right: Line) -> float:
+    def most(self, left: Tangent, right: Tangent) -> float:
         """The delta of both lines with weights, which are rounded so that they are together not too steep."""
         below = -math.expm1(right.epsilon - self.epsilon) if right.sign > 0 else 1.0 + math.exp(-self.epsilon)
         below *= math.exp(self.epsilon - left.epsilon)
@@ -70,7 +70,7 @@ class DeltaAt(NamedTuple):
         """What coins attain."""
         return math.exp(coins.log_q + coins.ratio) * -math.expm1(-max(coins.ratio - self.epsilon, 0.0))
 
-    def simple(self, claim: Claim) -> tuple[float, float]:
+    def simple(self, claim: RenyiClaim) -> tuple[float, float]:
         """How good Canonne, Kamath and Steinke 2020, Proposition 12, is, and log q where it touches: p is
         order times delta."""
         order, a = claim.order, claim.order - 1
@@ -87,10 +87,10 @@ class EpsilonAt(NamedTuple):
 
     delta: float
 
-    def too_steep(self, line: Line) -> float:
+    def too_steep(self, line: Tangent) -> float:
         return math.log(self.delta) - line.log_delta
 
-    def most(self, left: Line, right: Line) -> float:
+    def most(self, left: Tangent, right: Tangent) -> float:
         """The epsilon of both lines with weights, which are rounded so that delta is not too large."""
         low, high = exp(left.log_delta), exp(right.log_delta)
         share = min((high - self.delta) / (high - low) * (1 + ROUNDING) + EPS * high / (high - low), 1.0)
@@ -104,7 +104,7 @@ class EpsilonAt(NamedTuple):
         share = exp(math.log(self.delta) - coins.log_q - coins.ratio)
         return max(coins.ratio + math.log1p(-share), 0.0) if share < 1 else 0.0
 
-    def simple(self, claim: Claim) -> tuple[float, float]:
+    def simple(self, claim: RenyiClaim) -> tuple[float, float]:
         order, a, log_delta = claim.order, claim.order - 1, math.log(self.delta)
         epsilon = (claim.exponent - log_delta - math.log(order)) / a + math.log1p(-1 / order)
         return epsilon, log_delta + math.log(a) - max(epsilon, 0.0)
@@ -121,7 +121,7 @@ class Claims:
     which the claims are then values, the orders between them count too."""
 
     def __init__(
-        self, claims: list[Claim], pure: float, renyi: Callable[[float], float] | None = None
+        self, claims: list[RenyiClaim], pure: float, renyi: Callable[[float], float] | None = None
     ) -> None:
         self._claims, self._pure, self._renyi = claims, pure, renyi
 
@@ -141,11 +141,11 @@ class Claims:
             log_q = coins.log_q
         return self._inside(request, coins), high
 
-    def leave(self, path: Path, top: float) -> float:
+    def leave(self, path: CoinPath, top: float) -> float:
         """Where a path leaves the region, or not before: at most z = top."""
         known, place, decides = list(self._claims), top, None
         proper = [claim for claim in known if claim.order > 1]
-        broken: Claim | None = min(proper, key=path.furthest, default=known[0])
+        broken: RenyiClaim | None = min(proper, key=path.furthest, default=known[0])
         for _ in range(_ROUNDS):
             if broken is None:
                 break
@@ -154,7 +154,9 @@ class Claims:
             broken = self._broken(path.coins(place), known)
         return min(path.outside(decides, place), top) if decides else top
 
-    def _between(self, request: Request, some: list[Claim], log_q: float) -> tuple[float, Line, Line, Coins]:
+    def _between(
+        self, request: Request, some: list[RenyiClaim], log_q: float
+    ) -> tuple[float, Tangent, Tangent, Coins]:
         """The worst coins for some of the claims, between two lines. The place is found by false position
         (Illinois), and if it is a corner of the region, where the lines meet."""
         left, right, above, below, side = UPRIGHT, LOOSE, math.inf, -math.inf, 0
@@ -186,7 +188,7 @@ class Claims:
                 break
         return high, left, right, best
 
-    def _touching(self, log_q: float, some: list[Claim]) -> tuple[Coins, Line]:
+    def _touching(self, log_q: float, some: list[RenyiClaim]) -> tuple[Coins, Tangent]:
         """The coins with this q and the largest p for some claims, and the line that touches these there."""
         path, which = fixed_q(log_q), None
         most = math.log1p(-math.exp(log_q)) - log_q
@@ -196,11 +198,11 @@ class Claims:
                 top, which = place, claim
         coins = path.coins(top)
         if which is not None:
-            return coins, Line.of(which, coins)
-        pure = Line(self._pure, -math.inf, 1.0, log_q, None)
+            return coins, Tangent.of(which, coins)
+        pure = Tangent(self._pure, -math.inf, 1.0, log_q, None)
         return coins, pure if self._pure < most else LOOSE._replace(log_q=log_q)
 
-    def _broken(self, coins: Coins, known: list[Claim]) -> Claim | None:
+    def _broken(self, coins: Coins, known: list[RenyiClaim]) -> RenyiClaim | None:
         """The claim that coins break most, if any; where there are claims at all orders, those between the
         known ones are looked at, where a parabola has its top, and added to them."""
         if coins.ratio <= 0:
@@ -227,7 +229,7 @@ class Claims:
                     return worst
                 place = here + math.copysign(_NARROW / 8, way)
             order = 1 + math.exp(place)
-            new = Claim.of(order, self._renyi(order))
+            new = RenyiClaim.of(order, self._renyi(order))
             j = bisect_left(known, new)
             known.insert(j, new)
             excess.insert(j, coins.excess(new))
@@ -237,8 +239,7 @@ class Claims:
         if self._renyi is not None or coins.ratio <= 0:  # they may break claims that were not looked at
             return 0.0
         coins = Coins.at(coins.log_q, coins.ratio * (1 - _INSIDE))
-        ways = (coins, coins.swapped())
-        holds = all(way.excess(claim) <= -_INSIDE / 8 for claim in self._claims for way in ways)
+        holds = all(coins.excess(claim) <= -_INSIDE / 8 for claim in self._claims)
         return request.attained(coins) if holds and coins.ratio <= self._pure else 0.0
 
 

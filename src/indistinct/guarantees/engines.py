@@ -2,7 +2,7 @@
 
 An engine is asked for a *tail*, the composed law near one size of delta, or says that it cannot draw one.
 Whatever a tail is read at, it answers with two bounds that hold; how far apart they are is its only claim to
-accuracy. A `Reader` asks the engines in order of cost until the bounds are close, and returns the honest
+accuracy. A `LossReader` asks the engines in order of cost until the bounds are close, and returns the honest
 interval if none are. Sizes of delta are rounded to levels, so a tail belongs to the composition and a level
 and to nothing else: what was read before cannot change a reading, and readings that share a level share a
 tail.
@@ -22,7 +22,7 @@ from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.contour import Line, draw_line
+from indistinct.numerics.contour import ContourLine, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
 
@@ -51,7 +51,7 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     found = loss.scan(level)
     log_level = log_delta + LOG_ACCURACY
     centre = found.likely_epsilon(log_delta)
-    line: Line | None = None
+    line: ContourLine | None = None
     for _ in range(3):
         aim = found.aim(min(centre, loss.top), log_level)
         drawn = draw_line(
@@ -157,7 +157,7 @@ def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Reader:
+class LossReader:
     """Bounds on epsilon and delta of one composed loss. `enough` is what another direction needs already: an
     upper bound that is no larger, to `NARROW`, need not be close."""
 
@@ -305,6 +305,7 @@ ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]
     *((engine, by_bound) for engine in LATTICES),
     (LATTICES[-1], below_bound),
     (LATTICES[-1], above_bound),
+    (LATTICES[-1], by_bound),
     (chernoff, by_bound),
 )
 """How delta is looked for, in order of cost: an engine, and how the level is found that it is asked at. A new

@@ -14,13 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from indistinct.guarantees.discrete_noise_pairs import DiscreteGaussianPair
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.lattice_noise import DiscreteGaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.atoms import Atoms, compose_atoms
 from indistinct.numerics.contour import LogBounds
-from indistinct.numerics.lattice import Window
+from indistinct.numerics.lattice import LatticeWindow
 
 PROFILE_ERROR = 1e-11
 """Relative, of a profile in closed form; they are rounded up."""
@@ -88,8 +88,8 @@ class EnumeratedTail:
         return LogBounds(low, np.minimum(np.log(total), 0.0), -below / total)
 
     @cached_property
-    def _window(self) -> Window:
-        return Window(self.atoms.loss, self.atoms.mass, 0.0, -math.inf, 0.0, 0.0)
+    def _window(self) -> LatticeWindow:
+        return LatticeWindow(self.atoms.loss, self.atoms.mass, 0.0, -math.inf, 0.0, 0.0)
 
     def guess(self, log_delta: Array) -> Array:
         if self.pair is not None and self.atoms.loss.size == 1:

@@ -7,7 +7,7 @@ As soon as one of the parts is known by its Rényi divergences alone, the Rényi
 
 import math
 import sys
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,7 +36,7 @@ with how often each occurs."""
 
 
 @runtime_checkable
-class Reader(Protocol[Answer]):
+class GuaranteeReader(Protocol[Answer]):
     """Someone who reads a guarantee in their own way: an adversary (`indistinct.adversaries`)."""
 
     def reading(self, guarantee: "Guarantee", *, adaptive: bool) -> Answer: ...
@@ -57,13 +57,13 @@ class Guarantee(Readings):
         release several; they are independent only if none was chosen after seeing another."""
         return None
 
-    def against(self, adversary: Reader[Answer], *, adaptive: bool = True) -> Answer:
+    def against(self, adversary: GuaranteeReader[Answer], *, adaptive: bool = True) -> Answer:
         """What an adversary of limited capacity can learn: `g.against(Linear()).renyi(3)`.
 
         Say `adaptive=False` where several releases were all chosen before the first was seen; limited
         adversaries are only known to stay limited then.
         """
-        if isinstance(adversary, type) or not isinstance(adversary, Reader):
+        if isinstance(adversary, type) or not isinstance(adversary, GuaranteeReader):
             raise ArgumentError("adversary", adversary, "an adversary such as Linear()")
         return adversary.reading(self, adaptive=adaptive)
 
@@ -81,7 +81,7 @@ class Guarantee(Readings):
         released values nothing is known any more (`Reading.after` names maps that keep some of it)."""
         return self
 
-    def __add__(self, other: object) -> "Guarantee":
+    def __add__(self, other: "Guarantee") -> "Guarantee":
         if not isinstance(other, Guarantee):
             return NotImplemented
         return compose([(self, 1), (other, 1)])
@@ -177,7 +177,7 @@ class PairGuarantee(Guarantee):
         scaled = [(pair.scaled(count), steps) for pair, steps in self.outputs or ()]
         moved = tuple((pair, steps) for pair, steps in scaled if pair is not None)
         known = moved if moved and len(moved) == len(scaled) else None
-        return Known(Product.of(terms), self.adjacency, known)
+        return ExactGuarantee(Product.of(terms), self.adjacency, known)
 
     def pair(self) -> Pair:
         """One pair for the whole composition."""
@@ -185,8 +185,8 @@ class PairGuarantee(Guarantee):
 
 
 @dataclass(frozen=True, repr=False)
-class Known(PairGuarantee):
-    """The guarantee of a mechanism, or of several composed, through its pairs."""
+class PairsGuarantee(PairGuarantee, ABC):
+    """Known by pairs that are written down."""
 
     composition: Product
     adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -204,7 +204,11 @@ class Known(PairGuarantee):
         return f"<guarantee of {self.composition}, {self.adjacency.value}>"
 
     def postprocessed(self) -> Guarantee:
-        return Known(self.composition, self.adjacency)
+        return ExactGuarantee(self.composition, self.adjacency)
+
+
+class ExactGuarantee(PairsGuarantee):
+    """The guarantee of a mechanism, or of several composed, through its pairs."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +267,7 @@ class RenyiSum(RenyiGuarantee):
     def orders(self) -> Array:
         stated = [part.orders() for part, _ in self.parts if part.product is None]
         merged: Array = np.unique(np.concatenate(stated))
-        return np.array([order for order in merged.tolist() if math.isfinite(self._renyi(order))])
+        return merged
 
     def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
         if self._set_aside is None:
@@ -322,7 +326,7 @@ class RenyiSum(RenyiGuarantee):
                 continue
             log_kept = [kept + count * math.log1p(-mass) for kept, mass in zip(log_kept, masses, strict=True)]
             terms = [(finite_part(pair.stand_in), n) for pair, n in product.terms]
-            parts.append((Known(Product.of(terms), part.adjacency), count))
+            parts.append((ExactGuarantee(Product.of(terms), part.adjacency), count))
         if log_kept == [0.0, 0.0]:
             return None
         there, back = (-math.expm1(kept) for kept in log_kept)
@@ -333,6 +337,7 @@ class RenyiSum(RenyiGuarantee):
 
 
 def worst(readings: Iterable[Array]) -> Array:
+    """The largest of several readings, entry by entry."""
     worst: Array = np.max(list(readings), axis=0)
     return worst
 
@@ -359,14 +364,14 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
     products = [(part.product, count) for part, count in counted]
     terms = [(p, n * count) for product, count in products if product for p, n in product.terms]
     if all(product is not None for product, _ in products):
-        return Known(Product.of(terms), adjacency, _together(counted))
+        return ExactGuarantee(Product.of(terms), adjacency, _together(counted))
     merged: dict[Guarantee, int] = {}
     for part, count in counted:
         if count and part.product is None:
             merged[part] = merged.get(part, 0) + count
     if terms:
-        merged[Known(Product.of(terms), adjacency)] = 1
-    return RenyiSum(tuple(merged.items())) if merged else Known(Product.of([]), adjacency)
+        merged[ExactGuarantee(Product.of(terms), adjacency)] = 1
+    return RenyiSum(tuple(merged.items())) if merged else ExactGuarantee(Product.of([]), adjacency)
 
 
 def _together(parts: Iterable[tuple[Guarantee, int]]) -> Outputs | None:

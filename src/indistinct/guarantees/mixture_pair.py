@@ -11,7 +11,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.numerics.envelope import SPLIT_WIDTH, Window, mixture_envelope
+from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow, mixture_envelope
 from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
 
 _SHARPEST = 200.0
@@ -86,9 +86,6 @@ class MixturePair(Pair):
 
     def log_envelope(self, resolution: Resolution) -> float:
         order, frequency = resolution.orders[0], resolution.frequency
-        if isinstance(self.base, GaussianPair):
-            log_bound, log_mass = self.log_part(self.base_range(resolution), order, frequency)
-            return min(log_bound - log_mass, 0.0)
         if isinstance(self.base, BoundedNoise):
             # what it is relative to must not be too large, as a bound on a moment may be
             log_mass = self.computed_log_moment(order) * (1 - 1e-12)
@@ -96,7 +93,11 @@ class MixturePair(Pair):
         return 0.0
 
     def log_part(
-        self, base_losses: tuple[float, float], order: float, frequency: float, window: Window | None = None
+        self,
+        base_losses: tuple[float, float],
+        order: float,
+        frequency: float,
+        window: SmoothWindow | None = None,
     ) -> tuple[float, float]:
         """Of sampled Gaussian noise: log of a bound on the transform of (dP/dQ)^order dQ between two base
         losses at all frequencies from one on, and of its mass; or of a window."""
@@ -148,7 +149,7 @@ class MixturePair(Pair):
 
     def windows(
         self, base_losses: tuple[float, float], resolution: Resolution, band: Band
-    ) -> list[tuple[Window, tuple[float, float]]]:
+    ) -> list[tuple[SmoothWindow, tuple[float, float]]]:
         """What is below a band and in it, as parts of the normal variable, and the base losses between which
         each is integrated: what it has beyond is less than may be cut, by e^-70."""
         assert isinstance(self.base, GaussianPair) and resolution.log_cut is not None
@@ -162,8 +163,8 @@ class MixturePair(Pair):
             shift * x - shift * shift / 2 for x in (first + soft, first - soft, last + soft)
         )
         return [
-            (Window(-math.inf, first), (low, max(below, low))),
-            (Window(first, last), (max(start, low), max(above, low))),
+            (SmoothWindow(-math.inf, first), (low, max(below, low))),
+            (SmoothWindow(first, last), (max(start, low), max(above, low))),
         ]
 
     def split_envelope(self, resolution: Resolution, band: Band, kind: int) -> float:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from indistinct.guarantees.composed_loss import ComposedLoss, Term
-from indistinct.guarantees.engines import NARROW, Reader
+from indistinct.guarantees.engines import NARROW, LossReader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import Array
@@ -155,8 +155,8 @@ class Product:
         return self.epsilon_bounds(delta)[1]
 
     @cached_property
-    def _reader(self) -> Reader:
-        return Reader(ComposedLoss(self.terms, self.infinite_mass, self.finite_top))
+    def _reader(self) -> LossReader:
+        return LossReader(ComposedLoss(self.terms, self.infinite_mass, self.finite_top))
 
 
 def counted_terms(terms: Iterable[tuple[object, int]]) -> str:

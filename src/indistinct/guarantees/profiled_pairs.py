@@ -13,9 +13,9 @@ import numpy as np
 
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.dominating_pairs import TestCurve, finite_pair, tabulated_pair
 from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.tabulated import TestCurve, finite_pair, tabulated_pair
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.rule import LossRule
 
@@ -184,22 +184,24 @@ class GroupPair(ProfiledPair):
         half = _PLACES // 2
         offsets = np.arange(-2 * half, 2 * half + 1)
         moves = np.diff(centres, axis=1)[:, :, None] + step[:, None, None] * offsets
-        delta = np.maximum(self._one(moves), TINY)
+        delta: Array = np.maximum(self._one(moves), TINY)
         places = np.arange(_PLACES)
         # of s_j - s_{j-1}, over the places of s_j and those of s_{j-1}
         apart = places[:, None] - places + 2 * half
-        value = delta[:, 0, half : 3 * half + 1]  # of reaching each place of s_1 from s_0 = 0
+        value: Array = delta[:, 0, half : 3 * half + 1]  # of reaching each place of s_1 from s_0 = 0
         picks = []
         for j in range(1, self.members):
             with np.errstate(over="ignore"):
-                weight = np.exp(centres[:, j, None] + step[:, None] * (places - half))
+                weight: Array = np.exp(centres[:, j, None] + step[:, None] * (places - half))
             if j == self.members - 1:
                 # to s_k = epsilon
-                last = value + weight * delta[:, j, half : 3 * half + 1][:, ::-1]
+                reached: Array = delta[:, j, half : 3 * half + 1][:, ::-1]
+                last = value + weight * reached
                 pick = last.argmin(axis=1)
                 result = np.take_along_axis(last, pick[:, None], axis=1)[:, 0]
                 break
-            total = value[:, None, :] + weight[:, None, :] * delta[:, j][:, apart]
+            between: Array = delta[:, j][:, apart]
+            total = value[:, None, :] + weight[:, None, :] * between
             picks.append(total.argmin(axis=2))
             value = total.min(axis=2)
         choice = np.zeros(centres.shape)

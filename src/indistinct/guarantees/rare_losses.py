@@ -17,7 +17,7 @@ import numpy as np
 from indistinct.guarantees.composed_loss import ComposedLoss
 from indistinct.guarantees.pair import Band, Resolution
 from indistinct.numerics.arrays import TINY, Array
-from indistinct.numerics.contour import ACCURACY, GUARD, Line, LogBounds, Scan, draw_line, scan
+from indistinct.numerics.contour import ACCURACY, GUARD, ContourLine, LogBounds, Scan, draw_line, scan
 from indistinct.numerics.cumulant import SplitCumulant, log_expm1
 from indistinct.numerics.search import bisect
 
@@ -43,7 +43,7 @@ _FAR = 16.0
 
 def split_tail(loss: ComposedLoss, level: int) -> "SplitTail | None":
     """The engine: None where no pair has rare losses to split off."""
-    return _Split(loss, loss.log_delta_of(level)).tail() if _splits(loss) else None
+    return _SplitLoss(loss, loss.log_delta_of(level)).tail() if _splits(loss) else None
 
 
 def expected(loss: ComposedLoss, epsilon: Array) -> Array | None:
@@ -61,7 +61,7 @@ def expected(loss: ComposedLoss, epsilon: Array) -> Array | None:
 
 @lru_cache(maxsize=256)
 def _bulk(loss: ComposedLoss, level: int) -> Scan:
-    return _Split(loss, loss.log_delta_of(level)).bulk
+    return _SplitLoss(loss, loss.log_delta_of(level)).bulk
 
 
 def _splits(loss: ComposedLoss) -> bool:
@@ -69,7 +69,7 @@ def _splits(loss: ComposedLoss) -> bool:
 
 
 @dataclass(frozen=True)
-class _Split:
+class _SplitLoss:
     """A composition split for one size of delta."""
 
     loss: ComposedLoss
@@ -180,7 +180,7 @@ class _Split:
             lambda last: self._split(band, kind, 0.0, last).part(kind).real, self.log_delta, start, log_mass
         )
 
-    def _line(self, band: Band, kind: int, found: Scan) -> Line | None:
+    def _line(self, band: Band, kind: int, found: Scan) -> ContourLine | None:
         aim = found.aim(self.centre, self.log_level)
         at_zero = self._envelope(band, kind, aim.order, 0.0)
         for accuracy in (ACCURACY, _POOR):
@@ -237,6 +237,7 @@ class FarBand:
 
 
 def far_band(cumulant: SplitCumulant, place: float) -> FarBand:
+    """A band far above a place, by moments of real orders."""
     orders = np.geomspace(0.02, 1.0, 9) * FarBand.reach(place)  # larger than 1
     values = cumulant.real(np.concatenate(([0.0, -1.0], -orders)))
     moments = values[2:] + orders * np.log1p(-1 / orders) - np.log(orders - 1)
@@ -244,7 +245,7 @@ def far_band(cumulant: SplitCumulant, place: float) -> FarBand:
     return FarBand(float(values[0]), float(values[1]), orders[usable], moments[usable])
 
 
-Part = Line | Scan | FarBand
+Part = ContourLine | Scan | FarBand
 
 
 @dataclass(frozen=True, eq=False)

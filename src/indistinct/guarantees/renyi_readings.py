@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.coins import Claim, falling_line, fixed_p, fixed_q, rising_line
+from indistinct.guarantees.coins import RenyiClaim, falling_line, fixed_p, fixed_q, rising_line
 from indistinct.guarantees.conversion import Claims, DeltaAt, EpsilonAt, Request
 from indistinct.guarantees.readings import Readings
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -90,15 +90,16 @@ class RenyiReadings(Readings):
         if x == 0 or rest == 0 or self._silent:
             power = float(self._delta(np.array([math.inf]))[0]) if x == 0 else x
             return power, 1 - power if x == 0 else rest
+        least = -700.0
         if x < rest:
             log_x = math.log(x)
-            end = math.log(min(math.log(rest) - log_x, self._pure))
-            place = self._region.leave(fixed_q(log_x), end)
-            if place < end or self._pure < math.log(rest) - log_x:
+            least = math.log(math.log(rest) - log_x)
+            place = self._region.leave(fixed_q(log_x), min(least, math.log(self._pure)))
+            if place < least:
                 p = x * math.exp(math.exp(place)) * (1 + _ROUNDING * (1 - log_x))
                 return p, 1 - p
         end = math.log(min(self._pure, _FURTHEST))
-        place = self._region.leave(fixed_p(math.log(rest)), end)
+        place = self._region.leave(fixed_p(math.log(rest), least), end)
         fnr = rest * math.exp(-math.exp(place)) * (1 - _ROUNDING * (1 - math.log(rest)))
         return 1 - fnr, fnr if place < end or self._pure < _FURTHEST else 0.0
 
@@ -109,7 +110,7 @@ class RenyiReadings(Readings):
     @cached_property
     def _region(self) -> Claims:
         listed = zip(*(side.tolist() for side in self._curve), strict=True)
-        claims = sorted(Claim.of(order, value) for order, value in listed)
+        claims = sorted(RenyiClaim.of(order, value) for order, value in listed)
         return Claims(claims, self._pure, self._renyi if self.everywhere else None)
 
     @cached_property

@@ -6,6 +6,7 @@ attain them, Gaussian DP into its pair, Rényi claims into their curve.
 
 import math
 import sys
+from abc import ABC
 from bisect import bisect_left
 from dataclasses import field
 from functools import cached_property
@@ -49,7 +50,7 @@ _LARGEST_MU = 1e150
 """Its square is a number."""
 
 
-class _Bound(Claim, PairGuarantee):
+class _Bound(Claim, PairGuarantee, ABC):
     """(epsilon, delta)-DP as it was stated, whatever rounding makes of its pair."""
 
     bound: float

@@ -3,13 +3,16 @@ and by `indistinct` itself: a new one is one more line."""
 
 from types import ModuleType as _ModuleType
 
+from indistinct.mechanisms.budget import Budget as Budget
+from indistinct.mechanisms.budget import check_budget as check_budget
+from indistinct.mechanisms.calibration import Calibrated as Calibrated
 from indistinct.mechanisms.calibration import calibrate as calibrate
+from indistinct.mechanisms.discrete_noise import DiscreteGaussian as DiscreteGaussian
+from indistinct.mechanisms.discrete_noise import DiscreteLaplace as DiscreteLaplace
 from indistinct.mechanisms.expression import parse as parse
 from indistinct.mechanisms.expression import parse_guarantee as parse_guarantee
 from indistinct.mechanisms.finite import Discrete as Discrete
 from indistinct.mechanisms.finite import RandomizedResponse as RandomizedResponse
-from indistinct.mechanisms.lattice_noise import DiscreteGaussian as DiscreteGaussian
-from indistinct.mechanisms.lattice_noise import DiscreteLaplace as DiscreteLaplace
 from indistinct.mechanisms.mechanism import Mechanism as Mechanism
 from indistinct.mechanisms.mechanism import Stated as Stated
 from indistinct.mechanisms.mechanism import mixture as mixture

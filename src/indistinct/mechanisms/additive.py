@@ -11,6 +11,8 @@ NO_NOISE = 1e100
 
 @dataclass(frozen=True, repr=False)
 class AdditiveNoise(Mechanism):
+    """Noise of a scale, on a statistic that neighbours move by at most the sensitivity."""
+
     scale: float
     sensitivity: float = 1.0
 

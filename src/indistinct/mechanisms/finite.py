@@ -10,7 +10,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.release import Release, integer_values
@@ -43,9 +43,9 @@ class RandomizedResponse(Mechanism):
         lie = (1 - self.truth) / (self.categories - 1)
         rest = lie * (self.categories - 2)
         p, q = np.array([self.truth, lie, rest]), np.array([lie, self.truth, rest])
-        return Known(Product.of([(DiscretePair.of(p, q), 1)]), adjacency)
+        return ExactGuarantee(Product.of([(DiscretePair.of(p, q), 1)]), adjacency)
 
-    def release(self, answers: Any, *, source: Source | None = None) -> Release:
+    def release(self, answers: Any, *, source: Source | None = None) -> Release[Any]:
         """What people report whose true categories, numbers from 0 to categories - 1, are `answers`."""
         source = SystemSource() if source is None else source
         exact = self._categories("answers", answers)
@@ -96,7 +96,7 @@ class Discrete(Mechanism):
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         pair = DiscretePair.of(np.array(self.p), np.array(self.q))
-        return Known(Product.of([(pair, 1)]), adjacency, ((DiscretePair(self.p, self.q), 1),))
+        return ExactGuarantee(Product.of([(pair, 1)]), adjacency, ((DiscretePair(self.p, self.q), 1),))
 
 
 def _distribution(argument: str, values: Any) -> tuple[float, ...]:

@@ -7,19 +7,23 @@ computed before a reading is asked for.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.description import Described, arguments, describable, nested, spelled
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees import alternatives
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Claim, Guarantee, Known, Outputs, PairGuarantee, compose
+from indistinct.guarantees.dominating_pairs import finite_pair, symmetric_pair
+from indistinct.guarantees.guarantee import Claim, ExactGuarantee, Guarantee, Outputs, PairGuarantee, compose
 from indistinct.guarantees.mixture_pair import mixture as sampled_pair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.spliced_pair import SplicedPair, spliced
-from indistinct.guarantees.tabulated import finite_pair, symmetric_pair
+from indistinct.noise import Source
+
+if TYPE_CHECKING:
+    from indistinct.mechanisms.release import Released
 
 
 class Mechanism(Described, ABC):
@@ -44,6 +48,11 @@ class Mechanism(Described, ABC):
         2.3815969
         """
         return self._guarantee(check_adjacency(adjacency))
+
+    def release(self, data: Any, /, *, source: Source | None = None) -> "Released":
+        """What the mechanism draws from data; this one is only accounted."""
+        allowed = "one that draws noise: release what it is made of, each by itself"
+        raise ArgumentError("mechanism", str(self), allowed)
 
     def subsample(self, amount: Any, /, *, of: int | None = None) -> "Mechanism":
         """Run the mechanism on a random part of the data, drawn afresh each time.
@@ -109,7 +118,7 @@ class PoissonSampled(Mechanism):
             )
         base = self.base.guarantee(adjacency)
         pair = sampled_pair(_pair(base), self.rate)
-        return Known(Product.of([(pair, 1)]), adjacency, _sampled_output(base, self.rate))
+        return ExactGuarantee(Product.of([(pair, 1)]), adjacency, _sampled_output(base, self.rate))
 
 
 @describable("fixed_size_sampled")
@@ -143,7 +152,7 @@ class FixedSizeSampled(Mechanism):
         if isinstance(base, SplicedPair):
             base = symmetric_pair(finite_pair(base))
         rate = self.size / self.of
-        return Known(Product.of([(spliced(base, rate), 1)]), adjacency)
+        return ExactGuarantee(Product.of([(spliced(base, rate), 1)]), adjacency)
 
 
 @describable("repeated")
@@ -356,4 +365,4 @@ def _pair(guarantee: Guarantee) -> Pair:
     product = guarantee.product
     if product is None:
         raise ArgumentError("base", guarantee, "a mechanism known by its pair, to be subsampled")
-    return Known(product, guarantee.adjacency).pair()
+    return ExactGuarantee(product, guarantee.adjacency).pair()

@@ -4,12 +4,12 @@ from typing import Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
-from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.additive import NO_NOISE, AdditiveNoise
-from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
+from indistinct.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Lattice, Release, no_guarantee, real_values
 from indistinct.noise import Source
 from indistinct.numerics.rounding import quotient_up
@@ -30,7 +30,7 @@ class Gaussian(AdditiveNoise):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return _known(GaussianPair(self.sensitivity / self.scale), self, adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release:
+    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
         """The values with noise: rounded to a lattice far finer than the noise, which counts as sensitivity,
         and shifted by discrete Gaussians on that lattice. The result's guarantee is that of what was drawn.
 
@@ -57,7 +57,7 @@ class Laplace(AdditiveNoise):
         shift = quotient_up(self.sensitivity, self.scale)
         return _known(LaplacePair(shift) if shift else GaussianPair(0.0), self, adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release:
+    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
         """The values with noise: rounded to a lattice far finer than the noise, which counts as sensitivity,
         and shifted by discrete Laplace noise on that lattice.
 
@@ -74,4 +74,4 @@ def _known(pair: Pair, mechanism: AdditiveNoise, adjacency: Adjacency) -> Guaran
     """The guarantee of a pair; of none at all where the noise is too small to be told from nothing."""
     if mechanism.sensitivity / mechanism.scale > NO_NOISE:
         return no_guarantee(adjacency)
-    return Known(Product.of([(pair, 1)]), adjacency, ((pair, 1),))
+    return ExactGuarantee(Product.of([(pair, 1)]), adjacency, ((pair, 1),))

@@ -12,7 +12,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_nonnegative, check_positive
 from indistinct.guarantees.bounded_range_pair import BoundedRangePair
-from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.stated import PureDP
@@ -55,7 +55,7 @@ class Selection(Mechanism):
     def _known(self, adjacency: Adjacency) -> Guarantee:
         return PureDP(self.most, adjacency=adjacency)
 
-    def release(self, qualities: Any, *, source: Source | None = None) -> Release:
+    def release(self, qualities: Any, *, source: Source | None = None) -> Release[Any]:
         """The index of the candidate chosen."""
         source = SystemSource() if source is None else source
         exact = real_values("qualities", qualities)
@@ -90,7 +90,7 @@ class Exponential(Selection):
 
     def _known(self, adjacency: Adjacency) -> Guarantee:
         pair = BoundedRangePair(self.most) if self.most else GaussianPair(0.0)
-        return Known(Product.of([(pair, 1)]), adjacency)
+        return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
 
     def _choose(self, qualities: Qualities, source: Source) -> tuple[int, Mechanism]:
         # a candidate uniform among all, accepted by its own coin: the best one always is

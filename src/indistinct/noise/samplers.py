@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.errors import ArgumentError, check_count
-from indistinct.noise.exact import LazyUniform
+from indistinct.noise.exact_uniform import LazyUniform
 from indistinct.noise.source import Source, SystemSource
 
 Integers = npt.NDArray[Any]

@@ -154,7 +154,7 @@ def scan(
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class ContourLine:
     """The integrand on one vertical line, evaluated once and read at any epsilon."""
 
     final: ClassVar[bool] = False
@@ -226,7 +226,7 @@ def draw_line(
     infinite: float,
     charged: float,
     accuracy: float = ACCURACY,
-) -> Line | None:
+) -> ContourLine | None:
     """Evaluate the integrand until what is left out is negligible; None if that takes too many nodes.
 
     `cumulant_up_to(t)` gives a cumulant that is accurate for frequencies up to t; `log_envelope(t)` bounds
@@ -257,4 +257,4 @@ def draw_line(
         return None
     z = vertical_line(c, step, 0, last + 1)
     values, errors = cumulant.line(c, step, last + 1)
-    return Line(z, values - np.log(z * (z + 1)), errors, math.exp(log_rest), aim, infinite, charged)
+    return ContourLine(z, values - np.log(z * (z + 1)), errors, math.exp(log_rest), aim, infinite, charged)

@@ -29,7 +29,7 @@ _ROUNDING = 64 * EPS
 
 
 @dataclass(frozen=True)
-class Window:
+class SmoothWindow:
     """A part of the normal variable's law that begins and ends smoothly, over `SPLIT_WIDTH`, so that its
     transform decays like an analytic density's: Phi(last - x) - Phi(first - x). Neighbours add up."""
 
@@ -93,7 +93,7 @@ def mixture_envelope(
     frequency: float,
     low: float,
     high: float,
-    part: Window | None = None,
+    part: SmoothWindow | None = None,
 ) -> tuple[float, float]:
     """Logarithms of a bound on |E[r^{order + is}; low < x < high]| for every s >= frequency, and of its value
     at s = 0; or over a window instead."""
@@ -108,7 +108,7 @@ def mixture_envelopes(
     frequency: float,
     low: float,
     high: float,
-    part: Window | None = None,
+    part: SmoothWindow | None = None,
 ) -> tuple[Array, Array]:
     """The same for several laws, whose shifts and rates are columns."""
     # panels as for the integral itself: the path's own poles are further away than those of 1/r
@@ -148,7 +148,7 @@ def mixture_envelopes(
 
 
 def _path(
-    x: Array, slope: Array, steepness: Array, shift: Array, part: Window | None, low: float
+    x: Array, slope: Array, steepness: Array, shift: Array, part: SmoothWindow | None, low: float
 ) -> tuple[Array, Array]:
     """shift * eta, less than a quarter of a circle, and d eta / dx; the path keeps low where the law begins
     all of a sudden, and returns to the axis beyond a window."""

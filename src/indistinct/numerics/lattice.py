@@ -111,7 +111,7 @@ def _differences(above: Array, below: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class LatticeWindow:
     """A composed lattice law near one place, untilted."""
 
     points: Array
@@ -155,8 +155,8 @@ class LatticeTail:
 
     final: ClassVar[bool] = False
 
-    above: Window
-    below: Window
+    above: LatticeWindow
+    below: LatticeWindow
     aim: Aim
     infinite: float  # P-mass of infinite losses
     moved: float  # by which losses below may be rounded up after all
@@ -185,7 +185,9 @@ class LatticeTail:
         return np.full_like(log_delta, self.aim.epsilon)
 
 
-def convolve(laws: Sequence[tuple[LatticeLaw, int]], step: float, aim: Aim, log_level: float) -> Window:
+def convolve(
+    laws: Sequence[tuple[LatticeLaw, int]], step: float, aim: Aim, log_level: float
+) -> LatticeWindow:
     """Compose lattice laws and keep a window that starts a little below the aim's epsilon.
 
     What lies beyond the window wraps around: from below it adds mass (`Aim.log_alias` bounds it), from above
@@ -238,7 +240,7 @@ def convolve(laws: Sequence[tuple[LatticeLaw, int]], step: float, aim: Aim, log_
     # negative cells are rounding too: left in, they cancel the positive ones
     weights = window[first:] * np.exp(np.minimum(log_untilt[first:] - unit, 700.0))
     missed = math.exp(max(log_missed, -745.0)) - math.expm1(log_finite)
-    return Window(points[first:], weights, unit, log_error + log_moment, tilt, min(missed, 1.0))
+    return LatticeWindow(points[first:], weights, unit, log_error + log_moment, tilt, min(missed, 1.0))
 
 
 def _tilted(law: LatticeLaw, tilt: float) -> tuple[Array, float]:

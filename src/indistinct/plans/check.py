@@ -14,12 +14,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indistinct.data import Remembered, Table, read_csv, read_parquet, read_sql
+from indistinct.data import CachedTable, Table, read_csv, read_parquet, read_sql
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.mechanisms import Mechanism, calibrate
-from indistinct.plans.part import Part
+from indistinct.plans.declarations import DataSource, Split, Terms
 from indistinct.plans.plan import Plan
-from indistinct.plans.terms import DataSource, Split, Terms
+from indistinct.plans.planned_release import PlannedRelease
 from indistinct.plans.together import Together
 from indistinct.report.text import short
 
@@ -29,11 +29,11 @@ class Checked:
     """A plan that can be run, with the noise that it needs."""
 
     plan: Plan
-    table: Remembered
+    table: CachedTable
     scales: tuple[float, ...]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PlannedRelease, ...]:
         return self.plan.parts
 
     @property
@@ -54,18 +54,18 @@ def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
 
     With `scales`, those of a run that is to be finished, nothing is calibrated.
     """
-    terms, table = plan.terms, Remembered(open_table(plan.terms.data))
+    terms, table = plan.terms, CachedTable(open_table(plan.terms.data))
     for part in plan.parts:
         part.check(table)
         if not part.sensitivity(terms.adjacency):
-            raise ArgumentError(part.where, part.kind, "something that a neighbour can change")
+            raise ArgumentError(part.where, part.kind, "something that depends on the records")
     if scales is None:
         scales = _calibrated(plan)
     for part, scale in zip(plan.parts, scales, strict=True):
         error, size = part.error(scale), part.size
         if error is not None and size is not None and error > size:
-            too_far = f"{part.where} would be off by {error:.3g}, more than all there is ({size:.3g})"
-            raise TargetError("budget.epsilon", terms.epsilon, f"larger: {too_far}")
+            too_far = f"the error of {part.where} would be {error:.3g}, more than its size ({size:.3g})"
+            raise TargetError("budget.epsilon", terms.budget.epsilon, f"larger: {too_far}")
     return Checked(plan, table, tuple(scales))
 
 
@@ -76,11 +76,12 @@ def open_table(data: DataSource) -> Table:
     return read_csv(data.csv, **dict(data.dialect)) if data.csv else read_parquet(data.parquet)
 
 
-def together(parts: Sequence[Part], scales: Sequence[float]) -> Mechanism:
+def together(parts: Sequence[PlannedRelease], scales: Sequence[float]) -> Mechanism:
+    """All releases of a plan as one mechanism, each at its scale."""
     return Together(tuple(part.at(scale) for part, scale in zip(parts, scales, strict=True)))
 
 
-def proportions(terms: Terms, parts: Sequence[Part]) -> list[float]:
+def proportions(terms: Terms, parts: Sequence[PlannedRelease]) -> list[float]:
     """Noise scales up to a common factor."""
     if terms.split is Split.WORST_RELATIVE_ERROR:
         found = []
@@ -101,22 +102,16 @@ def proportions(terms: Terms, parts: Sequence[Part]) -> list[float]:
 def _calibrated(plan: Plan) -> list[float]:
     terms, parts = plan.terms, plan.parts
     shares = proportions(terms, parts)
-    tried: list[tuple[Mechanism, list[float]]] = []
 
-    def family(factor: float) -> Mechanism:
-        scales = [factor * share for share in shares]
-        tried.append((together(parts, scales), scales))
-        return tried[-1][0]
+    def scales(factor: float) -> list[float]:
+        return [factor * share for share in shares]
 
-    try:
-        found = calibrate(family, epsilon=terms.epsilon, delta=terms.delta, adjacency=terms.adjacency)
-    except TargetError as error:
-        budget = f"epsilon={terms.epsilon:g}, delta={terms.delta:g}"
-        raise TargetError("budget", budget, error.allowed) from None
-    return next(scales for mechanism, scales in tried if mechanism is found)
+    found = calibrate(lambda f: together(parts, scales(f)), terms.budget, adjacency=terms.adjacency)
+    return scales(found.parameter)
 
 
-def accuracy(part: Part, scale: float) -> str:
+def accuracy(part: PlannedRelease, scale: float) -> str:
+    """What a release will be worth, in one line."""
     error, size = part.error(scale), part.size
     what = f"{part.name}: {part.kind}"
     if part.columns:
@@ -140,9 +135,10 @@ def unit_words(plan: Plan) -> str:
 
 
 def budget_lines(plan: Plan) -> list[str]:
+    """Whose privacy a plan protects, and its budget."""
     terms = plan.terms
     return [
         f"Protected: {unit_words(plan)} ({terms.adjacency.value}).",
-        f"Budget: epsilon {terms.epsilon:g} at delta {short(terms.delta) if terms.delta else '0'},"
+        f"Budget: epsilon {terms.budget.epsilon:g} at delta {short(terms.delta) if terms.delta else '0'},"
         f" for {'its one release' if len(plan.parts) == 1 else f'all {len(plan.parts)} releases together'}.",
     ]

@@ -12,14 +12,16 @@ from indistinct.data import Histogram, UserRecords
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, DataError
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
 from indistinct.mechanisms.release import Lattice
-from indistinct.workloads import MatrixMechanism, MatrixRelease, Noise
+from indistinct.noise import Source
+from indistinct.numerics.arrays import Array
+from indistinct.workloads import MatrixMechanism, Noise
 from indistinct.workloads.release import rounding
 
 
 @describable("measured_query")
-class Measured(Mechanism):
+class MeasuredWorkload(Mechanism):
     """The measurements of a histogram of records."""
 
     query: Histogram
@@ -74,9 +76,10 @@ class Measured(Mechanism):
             raise DataError(f"the table has more than {self.matrix.records} records, the most for a workload")
         return counts
 
-    def release(self, data: Any) -> MatrixRelease:
-        """The measurements with noise."""
-        release = self.matrix.release(self.read(data))
+    def release(self, data: Any, *, source: Source | None = None) -> Release[Array]:
+        """The answers, with noise. Their guarantee is this mechanism's: that of the matrix mechanism alone is
+        about one record."""
+        release = self.matrix.release(self.read(data), source=source)
         if release.rounding > self.rounding or release.unit != self.lattice.unit:
             raise ArithmeticError("more rounding than was accounted; please report this as a bug")
-        return release
+        return Release(release.values, self, release.private, release.unit)

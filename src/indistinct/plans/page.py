@@ -5,7 +5,7 @@ from html import escape
 from indistinct.files import meaning
 from indistinct.plans.check import Checked, accuracy, unit_words
 from indistinct.plans.folder import Folder
-from indistinct.plans.part import FittedPart, Part
+from indistinct.plans.planned_release import FittedPart, PlannedRelease
 
 _SHOWN = 24
 """Rows of a table on the page; all of them are in the file."""
@@ -29,12 +29,12 @@ def results_html(checked: Checked, folder: Folder) -> str:
     )
 
 
-def _section(part: Part, scale: float, folder: Folder) -> str:
+def _section(part: PlannedRelease, scale: float, folder: Folder) -> str:
     with meaning(folder.result(part.name), "as it was released"):
         return _told(part, scale, folder)
 
 
-def _told(part: Part, scale: float, folder: Folder) -> str:
+def _told(part: PlannedRelease, scale: float, folder: Folder) -> str:
     header, *rows = folder.read_rows(part.name)
     told = accuracy(part, scale).removeprefix(f"{part.name}: ")
     files = f"<code>{escape(part.name)}.csv</code>"

@@ -11,9 +11,9 @@ from typing import Any
 
 from indistinct.errors import ArgumentError
 from indistinct.files import read_toml
-from indistinct.plans.part import Asked, Part
+from indistinct.plans.declarations import Terms, read_terms
+from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, only, table
-from indistinct.plans.terms import Terms, read_terms
 
 KINDS = {
     "histogram": "counts.HistogramPart",
@@ -40,7 +40,7 @@ class Plan:
     """Everything that a run does, known before a record is read."""
 
     terms: Terms
-    parts: tuple[Part, ...]
+    parts: tuple[PlannedRelease, ...]
 
     @property
     def digest(self) -> str:
@@ -79,7 +79,7 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     return Plan(terms, parts)
 
 
-def _part(terms: Terms, place: int, given: Any) -> Part:
+def _part(terms: Terms, place: int, given: Any) -> PlannedRelease:
     item = table(f"releases[{place}]", given)
     name, kind = item.get("name"), item.get("kind")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.lower() in _TAKEN:
@@ -95,8 +95,8 @@ def _part(terms: Terms, place: int, given: Any) -> Part:
     return asked.read(terms, Asked(name, weight, section.maybe("size", section.positive)), section)
 
 
-def part_class(kind: str) -> type[Part]:
+def part_class(kind: str) -> type[PlannedRelease]:
     """The class of a kind."""
     module, _, name = KINDS[kind].partition(".")
-    found: type[Part] = getattr(importlib.import_module(f"indistinct.plans.kinds.{module}"), name)
+    found: type[PlannedRelease] = getattr(importlib.import_module(f"indistinct.plans.kinds.{module}"), name)
     return found

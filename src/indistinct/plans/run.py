@@ -12,11 +12,11 @@ from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, check_positive
 from indistinct.files import meaning
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
+from indistinct.plans.declarations import DataSource
 from indistinct.plans.folder import CHARGE, Folder, identity_of
 from indistinct.plans.page import results_html
-from indistinct.plans.part import FittedPart, Part, Say
 from indistinct.plans.plan import Plan
-from indistinct.plans.terms import DataSource
+from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
 from indistinct.report import Subject, User, explain
 from indistinct.report.page import to_html
 
@@ -108,7 +108,7 @@ def _check_charge(charge: dict[str, Any], checked: Checked, subject: Subject, fo
     """Refuses to finish a run with noise that costs other than what was charged: it would be less, or the
     report would say so. Digits of another version of the package do not count."""
     costs = subject.data()["epsilon"]["epsilon"]
-    if costs > checked.plan.terms.epsilon * (1 + 1e-6):  # whatever a file says, the budget is the plan's
+    if costs > checked.plan.terms.budget.limit * (1 + 1e-6):  # whatever a file says, the budget is the plan's
         allowed = (
             f"a folder whose {CHARGE} has scales within the plan's budget; they cost epsilon {costs:.6g}"
         )
@@ -118,7 +118,9 @@ def _check_charge(charge: dict[str, Any], checked: Checked, subject: Subject, fo
         raise ArgumentError("out", str(folder.path), allowed)
 
 
-def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) -> list[tuple[Part, float]]:
+def _missing(
+    checked: Checked, folder: Folder, charge: dict[str, Any] | None
+) -> list[tuple[PlannedRelease, float]]:
     """What is still to be drawn."""
     missing = []
     for part, scale in zip(checked.parts, checked.scales, strict=True):
@@ -143,11 +145,11 @@ def _missing(checked: Checked, folder: Folder, charge: dict[str, Any] | None) ->
     return missing
 
 
-def _note(charge: dict[str, Any], part: Part, folder: Folder) -> None:
+def _note(charge: dict[str, Any], part: PlannedRelease, folder: Folder) -> None:
     _entry(charge, part.name).update(released=True, sha256=folder.digest(part.drawn))
 
 
-def _rows(part: Part, scale: float, looked: Any) -> Iterator[list[Any]]:
+def _rows(part: PlannedRelease, scale: float, looked: Any) -> Iterator[list[Any]]:
     yield part.header
     yield from part.draw(scale, looked)
 
@@ -192,7 +194,7 @@ def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> di
         "words": budget_lines(plan),
         "unit": unit_words(plan),
         "adjacency": terms.adjacency.value,
-        "budget": {"epsilon": terms.epsilon, "delta": terms.delta, "split": terms.split.value},
+        "budget": {"epsilon": terms.budget.epsilon, "delta": terms.delta, "split": terms.split.value},
         "epsilon": readings["epsilon"]["epsilon"],
         "delta": terms.delta,
         "releases": releases,

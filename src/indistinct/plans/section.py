@@ -60,24 +60,28 @@ class Section:
 
 
 def table(where: str, given: Any) -> Mapping[str, Any]:
+    """The value, which must be a section."""
     if not isinstance(given, Mapping):
         raise ArgumentError(where, given, "a section with keys")
     return given
 
 
 def only(where: str, given: Mapping[str, Any], keys: Collection[str]) -> None:
+    """Refuse keys that are not among these."""
     for key in given:
         if key not in keys:
             raise ArgumentError(where, key, f"made of {', '.join(sorted(keys))}")
 
 
 def text(where: str, value: Any) -> str:
+    """The value, which must be a text."""
     if not isinstance(value, str) or not value:
         raise ArgumentError(where, value, "a text")
     return value
 
 
 def word(where: str, value: Any, words: type[_E]) -> _E:
+    """The value, which must be one of the words of an enumeration."""
     allowed = {one.value: one for one in words}
     if not isinstance(value, str) or value not in allowed:
         raise ArgumentError(where, value, f"one of {', '.join(allowed)}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
-from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import LaplacePair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
@@ -39,7 +39,7 @@ class Together(Mechanism):
         exact = self._exact.guarantee(adjacency)
         if exact.product is None:
             return exact
-        return Known(Product.of(_merged(exact.product.terms)), adjacency)
+        return ExactGuarantee(Product.of(_merged(exact.product.terms)), adjacency)
 
 
 def _merged(terms: Sequence[tuple[Pair, int]]) -> list[tuple[Pair, int]]:

@@ -6,9 +6,9 @@ No script, no font, no picture from elsewhere: the file can be mailed, archived 
 from html import escape
 from typing import TYPE_CHECKING
 
+from indistinct.report.phrases import whom
 from indistinct.report.svg import belief_chart, profile_chart, tradeoff_chart
 from indistinct.report.text import LEAD, foot, sentences, subject_lines, table
-from indistinct.report.whom import whom
 
 if TYPE_CHECKING:
     from indistinct.report.subject import Subject

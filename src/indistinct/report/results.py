@@ -14,7 +14,7 @@ _BESIDE = 6
 
 
 @dataclass(frozen=True)
-class Line:
+class ResultLine:
     """An axis of so many cells: equal intervals between two `ends`, or `labels`."""
 
     name: str
@@ -37,7 +37,7 @@ class Line:
         return self.ticks(2 * _MOST_LABELS, _BESIDE)
 
 
-def counts_chart(name: str, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
+def counts_chart(name: str, line: ResultLine, values: Sequence[float], errors: Sequence[float]) -> str:
     """Bars, each with two standard errors either way."""
     axes, body = _counted(line, values, errors)
     body += _bars(axes, line, values, errors)
@@ -45,7 +45,7 @@ def counts_chart(name: str, line: Line, values: Sequence[float], errors: Sequenc
     return _chart(name, f"By {line.name}", description, body)
 
 
-def _bars(axes: _Axes, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
+def _bars(axes: _Axes, line: ResultLine, values: Sequence[float], errors: Sequence[float]) -> str:
     gap, body = 0.1 if line.size <= 60 else 0.0, ""
     for place, (value, error) in enumerate(zip(values, errors, strict=True)):
         left, right = axes.across(place + gap), axes.across(place + 1 - gap)
@@ -60,7 +60,7 @@ def _bars(axes: _Axes, line: Line, values: Sequence[float], errors: Sequence[flo
 
 
 def compared_chart(
-    name: str, line: Line, values: Sequence[float], errors: Sequence[float], others: Sequence[float]
+    name: str, line: ResultLine, values: Sequence[float], errors: Sequence[float], others: Sequence[float]
 ) -> str:
     """Bars with two standard errors either way, and a dot for what is to be compared with each."""
     most = [other - 2 * error for error, other in zip(errors, others, strict=True)]  # room for the dots
@@ -71,7 +71,7 @@ def compared_chart(
     return _chart(name, f"By {line.name}", description, body)
 
 
-def curve_chart(name: str, line: Line, values: Sequence[float], errors: Sequence[float]) -> str:
+def curve_chart(name: str, line: ResultLine, values: Sequence[float], errors: Sequence[float]) -> str:
     """Counts below each edge of an axis: one more than it has cells."""
     axes, body = _counted(line, values, errors)
     places, curve, wide = np.arange(line.size + 1.0), np.array(values), 2 * np.array(errors)
@@ -83,7 +83,7 @@ def curve_chart(name: str, line: Line, values: Sequence[float], errors: Sequence
     return _chart(name, f"Records up to each {line.name}", description, body)
 
 
-def _counted(line: Line, values: Sequence[float], errors: Sequence[float]) -> tuple[_Axes, str]:
+def _counted(line: ResultLine, values: Sequence[float], errors: Sequence[float]) -> tuple[_Axes, str]:
     """A frame for counts along an axis."""
     reach = list(zip(values, errors, strict=True))
     low = min(0.0, *(value - 2 * error for value, error in reach))
@@ -93,7 +93,9 @@ def _counted(line: Line, values: Sequence[float], errors: Sequence[float]) -> tu
     return axes, axes.frame(line.across(), y_ticks, (line.name, "records"))
 
 
-def heat_map(name: str, across: Line, up: Line, values: list[list[float | None]], error: float) -> str:
+def heat_map(
+    name: str, across: ResultLine, up: ResultLine, values: list[list[float | None]], error: float
+) -> str:
     """Counts by two axes, the darker the more; `values[i][j]` is the i-th cell across, the j-th up. Cells
     that may be noise alone are left empty, and so are those without a value."""
     told = [value for row in values for value in row if value is not None]
@@ -103,7 +105,7 @@ def heat_map(name: str, across: Line, up: Line, values: list[list[float | None]]
     return _chart(name, f"By {across.name} and {up.name}", f"{darkest}; {empty}.", body)
 
 
-def density_map(name: str, across: Line, up: Line, values: list[list[float | None]]) -> str:
+def density_map(name: str, across: ResultLine, up: ResultLine, values: list[list[float | None]]) -> str:
     """A density by two axes, the darker the denser."""
     largest = max(value for row in values for value in row if value is not None)
     body = _heat(across, up, values, 0.005 * largest, largest)
@@ -111,7 +113,7 @@ def density_map(name: str, across: Line, up: Line, values: list[list[float | Non
     return _chart(name, f"By {across.name} and {up.name}", description, body)
 
 
-def density_chart(name: str, line: Line, values: Sequence[float]) -> str:
+def density_chart(name: str, line: ResultLine, values: Sequence[float]) -> str:
     """A density along an axis."""
     axes = _Axes((0.0, float(line.size)), (0.0, max(*values, 1e-300)))
     y_ticks = [(y, _number(y)) for y in _round_ticks(max(values))]
@@ -120,7 +122,9 @@ def density_chart(name: str, line: Line, values: Sequence[float]) -> str:
     return _chart(name, f"By {line.name}", "A density fitted to what was released.", body)
 
 
-def _heat(across: Line, up: Line, values: list[list[float | None]], floor: float, largest: float) -> str:
+def _heat(
+    across: ResultLine, up: ResultLine, values: list[list[float | None]], floor: float, largest: float
+) -> str:
     """Cells as dark as the root of their value, which lets small ones be seen beside large ones."""
     axes = _Axes((0.0, float(across.size)), (0.0, float(up.size)))
     width = axes.across(1.0) - axes.across(0.0)

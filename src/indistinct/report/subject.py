@@ -20,7 +20,7 @@ from indistinct.report.plot import draw
 from indistinct.report.text import table, to_text
 
 _UNSAMPLED = "none: every record takes part in every run"
-_UNKNOWN = "not known: a guarantee does not say how it was reached"
+_UNKNOWN = "unknown: a guarantee does not say how it was reached"
 
 
 @dataclass(frozen=True)

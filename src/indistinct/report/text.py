@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from indistinct.report.data import value_of
-from indistinct.report.whom import whom
+from indistinct.report.phrases import whom
 
 _WIDTH = 96
 _DIGITS = 5
@@ -20,7 +20,7 @@ _NEIGHBOURS = {
 LEAD = "What the release tells, at most, to someone who knows everything else"
 FOOT = (
     "These bounds hold for every test, whatever its computing power, and are rounded towards caution."
-    " Choose delta well below one in the number of people in the data."
+    " Choose delta well below 1 divided by the number of people in the data."
 )
 
 
@@ -39,7 +39,9 @@ def foot(data: dict[str, Any]) -> str:
     """For whom the numbers hold."""
     if data["against"] is None:
         return FOOT
-    return f"Rows that say against hold for someone who applies only those functions. All others: {FOOT}"
+    return (
+        f"Rows with the word against hold only for someone who applies no other functions. All others: {FOOT}"
+    )
 
 
 def subject_lines(data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -5,17 +5,17 @@ computed. Where a paper's method is not valid, the exact curve is drawn beside i
 """
 
 from indistinct.reproduce.catalogue import CATALOGUE, PAPERS, claims, listing, reproduce
-from indistinct.reproduce.figure import Claim, Entry, Figure, Line, Panel, Table
+from indistinct.reproduce.figure import Curve, Entry, Figure, FigureTable, Panel, Printed
 
 __all__ = [
     "CATALOGUE",
     "PAPERS",
-    "Claim",
+    "Curve",
     "Entry",
     "Figure",
-    "Line",
+    "FigureTable",
     "Panel",
-    "Table",
+    "Printed",
     "claims",
     "listing",
     "reproduce",

@@ -26,7 +26,7 @@ from indistinct.adversaries import (
     sequential,
 )
 from indistinct.numerics.arrays import Array
-from indistinct.reproduce.figure import Claim, Figure, Line, Panel, Table, curve
+from indistinct.reproduce.figure import Curve, Figure, FigureTable, Panel, Printed, curve
 
 Reader = Callable[[float], float]
 
@@ -63,20 +63,20 @@ def _linear(release: Mechanism, title: str, published: Reader, stated: float) ->
     printed = curve(published, _ORDERS)
     crossing = float(np.interp(0.0, (whole - printed), _ORDERS))
     lines = (
-        Line("upper bound as printed", _ORDERS, printed, "second", dashed=True),
-        Line("all functions (Rényi DP)", _ORDERS, whole, "first"),
-        Line("linear, exact", _ORDERS, exact, "exact"),
+        Curve("upper bound as printed", _ORDERS, printed, "second", dashed=True),
+        Curve("all functions (Rényi DP)", _ORDERS, whole, "first"),
+        Curve("linear, exact", _ORDERS, exact, "exact"),
     )
     return Figure(
         (Panel(title, "order α", "parameter", lines, (1, 10), (0, 2.0), legend="upper right"),),
         (
-            Claim(
+            Printed(
                 "the exact (lin, Rényi) parameter is always better than Rényi DP",
                 f"{float((exact / whole).max()):.3f} of it at most",
                 bool((exact < whole).all()),
             ),
-            Claim.number(f"the bound overtakes at α ≈ {stated}", stated, crossing, 0.05),
-            Claim(
+            Printed.number(f"the bound overtakes at α ≈ {stated}", stated, crossing, 0.05),
+            Printed(
                 "the printed curve is an upper bound of the exact one here",
                 f"at least {float((printed / exact).min()):.3f} of it",
                 bool((printed >= exact).all()),
@@ -93,10 +93,10 @@ def _polynomials(release: Mechanism, title: str, top: float) -> Figure:
     far = [reading.renyi(_FAR) for reading in readings]
     whole = guarantee.renyi(_ORDERS)
     lines = [
-        Line(f"degree {degree}", _ORDERS, values, role)
+        Curve(f"degree {degree}", _ORDERS, values, role)
         for degree, values, role in zip(_DEGREES, curves, _ROLES, strict=True)
     ]
-    lines.append(Line("all functions", _ORDERS, whole, "exact"))
+    lines.append(Curve("all functions", _ORDERS, whole, "exact"))
     rising = bool((np.diff([*curves, whole], axis=0) > -1e-9).all())
     gaps = [float((whole - values).max()) for values in curves]
     falls = [bool((np.diff(values) < 0).all()) for values in far]
@@ -108,13 +108,13 @@ def _polynomials(release: Mechanism, title: str, top: float) -> Figure:
     return Figure(
         (panel,),
         (
-            Claim(
+            Printed(
                 "as the degree increases the parameters converge to Rényi DP",
                 "furthest below: " + ", ".join(f"{gap:.3f}" for gap in gaps),
                 rising,
                 "degrees 1, 2, 3; orders up to 10",
             ),
-            Claim("the parameters eventually decrease with α", said, all(falls), "orders 50 to 1000"),
+            Printed("the parameters eventually decrease with α", said, all(falls), "orders 50 to 1000"),
         ),
     )
 
@@ -152,20 +152,20 @@ def table_1() -> Figure:
     lower = Laplace(1).guarantee().renyi(2)
     return Figure(
         claims=(
-            Claim("the KL rows", f"differ from our readings by {kl_gap:.0e}", kl_gap < 1e-12),
-            Claim(
+            Printed("the KL rows", f"differ from our readings by {kl_gap:.0e}", kl_gap < 1e-12),
+            Printed(
                 "the (linear, Rényi) rows are upper bounds",
                 "; ".join(broken) if broken else "at all parameters tried",
                 not broken,
                 "Theorem 13 keeps b^A at full weight",
             ),
-            Claim(
+            Printed(
                 "unrestricted Laplace is at least ε - log(2)/(α-1)",
                 f"ε = 1, α = 2: {lower:.4f} ≥ {least:.4f}",
                 lower >= least,
             ),
         ),
-        table=Table(
+        table=FigureTable(
             ("divergence", "mechanism", "linear, as printed", "linear, exact", "all functions"), tuple(rows)
         ),
     )
@@ -252,20 +252,20 @@ def _error_lines(
     mechanism: Callable[[float], Mechanism],
     printed: Callable[[float, float], PublishedBound],
     valid: Callable[[float, float], float],
-) -> tuple[Line, ...]:
+) -> tuple[Curve, ...]:
     """What is printed, what holds, and the exact values for all functions and for linear ones."""
     guarantees = [mechanism(place).guarantee() for place in places.tolist()]
     everything = np.array([g.renyi(order) for g in guarantees])
     linear = np.array([g.against(Linear()).renyi(order) for g in guarantees])
     return (
-        Line("upper bound as printed", places, curve(lambda x: printed(order, x).value, places), "second"),
-        Line("bound that holds", places, curve(lambda x: valid(order, x), places), "third", dashed=True),
-        Line("all functions", places, everything, "first"),
-        Line("linear, exact", places, linear, "exact"),
+        Curve("upper bound as printed", places, curve(lambda x: printed(order, x).value, places), "second"),
+        Curve("bound that holds", places, curve(lambda x: valid(order, x), places), "third", dashed=True),
+        Curve("all functions", places, everything, "first"),
+        Curve("linear, exact", places, linear, "exact"),
     )
 
 
-def _statements() -> tuple[Claim, ...]:
+def _statements() -> tuple[Printed, ...]:
     strong, weak = Laplace(1).guarantee(), Laplace(10).guarantee()
     exact = weak.against(Linear()).renyi(3)
     rows = (10 * Laplace(10, 0.1)).guarantee().against(Linear(), adaptive=False)
@@ -277,43 +277,43 @@ def _statements() -> tuple[Claim, ...]:
     release = Gaussian(20).guarantee(Adjacency.REPLACE_ONE)
     gap, theirs = generalization_gap(release, Linear()), published_pinsker(release.against(Linear()).kl())
     return (
-        Claim(
+        Printed(
             "Corollary 2: the bound holds for all α > 2",
             f"Laplace, ε = 0.1, α = 3: exact {exact:.3g}, bound {published_laplace_linear(3, 0.1).value:.3g}",
             False,
             "the exact value is larger for every small ε",
         ),
-        Claim(
+        Printed(
             "Theorem 5: a strategy with one row, ε = 0.1, order 3",
             f"exact {exact:.3g}, bound {printed:.3g}",
             exact <= printed,
             f"ten rows that share the sensitivity: exact {spread.high:.3g}, "
             f"bound {published_matrix_mechanism(3, 0.1, 10).value:.3g}",
         ),
-        Claim(
+        Printed(
             "Corollary 1: unrestricted Laplace is at least ε‖v‖₁ for α ≥ 1",
             f"ε = 1, α = 2: {strong.renyi(2):.4f}",
             strong.renyi(2) >= 1,
             "Table 1 has the term -d log(2)/(α-1) that is missing here",
         ),
-        Claim(
+        Printed(
             "Lemma 2: a release without noise has no finite parameter",
             f"{Laplace(1e-120).guarantee().against(Linear()).renyi(2)}",
             math.isinf(Laplace(1e-120).guarantee().against(Linear()).renyi(2)),
         ),
-        Claim(
+        Printed(
             "Theorem 4: parameters add up, at most",
             f"order 3: {together.renyi(3):.4f} ≤ {added.renyi(3):.4f}",
             together.renyi(3) <= added.renyi(3),
             f"KL adds up exactly: {together.kl():.6f}",
         ),
-        Claim(
+        Printed(
             "Appendix A: the Rényi parameter of d-dimensional Gaussian noise is α(‖v‖₂/σ)²",
             f"σ = 1, α = 2: {Gaussian(1).guarantee().renyi(2):.4g}",
             abs(Gaussian(1).guarantee().renyi(2) - 2) < 1e-9,
             "half of that, as in Table 1",
         ),
-        Claim(
+        Printed(
             "Theorems 6 and 7: the generalization gap is at most 8√KL",
             f"Gaussian, σ = 20: {gap:.4f} ≤ {theirs:.4f}",
             gap <= theirs,

@@ -10,7 +10,7 @@ from pathlib import Path
 from indistinct.errors import ArgumentError
 from indistinct.reproduce import capacity, conversions, noisy_sgd, regions, renyi_dp
 from indistinct.reproduce.draw import draw, markdown, write_data
-from indistinct.reproduce.figure import Entry, Figure, Table
+from indistinct.reproduce.figure import Entry, Figure, FigureTable
 
 PAPERS = {
     "000": "Chaudhuri, Imola and Machanavajjhala 2019, Capacity Bounded Differential Privacy",
@@ -93,4 +93,4 @@ def claims(figures: dict[str, Figure]) -> str:
         for name, figure in figures.items()
         for claim in figure.claims
     ]
-    return markdown(Table(("figure", "the paper says", "ours", "agrees", "remark"), tuple(rows)))
+    return markdown(FigureTable(("figure", "the paper says", "ours", "agrees", "remark"), tuple(rows)))

@@ -15,7 +15,7 @@ from indistinct.guarantees.published import (
     mironov_epsilon,
     moments_accountant_epsilon,
 )
-from indistinct.reproduce.figure import Arrow, Claim, Figure, Line, Panel, Table, curve
+from indistinct.reproduce.figure import Arrow, Curve, Figure, FigureTable, Panel, Printed, curve
 
 
 def figure_1() -> Figure:
@@ -53,10 +53,10 @@ def figure_1() -> Figure:
     loss = abs(polygon - release.renyi(2.0)) + abs(from_profile - test)
     return Figure(
         arrows=arrows,
-        table=Table(("arrow, for Gaussian noise of scale 1", "by", "gives", "exact"), rows),
+        table=FigureTable(("arrow, for Gaussian noise of scale 1", "by", "gives", "exact"), rows),
         claims=(
-            Claim("from Rényi DP: valid bounds on (ε, δ) and on the test", "all on the safe side", safe),
-            Claim(
+            Printed("from Rényi DP: valid bounds on (ε, δ) and on the test", "all on the safe side", safe),
+            Printed(
                 "trade-off → Rényi and profile ↔ trade-off lose nothing",
                 f"differ by {loss:.0e}",
                 loss < 1e-3,
@@ -79,8 +79,8 @@ def figure_2() -> Figure:
         above = max(above, float((bound - exact).max()))
         name = f"α = {order}, ε = {epsilon}"
         left += [
-            Line(name, deltas, exact, role),
-            Line(f"{name}: Theorem 4", deltas, bound, role, dashed=True),
+            Curve(name, deltas, exact, role),
+            Curve(f"{name}: Theorem 4", deltas, bound, role, dashed=True),
         ]
     two, delta = 2.0, 1e-4
     epsilons = np.linspace(0.05, 12.5, 120)
@@ -88,14 +88,14 @@ def figure_2() -> Figure:
     first = values + mironov_epsilon(two, 0.0, delta) - math.log(4)
     both = curve(lambda g: asoodeh_epsilon(two, g, delta), values)
     right = (
-        Line(
+        Curve(
             "exact, Theorem 3",
             epsilons,
             curve(lambda e: asoodeh_divergence(two, e, delta), epsilons),
             "exact",
         ),
-        Line("Lemma 1, both terms", both, values, "first", dashed=True),
-        Line("first term only (Balle et al.)", first, values, "second", dashed=True),
+        Curve("Lemma 1, both terms", both, values, "first", dashed=True),
+        Curve("first term only (Balle et al.)", first, values, "second", dashed=True),
     )
     flat = curve(
         lambda d: asoodeh_divergence(4, 1.0, d) - asoodeh_least_divergence(4, 1.0, d),
@@ -103,19 +103,19 @@ def figure_2() -> Figure:
     )
     tiny = asoodeh_epsilon(two, 1e-12, delta)
     claims = (
-        Claim("Theorem 4 is a lower bound", f"above by {max(above, 0):.0e} at most", above < 1e-9),
-        Claim(
+        Printed("Theorem 4 is a lower bound", f"above by {max(above, 0):.0e} at most", above < 1e-9),
+        Printed(
             "Theorem 4 closely approximates Theorem 3",
             f"{float(np.mean(gaps)):.3f} below on average",
             bool(np.mean(gaps) < 0.05),
             f"at most {', '.join(f'{float(g.max()):.3f}' for g in gaps)} for the three pairs",
         ),
-        Claim(
+        Printed(
             "equation 22 is exact for αδ >= 1",
             f"differs by {np.abs(flat).max():.0e}",
             bool(np.abs(flat).max() < 1e-9),
         ),
-        Claim(
+        Printed(
             "with γ → 0 the first term of (25) does not vanish, the second does",
             f"first {first[0]:.3f}, second {tiny:.1e}",
             first[0] > 1 and tiny < 1e-6,
@@ -153,19 +153,19 @@ def figure_3() -> Figure:
     within = budgets <= float(accountant[-1])
     exact_more = np.interp(6.0, exact, slow) - np.interp(6.0, accountant, steps)
     lines = (
-        Line("moments accountant (29)", steps, accountant, "second"),
-        Line("Lemma 2", steps, lemma, "first"),
-        Line("exact (ours)", slow, exact, "exact", dashed=True),
+        Curve("moments accountant (29)", steps, accountant, "second"),
+        Curve("Lemma 2", steps, lemma, "first"),
+        Curve("exact (ours)", slow, exact, "exact", dashed=True),
     )
     claims = (
-        Claim.number(
+        Printed.number(
             "ε smaller by up to 0.75 within 1000 steps",
             0.75,
             saved,
             0.01,
             f"exact: smaller by {float((np.interp(slow, steps, accountant) - exact).max()):.3f}",
         ),
-        Claim(
+        Printed(
             "100 more steps for the same ε, for any ε above 6",
             f"{more[within].min():.0f} to {more[within].max():.0f} more",
             bool(more[within].min() >= 95),

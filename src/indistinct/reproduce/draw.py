@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from indistinct.reproduce.figure import Arrow, Figure, Panel, Table
+from indistinct.reproduce.figure import Arrow, Figure, FigureTable, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +113,7 @@ def _diagram(axes: "Axes", arrows: tuple[Arrow, ...]) -> None:
 
 def write_data(figure: Figure, path: Path) -> None:
     """The curves, or the table, as CSV with all digits."""
-    table = figure.table or Table(
+    table = figure.table or FigureTable(
         ("panel", "curve", "x", "y"),
         tuple(
             (panel.title, line.label, float(x), float(y))
@@ -128,7 +128,7 @@ def write_data(figure: Figure, path: Path) -> None:
         writer.writerows(table.rows)
 
 
-def markdown(table: Table) -> str:
+def markdown(table: FigureTable) -> str:
     """A table as Markdown, numbers to six digits."""
     lines = [table.columns, ["---"] * len(table.columns), *table.rows]
     return "\n".join("| " + " | ".join(_cell(value) for value in line) + " |" for line in lines)

@@ -17,7 +17,7 @@ Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """One curve. `role` decides how it looks: "first" to "fourth" for what the paper draws, "exact" for
     what is true, "plain" for a reference line."""
 
@@ -36,7 +36,7 @@ class Panel:
     title: str
     x_label: str
     y_label: str
-    lines: tuple[Line, ...]
+    lines: tuple[Curve, ...]
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     x_log: bool = False
@@ -46,7 +46,7 @@ class Panel:
     square: bool = False
 
     @classmethod
-    def tradeoff(cls, title: str, lines: tuple[Line, ...], legend: str = "upper right") -> "Panel":
+    def tradeoff(cls, title: str, lines: tuple[Curve, ...], legend: str = "upper right") -> "Panel":
         """The errors of tests."""
         labels = "type I error τ", "type II error β"
         return cls(title, *labels, lines, (0, 1), (0, 1), square=True, legend=legend)
@@ -62,7 +62,7 @@ class Arrow:
 
 
 @dataclass(frozen=True)
-class Table:
+class FigureTable:
     """Rows under named columns; numbers are kept as numbers."""
 
     columns: tuple[str, ...]
@@ -70,7 +70,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Printed:
     """Something a paper says, and what comes out here."""
 
     says: str
@@ -79,7 +79,7 @@ class Claim:
     remark: str = ""
 
     @classmethod
-    def number(cls, says: str, stated: float, ours: float, tolerance: float, remark: str = "") -> "Claim":
+    def number(cls, says: str, stated: float, ours: float, tolerance: float, remark: str = "") -> "Printed":
         """Agrees if the two numbers differ by no more than the paper's own rounding."""
         return cls(says, f"{ours:.5g}", abs(ours - stated) <= tolerance, remark)
 
@@ -89,8 +89,8 @@ class Figure:
     """A figure or table of a paper, computed again."""
 
     panels: tuple[Panel, ...] = ()
-    claims: tuple[Claim, ...] = ()
-    table: Table | None = None
+    claims: tuple[Printed, ...] = ()
+    table: FigureTable | None = None
     arrows: tuple[Arrow, ...] = ()
     rows: int = 1
     note: str = ""

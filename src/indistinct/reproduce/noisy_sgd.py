@@ -18,7 +18,7 @@ from indistinct.guarantees.published import (
     noisy_sgd_rho,
 )
 from indistinct.numerics.arrays import Array
-from indistinct.reproduce.figure import Claim, Figure, Line, Panel, curve
+from indistinct.reproduce.figure import Curve, Figure, Panel, Printed, curve
 from indistinct.reproduce.regions import DIAGONAL
 
 _RATE = 256 / 60000
@@ -42,18 +42,18 @@ def figure_4() -> Figure:
     early = 1 + math.sqrt(math.log(1 / delta) * rate / (2 * rho))
     first_covered = math.log(1 / delta) / (rho * (covered - 1) ** 2) * rate
     lines = (
-        Line("moments accountant (29)", epochs, accountant, "second"),
-        Line("Lemma 2", epochs, lemma, "first"),
-        Line("exact, Poisson sampling (ours)", slow, exact, "exact", dashed=True),
+        Curve("moments accountant (29)", epochs, accountant, "second"),
+        Curve("Lemma 2", epochs, lemma, "first"),
+        Curve("exact, Poisson sampling (ours)", slow, exact, "exact", dashed=True),
     )
     claims = (
-        Claim(
+        Printed(
             "often over a hundred more epochs for the same ε",
             f"up to {more.max():.0f} more; over 100 in {100 * often:.0f} % of the range",
             often > 0.5,
             f"at 100 epochs Lemma 2 says ε = {np.interp(100, epochs, lemma):.4f}, exact {exact[4]:.4f}",
         ),
-        Claim(
+        Printed(
             "γ(α) = αq²/((1-q)σ²) holds at the orders used",
             f"from epoch {first_covered:.0f} on (orders up to {covered:.1f})",
             first_covered <= float(epochs[0]),
@@ -87,25 +87,25 @@ def figure_5() -> Figure:
     few = np.array([1.1, 2.0, 3.0, 5.0, 7.0, 10.0])
     low_everywhere = bool((step.renyi(few) > few * rho).all())
     lines = (
-        Line("Lemma 2 with γ = αρ (not valid here)", lemma, deltas, "first"),
-        Line("f-DP, central limit (Bu et al.)", limit, deltas, "second"),
-        Line("exact, Poisson sampling (ours)", exact, deltas, "exact", dashed=True),
+        Curve("Lemma 2 with γ = αρ (not valid here)", lemma, deltas, "first"),
+        Curve("f-DP, central limit (Bu et al.)", limit, deltas, "second"),
+        Curve("exact, Poisson sampling (ours)", exact, deltas, "exact", dashed=True),
     )
     claims = (
-        Claim.number("T = E/q = 10000", 10000, float(steps), 0),
-        Claim(
+        Printed.number("T = E/q = 10000", 10000, float(steps), 0),
+        Printed(
             "Lemma 2 may be tighter than f-DP",
             f"δ = 1e-5: {here:.3f} against {below:.3f}",
             here < below,
             f"both are below the exact ε = {true:.3f}",
         ),
-        Claim(
+        Printed(
             "γ(α) = αq²/((1-q)σ²) holds at the order used",
             f"order {used:.1f} is used, at most {covered:.2f} is covered",
             used <= covered,
             f"and it is for σ >= 1: at order 2 it gives {2 * rho:.2e}, exact {step.renyi(2.0):.2e}",
         ),
-        Claim(
+        Printed(
             "the ε of Lemma 2 is a guarantee here",
             f"δ = 1e-5: the exact ε is {true / here:.2f} times larger",
             true <= here,
@@ -168,9 +168,9 @@ def figure_8() -> Figure:
             above[steps, scale] = float((renyi - exact).max())
             lines = (
                 DIAGONAL,
-                Line("Rényi (54)", fpr, renyi, "first"),
-                Line("f-DP limit (55)", fpr, limit, "second"),
-                Line("exact (ours)", fpr, exact, "exact", dashed=True),
+                Curve("Rényi (54)", fpr, renyi, "first"),
+                Curve("f-DP limit (55)", fpr, limit, "second"),
+                Curve("exact (ours)", fpr, exact, "exact", dashed=True),
             )
             legend = "upper right" if (steps, scale) == (2000, 0.5) else ""
             title = f"σ = {scale}, T = {steps}"
@@ -178,10 +178,10 @@ def figure_8() -> Figure:
     crossing = _crossing(2000)
     worst = max(above.values())
     claims = (
-        Claim.number(
+        Printed.number(
             "(54) is tighter than (55) below σ₀ ≈ 0.7", 0.7, crossing, 0.05, "equal areas, T = 2000"
         ),
-        Claim(
+        Printed(
             "(54) is an outer bound of the true region",
             f"above the exact curve by up to {worst:.3f}",
             worst <= 1e-3,
@@ -218,7 +218,7 @@ def figure_9() -> Figure:
     counts = (1000, 5000, 14062, 30000)
     roles = ("first", "second", "third", "fourth")
     lines = [
-        Line(f"T = {n}", scales, np.array([_area_difference(s, n) for s in scales.tolist()]), role)
+        Curve(f"T = {n}", scales, np.array([_area_difference(s, n) for s in scales.tolist()]), role)
         for role, n in zip(roles, counts, strict=True)
     ]
     crossings = [_crossing(n) for n in counts]
@@ -228,7 +228,7 @@ def figure_9() -> Figure:
     for scale in few.tolist():
         exact = _exactly(scale, 5000, fpr)
         missing.append(float(np.trapezoid(_by_renyi(scale, 5000, fpr) - exact, fpr)))
-    zero = Line("", np.array([0.4, 1.0]), np.zeros(2), "plain")
+    zero = Curve("", np.array([0.4, 1.0]), np.zeros(2), "plain")
     left = Panel(
         "area of (55) less area of (54)", "σ", "area", (zero, *lines), (0.4, 1.0), legend="upper right"
     )
@@ -236,20 +236,20 @@ def figure_9() -> Figure:
         "area that (54) leaves out, T = 5000",
         "σ",
         "area",
-        (zero, Line("exact region less (54)", few, np.array(missing), "exact")),
+        (zero, Curve("exact region less (54)", few, np.array(missing), "exact")),
         (0.4, 1.0),
         legend="upper right",
     )
     named = ", ".join(f"{c:.2f} (T = {n})" for c, n in zip(crossings, counts, strict=True))
     claims = (
-        Claim.number("σ₀ ≈ 0.7: below it (54) is tighter", 0.7, crossings[1], 0.05, "T = 5000"),
-        Claim(
+        Printed.number("σ₀ ≈ 0.7: below it (54) is tighter", 0.7, crossings[1], 0.05, "T = 5000"),
+        Printed(
             "σ₀ does not depend on the number of iterations",
             named,
             max(crossings) - min(crossings) < 0.05,
             "it falls for long runs",
         ),
-        Claim(
+        Printed(
             "there (54) is the better guarantee",
             f"at σ = 0.6 it leaves out {missing[3]:.3f} of the true region",
             missing[3] <= 1e-3,

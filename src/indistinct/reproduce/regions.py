@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from indistinct import Gaussian, GaussianDP, RenyiCurve, ZeroConcentratedDP, calibrate
+from indistinct import Budget, Gaussian, GaussianDP, RenyiCurve, ZeroConcentratedDP, calibrate
 from indistinct.guarantees.published import (
     asoodeh_divergence,
     asoodeh_free_deltas,
@@ -13,9 +13,9 @@ from indistinct.guarantees.published import (
     asoodeh_kullback_tradeoff,
     asoodeh_renyi,
 )
-from indistinct.reproduce.figure import Claim, Figure, Line, Panel
+from indistinct.reproduce.figure import Curve, Figure, Panel, Printed
 
-DIAGONAL = Line("nothing can be told", np.array([0.0, 1.0]), np.array([1.0, 0.0]), "plain")
+DIAGONAL = Curve("nothing can be told", np.array([0.0, 1.0]), np.array([1.0, 0.0]), "plain")
 
 
 def figure_6() -> Figure:
@@ -27,8 +27,8 @@ def figure_6() -> Figure:
     exact = GaussianDP(1.0).tradeoff(fpr)
     lines = (
         DIAGONAL,
-        Line("trade-off curve", fpr, exact, "second"),
-        Line(f"(1, {delta:.3f})-DP alone", fpr, wedge, "first"),
+        Curve("trade-off curve", fpr, exact, "second"),
+        Curve(f"(1, {delta:.3f})-DP alone", fpr, wedge, "first"),
     )
     epsilon = np.linspace(0.0, 12.0, 600)
     profile = release.delta(epsilon)
@@ -37,8 +37,8 @@ def figure_6() -> Figure:
     tilted = np.exp(-epsilon) * (1 - profile - inner[:, None])
     gap = float(np.abs(np.maximum(lifted, tilted).max(axis=1) - exact[2:-2]).max())
     claims = (
-        Claim("Remark 2: all (ε, δ) together are the trade-off curve", f"differ by {gap:.0e}", gap < 1e-3),
-        Claim(
+        Printed("Remark 2: all (ε, δ) together are the trade-off curve", f"differ by {gap:.0e}", gap < 1e-3),
+        Printed(
             "the (ε, δ) region contains the true one", "at every fpr", bool((wedge <= exact + 1e-12).all())
         ),
     )
@@ -60,15 +60,15 @@ def figure_7() -> Figure:
         looseness = max(looseness, float((exact - first).max()))
         lines = (
             DIAGONAL,
-            Line("exact (51)", fpr, exact, "exact"),
-            Line("bound 1 (52), all orders", fpr, first, "first"),
-            Line("bound 2 (53), order 1", fpr, second, "second"),
+            Curve("exact (51)", fpr, exact, "exact"),
+            Curve("bound 1 (52), all orders", fpr, first, "first"),
+            Curve("bound 2 (53), order 1", fpr, second, "second"),
         )
         legend = "upper right" if steps == 100 else ""
         panels.append(Panel.tradeoff(f"T = {steps}", lines, legend))
     claims = (
-        Claim("both regions contain the exact one", f"outside by {max(outside, 0):.0e}", outside < 1e-9),
-        Claim(
+        Printed("both regions contain the exact one", f"outside by {max(outside, 0):.0e}", outside < 1e-9),
+        Printed(
             "bound 1 is contained in bound 2",
             f"outside by {nested:.0e}",
             nested < 1e-3,
@@ -93,30 +93,30 @@ def text() -> Figure:
     epsilon, delta, steps = 1.0, 1e-5, 1000
     variance = asoodeh_gaussian_variance(epsilon, delta, steps)
     reached = (steps * Gaussian(math.sqrt(variance))).guarantee().epsilon(delta)
-    least = calibrate(lambda scale: steps * Gaussian(scale), epsilon=epsilon, delta=delta)
+    least = calibrate(lambda scale: steps * Gaussian(scale), Budget(epsilon=epsilon, delta=delta))
     best = least.guarantee().renyi(2.0)  # steps / scale²
     shares = [_saving(epsilon, d, steps) for d in (delta, 1e-100, 1e-300)]
     return Figure(
         claims=(
-            Claim(
+            Printed(
                 f"Remark 1: (2, 0.1)-RDP is (0, δ)-DP for δ in [{low:.4f}, {high:.4f}]",
                 f"at δ = {low:.4f} divergences up to {needed:.4f} are allowed",
                 needed >= value,
                 f"the smallest such δ is {optimum:.4f}",
             ),
-            Claim(
+            Printed(
                 "Proposition 1 is the divergence of the trade-off curve",
                 f"P = (0, 1), Q = (1/2, 1/2), order 2: printed {printed:.4f}, true {true:.4f}",
                 abs(printed - true) < 1e-9,
                 "the term 1 - β(0) is too much where β(0) < 1; the formula is still an upper bound",
             ),
-            Claim(
+            Printed(
                 "Theorem 5: this variance makes 1000 runs (1, 1e-5)-DP",
                 f"σ² = {variance:.0f} (equation 109) has ε = {reached:.4f}",
                 reached <= epsilon,
                 f"the least σ² is {steps / best:.0f}",
             ),
-            Claim(
+            Printed(
                 "Theorem 5: σ² is less than by the moments accountant by 2T/ε² (log(2 log 1/δ) + 1 - log ε)",
                 ", ".join(f"{share:.3f}" for share in shares) + " of that at δ = 1e-5, 1e-100, 1e-300",
                 abs(shares[-1] - 1) < 0.03,

@@ -17,7 +17,7 @@ from indistinct.guarantees.published import (
     randomized_response_renyi,
 )
 from indistinct.numerics.arrays import Array
-from indistinct.reproduce.figure import Claim, Figure, Line, Panel, Table
+from indistinct.reproduce.figure import Curve, Figure, FigureTable, Panel, Printed
 
 _RANKS = ("first", "second", "third", "fourth")
 _RESTRICTED = (1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 16, 32, 64, math.inf)
@@ -42,7 +42,7 @@ def figure_1() -> Figure:
     panels = []
     for title, members in families.items():
         lines = [
-            Line(label, orders, guarantee.renyi(orders), role)
+            Curve(label, orders, guarantee.renyi(orders), role)
             for role, (label, guarantee) in zip(_RANKS, members, strict=False)
         ]
         panels.append(Panel(title, "order α", "ε", tuple(lines), (1, 10), (0, 2.5), legend="upper left"))
@@ -53,8 +53,8 @@ def figure_1() -> Figure:
     return Figure(
         tuple(panels),
         (
-            Claim("the closed forms of Table II give these curves", f"differ by {gap:.0e}", gap < 1e-9),
-            Claim("the Gaussian budget curve is a straight line", f"bends by {bend:.0e}", bend < 1e-12),
+            Printed("the closed forms of Table II give these curves", f"differ by {gap:.0e}", gap < 1e-9),
+            Printed("the Gaussian budget curve is a straight line", f"bends by {bend:.0e}", bend < 1e-12),
         ),
     )
 
@@ -88,23 +88,23 @@ def figure_2() -> Figure:
             above[mass] += int((standard > generic * (1 + 1e-9)).sum())
             slack = max(slack, float((renyi[slow - 1] / exact).max()))
             lines = (
-                Line("naïve nε", steps, naive, "first"),
-                Line("generic Rényi (Prop. 4)", steps, generic, "fourth"),
-                Line("generic (ε, δ), best δ", steps, standard, "second"),
-                Line("Rényi analysis (Prop. 10)", steps, renyi, "third"),
-                Line("exact (ours)", slow, exact, "exact", dots=True),
+                Curve("naïve nε", steps, naive, "first"),
+                Curve("generic Rényi (Prop. 4)", steps, generic, "fourth"),
+                Curve("generic (ε, δ), best δ", steps, standard, "second"),
+                Curve("Rényi analysis (Prop. 10)", steps, renyi, "third"),
+                Curve("exact (ours)", slow, exact, "exact", dots=True),
             )
             legend = "upper right" if len(panels) == 5 else ""
             title = f"{name}\nPr[S] = {_MASS_NAMES[mass]}"
             panels.append(Panel(title, "n", "ratio", lines, (1, 250), (1, 100), y_log=True, legend=legend))
     named = ", ".join(f"{count} (Pr[S] = {_MASS_NAMES[mass]})" for mass, count in above.items())
     claims = (
-        Claim(
+        Printed(
             "the Rényi analysis is tighter than all generic bounds",
             "at every n" if tighter else "not always",
             tighter,
         ),
-        Claim(
+        Printed(
             "Prop. 4 is consistently outperformed by the (ε, δ) theorem with the best δ",
             f"the other way at {named} of {2 * steps.size} points",
             not any(above.values()),
@@ -155,13 +155,13 @@ def figure_3() -> Figure:
         gaps.append(restricted[:, 1] / best[:, 1] - 1)
         name = f"S = {_MASS_NAMES[mass]}"
         ratios += [
-            Line(f"{name}, all orders", steps, best[:, 1], role),
-            Line(f"{name}, 13 orders", steps, restricted[:, 1], role, dashed=True),
-            Line("exact (ours)" if column == 0 else "", slow, exact[:, column], "exact", dots=True),
+            Curve(f"{name}, all orders", steps, best[:, 1], role),
+            Curve(f"{name}, 13 orders", steps, restricted[:, 1], role, dashed=True),
+            Curve("exact (ours)" if column == 0 else "", slow, exact[:, column], "exact", dots=True),
         ]
         chosen += [
-            Line(f"{name}, all orders", steps, best[:, 0], role),
-            Line(f"{name}, 13 orders", steps, restricted[:, 0], role, dashed=True),
+            Curve(f"{name}, all orders", steps, best[:, 0], role),
+            Curve(f"{name}, 13 orders", steps, restricted[:, 0], role, dashed=True),
         ]
     left = Panel(
         "bound on the ratio (dots: exact, ours)",
@@ -183,7 +183,7 @@ def figure_3() -> Figure:
         y_ticks=(1.5, 2, 3, 4, 6, 8, 16, 32, 64),
         legend="upper right",
     )
-    claim = Claim(
+    claim = Printed(
         "the curves for all orders and for 13 orders are nearly identical",
         f"{100 * float(np.mean(gaps)):.1f} % apart on average, {100 * float(np.max(gaps)):.0f} % at most",
         bool(np.mean(gaps) < 0.05),
@@ -233,13 +233,15 @@ def table_1() -> Figure:
     )
     return Figure(
         claims=(
-            Claim(
+            Printed(
                 "all properties of Table I",
                 "measured on Laplace noise: hold" if holds else "one fails",
                 holds,
             ),
         ),
-        table=Table(("property (order 4, Laplace scale 1, Pr[S] = 0.1)", "Rényi DP says", "measured"), rows),
+        table=FigureTable(
+            ("property (order 4, Laplace scale 1, Pr[S] = 0.1)", "Rényi DP says", "measured"), rows
+        ),
     )
 
 
@@ -264,10 +266,10 @@ def table_2() -> Figure:
     small = laplace_renyi(100, 1) * 100**2
     return Figure(
         claims=(
-            Claim("the formulas of Table II", f"differ from our readings by {gap:.0e}", gap < 1e-9),
-            Claim.number("Laplace at order 1 is .5/λ² + O(1/λ³)", 0.5, small, 0.01, "λ = 100, times λ²"),
+            Printed("the formulas of Table II", f"differ from our readings by {gap:.0e}", gap < 1e-9),
+            Printed.number("Laplace at order 1 is .5/λ² + O(1/λ³)", 0.5, small, 0.01, "λ = 100, times λ²"),
         ),
-        table=Table(("mechanism", "order", "Table II", "ours"), tuple(rows)),
+        table=FigureTable(("mechanism", "order", "Table II", "ours"), tuple(rows)),
     )
 
 
@@ -284,17 +286,17 @@ def text() -> Figure:
         beside = f"tighter: [{ours.low:.4g}, {ours.high:.4g}]"
         says = f"(10, 0.1)-RDP, p = {mass:g}:"
         low_digits = min(rounding, 0.5e-9) if mass == 1e-6 else rounding
-        claims.append(Claim.number(f"{says} at least {low:g}", low, float(printed.low), low_digits, beside))
-        claims.append(Claim.number(f"{says} at most {high:g}", high, float(printed.high), rounding, beside))
+        claims.append(Printed.number(f"{says} at least {low:g}", low, float(printed.low), low_digits, beside))
+        claims.append(Printed.number(f"{says} at most {high:g}", high, float(printed.high), rounding, beside))
     limit = (1 + math.sqrt(2)) * math.log(100)
-    claims.append(Claim.number("Remark 3: δ < 1 % covers ε' < 11", 11, limit, 0.5, "(1+√2) log 100"))
+    claims.append(Printed.number("Remark 3: δ < 1 % covers ε' < 11", 11, limit, 0.5, "(1+√2) log 100"))
     orders, epsilons = np.linspace(1.0, 30.0, 30), np.geomspace(0.01, 5.0, 12)
     worst = 0.0
     for epsilon in epsilons.tolist():
         bound = [mironov_pure_renyi(epsilon, order, constant=0.5) for order in orders.tolist()]
         worst = max(worst, float((PureDP(epsilon).renyi(orders) / np.array(bound)).max()))
     claims.append(
-        Claim(
+        Printed(
             "Lemma 1's constant 2 can be improved to 0.5",
             f"tight value at most {worst:.4f} of it",
             worst <= 1 + 1e-9,
@@ -304,28 +306,28 @@ def text() -> Figure:
     return Figure(claims=tuple(claims))
 
 
-def _classical_gaussian() -> Claim:
+def _classical_gaussian() -> Printed:
     """Section II: σ above √(2 log(1.25/δ))/ε is (ε, δ)-DP for ε < 1."""
     worst = 0.0
     for epsilon in (0.05, 0.3, 0.999):
         for delta in (1e-9, 1e-5, 1e-2):
             scale = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
             worst = max(worst, Gaussian(scale).guarantee().epsilon(delta) / epsilon)
-    return Claim(
+    return Printed(
         "Section II: σ > √(2 log(1.25/δ))/ε is (ε, δ)-DP, ε < 1",
         f"exact ε at most {worst:.3f} of that",
         worst <= 1,
     )
 
 
-def _markov(order: float) -> Claim:
+def _markov(order: float) -> Printed:
     """Section VII: Pr[the odds grow by more than β] < e^ε/β^(1/(α-1)), on coins that are (α, ε)-RDP."""
     beta, worst = 10.0, 0.0
     for p in np.geomspace(1e-4, 0.99, 200).tolist():
         q = p / (beta * 1.001)
         epsilon = max(_coin_divergence(order, p, q), _coin_divergence(order, q, p))
         worst = max(worst, p / (math.exp(epsilon) / beta ** (1 / (order - 1))))
-    return Claim(
+    return Printed(
         f"Section VII: Pr[odds grow over β times] < e^ε/β^(1/(α-1)), α = {order:g}, β = 10",
         f"a coin reaches {worst:.3g} times that",
         worst <= 1,

@@ -10,7 +10,7 @@ from indistinct.errors import DataError
 from indistinct.synthesis.tables.decode import inner
 from indistinct.synthesis.tables.evaluation import (
     Learned,
-    Nearness,
+    RowNearness,
     learned,
     nearness,
     repeated,
@@ -34,7 +34,7 @@ class Judged:
     """Total variation between tables of one column, the mean over the columns."""
     two_way: float | None
     """The same for two columns; None where there is one only."""
-    near_real: Nearness
+    near_real: RowNearness
     """To the records that were set aside."""
 
 
@@ -51,7 +51,7 @@ class TableEvaluation:
     compared: int
     """To so many records distances are taken, of those set aside and of those used."""
     used: Judged | None = None
-    near_used: Nearness | None = None
+    near_used: RowNearness | None = None
     """How near synthetic rows come to the records that were used."""
 
     def data(self) -> dict[str, Any]:

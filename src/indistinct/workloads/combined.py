@@ -144,6 +144,7 @@ def outer(factors: list[Array]) -> Array:
 
 
 def check_weights(weights: Any, count: int) -> tuple[float, ...]:
+    """So many positive weights; all 1 where none are given."""
     if weights is None:
         return (1.0,) * count
     try:

@@ -16,6 +16,8 @@ from indistinct.workloads.strategy import Explicit
 
 @dataclass(frozen=True)
 class DenseOptimum:
+    """A strategy, and a lower bound on the error of every other."""
+
     strategy: Explicit
     bound: float
 

@@ -30,6 +30,8 @@ arrive."""
 
 @dataclass(frozen=True)
 class FixedPoint:
+    """Where the iteration stopped."""
+
     weights: Array
     """The multipliers λ, scaled so that the largest diagonal entry of X is 1."""
     error: float

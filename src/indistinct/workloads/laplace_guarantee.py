@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from indistinct.adversaries import Linear
-from indistinct.guarantees.guarantee import Known, Reader
+from indistinct.guarantees.guarantee import ExactGuarantee, GuaranteeReader, PairsGuarantee
 
 
 @dataclass(frozen=True)
-class MeasuredAtOnce(Known):
+class MeasuredAtOnce(PairsGuarantee):
     """The guarantee of one vector of measurements; composed, it is that of its parts like any other."""
 
-    worst: Known | None = None
+    worst: ExactGuarantee | None = None
     """One number that moves by the whole L1 sensitivity, where columns differ."""
 
-    def against(self, adversary: Reader[Any], *, adaptive: bool = True) -> Any:
+    def against(self, adversary: GuaranteeReader[Any], *, adaptive: bool = True) -> Any:
         if self.worst is not None and isinstance(adversary, Linear):
             return self.worst.against(adversary)
         if self.worst is not None and not getattr(adversary, "every_neighbour", True):

@@ -21,7 +21,7 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive
-from indistinct.guarantees.guarantee import Guarantee, Known, Outputs
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, Outputs
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
@@ -48,14 +48,14 @@ class MatrixMechanism(Mechanism):
     A record is one count in one cell. `records` is a public bound on how many there are: it limits rounding,
     and a larger histogram is refused.
 
-    >>> from indistinct import calibrate
+    >>> from indistinct import Budget, calibrate
     >>> from indistinct.workloads import Prefix, optimise
     >>> ages = Prefix(100)
     >>> best = optimise(ages).strategy
-    >>> release = calibrate(lambda s: MatrixMechanism(ages, best, s), epsilon=1, delta=1e-6)
-    >>> release.guarantee().epsilon(delta=1e-6)
+    >>> plan = calibrate(lambda s: MatrixMechanism(ages, best, s), Budget(epsilon=1, delta=1e-6))
+    >>> plan.guarantee().epsilon(delta=1e-6)
     1.0
-    >>> release.root_mean_square_error()  # people, for each of the 100 answers
+    >>> plan.mechanism.root_mean_square_error()  # people, for each of the 100 answers
     9.4
     """
 
@@ -86,7 +86,7 @@ class MatrixMechanism(Mechanism):
             return no_guarantee(adjacency)
         if self.noise is Noise.GAUSSIAN or not shift:
             pair = GaussianPair(shift)
-            return Known(Product.of([(pair, 1)]), adjacency, ((pair, 1),))
+            return ExactGuarantee(Product.of([(pair, 1)]), adjacency, ((pair, 1),))
         profile = self.strategy.column_profile() if adjacency is Adjacency.ADD_REMOVE else None
         if profile is not None and len(profile) <= _MOST_VALUES:
             parts: list[tuple[Pair, int]] = [
@@ -94,7 +94,7 @@ class MatrixMechanism(Mechanism):
             ]
             return MeasuredAtOnce(Product.of(parts), adjacency, tuple(parts))
         one = Product.of([(LaplacePair(shift), 1)])
-        worst = Known(one, adjacency, ((LaplacePair(shift), 1),))
+        worst = ExactGuarantee(one, adjacency, ((LaplacePair(shift), 1),))
         return MeasuredAtOnce(one, adjacency, self._outputs(adjacency), worst)
 
     def _outputs(self, adjacency: Adjacency) -> Outputs | None:

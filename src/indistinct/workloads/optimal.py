@@ -10,8 +10,9 @@ from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.workloads.combined import Kronecker
 from indistinct.workloads.dense import optimise_dense
 from indistinct.workloads.laplace import optimise_laplace
-from indistinct.workloads.line import LineStrategy, optimise_line
+from indistinct.workloads.line_strategies import LineStrategy, optimise_line
 from indistinct.workloads.marginals import Marginals
+from indistinct.workloads.matrix_value import MatrixValue
 from indistinct.workloads.product import KroneckerStrategy
 from indistinct.workloads.residual import optimise_marginals
 from indistinct.workloads.strategy import (
@@ -21,7 +22,6 @@ from indistinct.workloads.strategy import (
     best_hierarchical,
     check_noise,
 )
-from indistinct.workloads.table import Table
 from indistinct.workloads.weighted import optimise_weights
 from indistinct.workloads.workload import LARGEST_DENSE, Identity, Workload
 
@@ -97,7 +97,7 @@ def _for_gaussian(workload: Workload, tolerance: float) -> Optimum:
     line = workload.line()
     if line is not None:
         found = optimise_line(workload.cells, line, tolerance)
-        weights = Table("weights", found.weights, 1)
+        weights = MatrixValue("weights", found.weights, 1)
         on_line = LineStrategy(line.left, line.right, line.factor, weights)
         return _optimum(on_line, workload, noise, found.bound)
     parts = workload.products()

@@ -6,6 +6,7 @@ exact in integers; otherwise what float64 may be off is charged to the sensitivi
 """
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.errors import ArgumentError
+from indistinct.errors import ArgumentError, check_nonnegative
+from indistinct.files import meaning, read_saved, write_npz
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms.lattice_noise import DiscreteGaussian, DiscreteLaplace
-from indistinct.mechanisms.release import Lattice, no_guarantee
+from indistinct.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
+from indistinct.mechanisms.release import Lattice, no_guarantee, restored
 from indistinct.noise import Source, SystemSource
 from indistinct.numerics.arrays import Array
 from indistinct.workloads.strategy import Noise
@@ -40,6 +42,11 @@ class MatrixRelease:
     rounding: float = field(repr=False)
     """How far rounding may move neighbours apart, in units, in the norm of the noise."""
 
+    @property
+    def values(self) -> Array:
+        """The workload's answers."""
+        return self.answers()
+
     def answers(self, *, nonnegative: bool = False) -> Array:
         """The workload's answers, consistent with each other."""
         return self.mechanism.answers(self.measured, nonnegative=nonnegative)
@@ -55,6 +62,27 @@ class MatrixRelease:
         return _fine(self.mechanism, self.unit, self.rounding, check_adjacency(adjacency)).guarantee(
             adjacency
         )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the measurements to a file (.npz: an array and a line of JSON, nothing that could run)."""
+        head = {"release": self.mechanism, "private": self.private, "rounding": self.rounding}
+        write_npz(path, head, {"measured": self.measured})
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "MatrixRelease":
+        """What `save` wrote."""
+        from indistinct.workloads.mechanism import MatrixMechanism
+
+        head, arrays = read_saved(path)
+        with meaning(path, "a file that `save` of a matrix mechanism's release wrote"):
+            mechanism, measured = MatrixMechanism.from_json(head["release"]), arrays["measured"]
+            if measured.shape != (mechanism.strategy.measurements,):
+                raise ArgumentError("measured", measured.shape, f"{mechanism.strategy.measurements} numbers")
+            unit = Lattice.of(mechanism.scale).unit
+            restored(measured, mechanism, head["private"], unit, mechanism.scale)
+            least = rounding(mechanism, exactly=mechanism.strategy.written() is not None)
+            off = max(check_nonnegative("rounding", head["rounding"]), least)
+            return MatrixRelease(mechanism, measured, head["private"], unit, off)
 
 
 def _fine(

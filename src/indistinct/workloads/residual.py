@@ -57,6 +57,7 @@ def centred(table: Array, axes: Attributes) -> Array:
 
 
 def ranks(shape: tuple[int, ...], groups: tuple[Attributes, ...]) -> Array:
+    """How many independent numbers each set of attributes adds to smaller ones."""
     return np.array([float(math.prod(shape[axis] - 1 for axis in group)) for group in groups])
 
 

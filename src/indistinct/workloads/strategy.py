@@ -18,7 +18,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.description import Described, describable, spelled
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.workloads.table import Table
+from indistinct.workloads.matrix_value import MatrixValue
 from indistinct.workloads.workload import Workload, along_first, check_counts, check_dense
 
 _UP = 1 + 1e-12
@@ -193,7 +193,7 @@ class IdentityStrategy(Strategy):
         return workload.row_norms()
 
 
-class MatrixStrategy(Strategy):
+class MatrixStrategy(Strategy, ABC):
     """A strategy whose matrix is written down."""
 
     @cached_property
@@ -303,10 +303,10 @@ class MatrixStrategy(Strategy):
 class Explicit(MatrixStrategy):
     """Measurements given as a matrix, one a row."""
 
-    table: Table
+    table: MatrixValue
 
     def __init__(self, table: Any) -> None:
-        object.__setattr__(self, "table", Table.of("table", table, 2))
+        object.__setattr__(self, "table", MatrixValue.of("table", table, 2))
 
     @cached_property
     def rows(self) -> Array:

@@ -17,7 +17,7 @@ import scipy.sparse.linalg
 from indistinct.description import Described, describable, spelled
 from indistinct.errors import ArgumentError, check_count
 from indistinct.numerics.arrays import Array
-from indistinct.workloads.table import Table
+from indistinct.workloads.matrix_value import MatrixValue
 
 LARGEST_DENSE = 8192
 """Cells up to which matrices over all pairs of cells are made."""
@@ -266,10 +266,10 @@ class Matrix(Workload):
     array([6., 3.])
     """
 
-    table: Table
+    table: MatrixValue
 
     def __init__(self, table: Any) -> None:
-        object.__setattr__(self, "table", Table.of("table", table, 2))
+        object.__setattr__(self, "table", MatrixValue.of("table", table, 2))
 
     @property
     def cells(self) -> int:

@@ -42,7 +42,7 @@ class _Part(NamedTuple):
     shares: Array
 
 
-class _Split(NamedTuple):
+class _PeakSplit(NamedTuple):
     """Features at nodes, the bulk's nodes with their shares, its top, and the peaks by side."""
 
     basis: Array
@@ -97,7 +97,7 @@ class PeakSearch:
             masses = {s: masses[s] + min(max(size * moves[s], -_LONGEST), _LONGEST) for s in moves}
         return a
 
-    def _along(self, a: Array, step: Array, before: _Split) -> tuple[float, _Split | None]:
+    def _along(self, a: Array, step: Array, before: _PeakSplit) -> tuple[float, _PeakSplit | None]:
         """How far to go: the bulk changes by a factor of e, and the last coefficient keeps its sign."""
         change = step @ before.basis[:, before.bulk]
         moved = math.sqrt(max(float(before.shares @ (change - before.shares @ change) ** 2), 0.0))
@@ -112,7 +112,7 @@ class PeakSearch:
             size /= 2
         return 0.0, None
 
-    def _split(self, a: Array, top: float | None) -> _Split | None:
+    def _split(self, a: Array, top: float | None) -> _PeakSplit | None:
         """The bulk, which is where it was, and the peaks to its left and to its right."""
         ceiling = math.inf
         if top is not None:
@@ -147,10 +147,10 @@ class PeakSearch:
                 log_mass, inside = _shares(log_share[part])
                 if log_mass - log_bulk > -500:
                     peaks[side] = _Part(part, log_mass - log_bulk, inside)
-        return _Split(basis, slice(first, last), shares, float(x[middle]), peaks)
+        return _PeakSplit(basis, slice(first, last), shares, float(x[middle]), peaks)
 
 
-def _first(split: _Split, side: int) -> float:
+def _first(split: _PeakSplit, side: int) -> float:
     """The logarithm of the mass to begin with."""
     part = split.peaks[side]
     feature = float(np.abs(split.basis[:, part.nodes] @ part.shares).max())

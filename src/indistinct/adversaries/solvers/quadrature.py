@@ -52,24 +52,24 @@ class Reach(NamedTuple):
     cuts: Array
 
 
-class Panel(NamedTuple):
+class QuadraturePanel(NamedTuple):
     """Nodes on [0, 1] and their weights."""
 
     nodes: Array
     weights: Array
 
 
-def _legendre(count: int) -> Panel:
+def _legendre(count: int) -> QuadraturePanel:
     nodes, weights = np.polynomial.legendre.leggauss(count)
-    return Panel(0.5 + 0.5 * nodes, 0.5 * weights)
+    return QuadraturePanel(0.5 + 0.5 * nodes, 0.5 * weights)
 
 
-def _double_exponential(count: int) -> Panel:
+def _double_exponential(count: int) -> QuadraturePanel:
     """x = 1/(1 + e^{-pi sinh t}), trapezoid in t: as near to the ends as 1e-15."""
     t = np.linspace(-3.15, 3.15, count)
     share = 1 / (1 + np.exp(-math.pi * np.sinh(t)))
     other = 1 / (1 + np.exp(math.pi * np.sinh(t)))
-    return Panel(share, share * other * math.pi * np.cosh(t) * (t[1] - t[0]))
+    return QuadraturePanel(share, share * other * math.pi * np.cosh(t) * (t[1] - t[0]))
 
 
 _PLAIN = _legendre(16), _legendre(24)

@@ -77,12 +77,6 @@ class RenyiProgramme:
         except (LostError, np.linalg.LinAlgError):
             return UNKNOWN
 
-    def solution(self, order: float) -> tuple[Array, float]:
-        """The coefficients of the best function in the given features, and the divergence, at most."""
-        power = order / (order - 1)
-        a = self.search.propose(power)
-        return a @ self.moments.basis, self.judge(power, a).high
-
     def judge(self, power: float, a: Coefficients) -> Bracket:
         """What a function proves, whatever it is."""
         try:

@@ -34,15 +34,15 @@ class TableProgramme:
         return found if order <= 2 or found.gap < CLOSED else found.narrowed(self._dual(order))
 
     def solution(self, order: float) -> tuple[Array, float]:
-        """The coefficients of the best function, and the divergence, at most."""
-        coefficients, high = self.primal.solution(order)
-        return coefficients, high if order <= 2 else min(high, self._dual(order).high)
+        """The coefficients of the best function in the given features, and the divergence, at most."""
+        best = self.primal.search.propose(order / (order - 1))
+        return best @ self.primal.moments.basis, self.renyi(order).high
 
     def _dual(self, order: float) -> Bracket:
         """The norm of g is made small among the functions that meet the means."""
-        basis, weight, target = self._basis, self._weight, self._target
+        basis, weight = self._basis, self._weight
         floor = math.exp(-_CURVED / (order - 2))
-        a = target
+        a = self._target
 
         def look(g: Array) -> Slope | None:
             nonlocal a
@@ -66,12 +66,25 @@ class TableProgramme:
             return Slope(slope / total, undo, self._log_norm(g, order))
 
         def move(g: Array, step: Array) -> Array:
-            moved = g + step
-            return np.asarray(moved + (target - basis @ (weight * moved)) @ basis)
+            return self._meeting(g + step)
 
-        g = newton(look, target @ basis, enough=0.0, move=move, most=200)
+        g = newton(look, self._start(order), enough=0.0, move=move, most=200)
         look(g)
         return Bracket(min(self._lower(a, order), high := self.judge(g, order)), high)
+
+    def _start(self, order: float) -> Array:
+        """By duality g goes with the best h as |h|^(A-1), with its sign and so that h is seen as it is."""
+        power = order / (order - 1)
+        h = self.primal.search.propose(power) @ self._basis
+        if not np.isfinite(h).all() or not h.any():
+            return np.asarray(self._target @ self._basis)
+        share = np.abs(h) / np.abs(h).max()
+        g = np.sign(h) * share ** (power - 1) * (1 / float(self._weight @ (share**power * np.abs(h).max())))
+        return self._meeting(g)
+
+    def _meeting(self, g: Array) -> Array:
+        """g with the means that it misses put in."""
+        return np.asarray(g + (self._target - self._basis @ (self._weight * g)) @ self._basis)
 
     def _lower(self, a: Array, order: float) -> float:
         """What the function a . φ shows."""

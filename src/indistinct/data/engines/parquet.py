@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from indistinct.boundary import guarded, guarded_each
-from indistinct.data.engines.duck import DuckTable
+from indistinct.data.engines.by_user import by_user
+from indistinct.data.engines.duckdb_engine import DuckRelation
 from indistinct.data.engines.files import Paths, found
 from indistinct.data.engines.sandbox import Sandbox, escaped
-from indistinct.data.engines.sorted import by_user
 from indistinct.data.engines.sql import text
 from indistinct.data.engines.table import BatchedTable
 from indistinct.data.records.arrow import arrow_batch, from_arrow, kind_of_arrow, user_texts
@@ -23,7 +23,7 @@ from indistinct.errors import DataError, needs
 Found = TypeVar("Found")
 
 
-class ParquetTable(DuckTable):
+class ParquetTable(DuckRelation):
     """Parquet files."""
 
     def __init__(self, files: tuple[str, ...], memory: str, threads: int | None) -> None:
@@ -37,14 +37,14 @@ class ParquetTable(DuckTable):
         return super().kinds() if self._arrow.alike else self._arrow.kinds()
 
     def fold(self, fold: Fold) -> Fold:
-        found = self._by_duck(DuckTable.fold, Fold(fold.sum))
+        found = self._by_duck(DuckRelation.fold, Fold(fold.sum))
         return self._arrow.fold(fold) if found is None else found
 
     def _counted(self, bounded: BoundedSum) -> Fold | None:
-        return self._by_duck(DuckTable._counted, bounded)
+        return self._by_duck(DuckRelation._counted, bounded)
 
     def _distinct(self, column: str, kind: Kind) -> set[Any]:
-        found = self._by_duck(DuckTable._distinct, column, kind)
+        found = self._by_duck(DuckRelation._distinct, column, kind)
         return self._arrow._distinct(column, kind) if found is None else found
 
     def _by_duck(self, ask: Callable[..., Found], *about: Any) -> Found | None:

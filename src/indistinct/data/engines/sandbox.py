@@ -110,5 +110,6 @@ def _remove(folder: str, lock: Any, owner: int) -> None:
 
 
 def check_exists(path: str) -> None:
+    """Refuse a path where there is no file."""
     if not os.path.exists(path):
         raise DataError(f"no such file: {path!r}")

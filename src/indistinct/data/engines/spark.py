@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.boundary import guarded, shows
-from indistinct.data.engines.duck import group_places, key_column
+from indistinct.data.engines.duckdb_engine import group_places, key_column
 from indistinct.data.engines.sql import back_quoted, bin_of, whole_or_null
 from indistinct.data.engines.table import GroupCounts, Table
 from indistinct.data.records.arrow import arrow_batch
@@ -116,7 +116,8 @@ def _quiet(frame: Any) -> Iterator[None]:
     if not context or shows():
         yield
         return
-    level = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel().toString()
+    root = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger()  # noqa: SLF001 (no other way in)
+    level = root.getLevel().toString()
     context.setLogLevel("OFF")
     try:
         yield

@@ -13,18 +13,22 @@ _FAR = -(2**40)
 
 
 def double_quoted(name: str) -> str:
+    """A name of a column or a table, as DuckDB quotes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def back_quoted(name: str) -> str:
+    """A name of a column, as Spark quotes it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def text(value: str) -> str:
+    """A text as a literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def number(value: float) -> str:
+    """A number as a literal that is read back to the last bit."""
     return f"CAST('{value!r}' AS DOUBLE)"
 
 

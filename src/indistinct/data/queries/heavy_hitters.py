@@ -21,7 +21,7 @@ from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Guarantee, Known
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms import DiscreteLaplace, Mechanism, Release
 from indistinct.noise import Source
@@ -92,7 +92,9 @@ class HeavyHitters(Mechanism):
         37
         """
         if check_probability("delta", delta) == 0:
-            raise ArgumentError("delta", delta, "positive: no threshold hides a value for certain")
+            raise ArgumentError(
+                "delta", delta, "positive: the chance that a value of one user alone is shown"
+            )
         low, high = 0, 1
         while cls(column, scale, high, unit, missing, of).delta > delta:
             low, high = high, 2 * high
@@ -132,7 +134,7 @@ class HeavyHitters(Mechanism):
             raise ArgumentError("adjacency", adjacency.value, "add/remove for heavy hitters")
         noise, shown = DiscreteLaplace(self.scale, self._most), self.delta
         coin = DiscretePair.of(np.array([shown, 1 - shown]), np.array([0.0, 1.0]))
-        return noise.guarantee(adjacency) + Known(Product.of([(coin, 1)]), adjacency)
+        return noise.guarantee(adjacency) + ExactGuarantee(Product.of([(coin, 1)]), adjacency)
 
     def check(self, data: Any) -> None:
         """Refuses an unknown column or a wrong type, without reading a record."""
@@ -152,7 +154,7 @@ class HeavyHitters(Mechanism):
         assert isinstance(self.unit, Records | UserRecords)
         return Occurring([values[place] for place in found], counts[found], self.column, self.unit)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release:
+    def release(self, data: Any, *, source: Source | None = None) -> Release[Any]:
         """A mapping from values to noisy counts, largest first; from a table, or from what is `occurring`."""
         exact = data if isinstance(data, Occurring) else self.occurring(data)
         if (exact.column, exact.unit) != (self.column, self.unit):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.queries.mapped import Axes, FeatureMap, Mapped
+from indistinct.data.queries.feature_sums import Axes, FeatureMap, Mapped
 from indistinct.data.queries.query import Query, Values
 from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Numbers

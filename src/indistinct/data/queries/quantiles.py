@@ -153,7 +153,7 @@ class Quantile(Mechanism):
         """Refuses an unknown column or a wrong type, without reading a record."""
         table(data).check(self.bounded)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release:
+    def release(self, data: Any, *, source: Source | None = None) -> Release[Any]:
         """The edge of a bin that was chosen."""
         counts = table(data).total(self.bounded).units
         below = np.concatenate([[0], np.cumsum(counts)])

@@ -114,7 +114,7 @@ class NoisyQuery(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return self.drawn(adjacency).guarantee(adjacency)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release:
+    def release(self, data: Any, *, source: Source | None = None) -> Release[Any]:
         """The answer, with noise; its guarantee is this mechanism's."""
         values, private = self.noisy(data, source)
         return Release(self.query.read(values), self, private, self.unit)

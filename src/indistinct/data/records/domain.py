@@ -183,6 +183,7 @@ def _check_interval(domain: Numbers | Bins, *, equal: bool) -> None:
 
 
 def check_policies(outside: object, missing: object) -> None:
+    """Refuse what is no policy for values outside and for missing ones."""
     if not isinstance(outside, Outside):
         raise ArgumentError("outside", outside, "Outside.ERROR, Outside.CLIP or Outside.DROP")
     if not isinstance(missing, Missing):
@@ -190,5 +191,6 @@ def check_policies(outside: object, missing: object) -> None:
 
 
 def check_times(of: object) -> None:
+    """Refuse what does not say how times become numbers."""
     if of is not None and not isinstance(of, Times):
         raise ArgumentError("of", of, "Times(...), or None for numbers")

@@ -254,6 +254,7 @@ BELOW, ABOVE, MISSING = -1, -2, -3
 
 
 def places_in(column: Column, domain: Domain) -> Integers:
+    """The cell of each value; `BELOW`, `ABOVE` or `MISSING` where it has none."""
     if isinstance(domain, Bins):
         numbers = np.where(column.missing, domain.low, column.numbers())
         guess = np.floor((numbers - domain.low) / domain.width)
@@ -282,6 +283,7 @@ def settle(name: str, missing: Mask, policy: Missing, keep: Mask, words: str = "
 
 
 def refuse_outside(name: str, outside: Mask, policy: Outside, keep: Mask, domain: str = "") -> None:
+    """Raise for values outside where the policy says so; else leave their records out of `keep`."""
     if policy is Outside.CLIP or not (outside := outside & keep).any():
         return
     if policy is Outside.ERROR:
@@ -290,6 +292,7 @@ def refuse_outside(name: str, outside: Mask, policy: Outside, keep: Mask, domain
 
 
 def check_distinct(axes: tuple[tuple[str, Any], ...]) -> None:
+    """Refuse columns that are not texts, or named twice."""
     names = [name for name, _ in axes]
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise ArgumentError("columns", names, "distinct names")

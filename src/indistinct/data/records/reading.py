@@ -117,6 +117,7 @@ def from_numpy(name: str, values: npt.NDArray[Any]) -> Raw:
 
 
 def kind_of_numpy(kind: np.dtype[Any]) -> Kind:
+    """What kind of values an array of this type holds."""
     kinds = {"b": Kind.TRUTH, "i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.NUMBER, "M": Kind.TIME}
     return {**kinds, "U": Kind.TEXT, "T": Kind.TEXT, "O": Kind.ANY}.get(kind.kind, Kind.OTHER)
 

@@ -149,4 +149,5 @@ class Batch:
 
 
 def slices(rows: int, at_once: int = ROWS) -> Iterator[slice]:
+    """So many rows at once, one slice after the other."""
     return (slice(start, start + at_once) for start in range(0, rows, at_once))

@@ -11,14 +11,14 @@ from indistinct.adjacency import Adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Categories
 from indistinct.errors import ArgumentError, DataError
-from indistinct.functions.estimators.estimator import checked_by_sklearn, validated
+from indistinct.functions.estimators.estimator import checked_by_sklearn, keep, validated
 from indistinct.functions.estimators.losses import HuberisedHingeLoss, Loss
 from indistinct.functions.estimators.risk import Against
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import FiniteSpace
-from indistinct.mechanisms import Gaussian
+from indistinct.mechanisms import Budget
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
@@ -33,26 +33,26 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
     parameters are those of `PrivateKernelRidge`.
 
     >>> import numpy as np
+    >>> from indistinct import Budget
     >>> X = np.linspace(0, 1, 4000)[:, None]
     >>> y = np.where(np.abs(X[:, 0] - 0.5) < 0.25, "in", "out")
     >>> declared = {"box": (0, 1), "classes": ["in", "out"], "records": 4000}
-    >>> model = PrivateKernelClassifier(epsilon=1, delta=1e-6, **declared).fit(X, y)
-    >>> model.guarantee_.epsilon(1e-6)
+    >>> model = PrivateKernelClassifier(Budget(epsilon=1, delta=1e-6), **declared).fit(X, y)
+    >>> model.guarantee().epsilon(delta=1e-6)
     1.00000
     >>> model.predict([[0.5], [1.0]])
     array(['in', 'out'], dtype='<U3')
     """
 
     noise = 0.2
+    classes: Sequence[Any] | None
     functions_: tuple[FiniteFunction, ...]
     """One for each class against the rest; of two classes, one for the second."""
 
     def __init__(
         self,
-        epsilon: float | None = None,
-        delta: float | None = None,
+        budget: Budget | None = None,
         *,
-        mechanism: Gaussian | None = None,
         box: Any = None,
         classes: Sequence[Any] | None = None,
         records: int | None = None,
@@ -66,21 +66,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         random_state: int = 0,
         source: Source | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mechanism = mechanism
-        self.box = box
-        self.classes = classes
-        self.records = records
-        self.loss = loss
-        self.regularization = regularization
-        self.kernel = kernel
-        self.candidates = candidates
-        self.choice = choice
-        self.pairs = pairs
-        self.adjacency = adjacency
-        self.random_state = random_state
-        self.source = source
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         X, y = validated(self, X, y)

@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from indistinct.adjacency import Adjacency
@@ -11,57 +11,46 @@ from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity, release_density
-from indistinct.functions.estimators.estimator import declared_box, validated
+from indistinct.functions.estimators.estimator import PrivateEstimator, declared_box, keep, validated
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import Gaussian
+from indistinct.mechanisms import Budget
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
 
-class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateKernelDensity(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     """The density of one to three columns, released once by `fit`; what follows is post-processing.
 
     `box` is the declared domain, a pair (low, high) for all columns or one for each; what lies outside is
-    moved to its edge. The budget is `epsilon` and `delta`, or `mechanism=Gaussian(scale)`. `bandwidth` is the
-    kernel's length in sides of the box, by a public rule without it; `records` a public number near that of
-    the records and not below it; without it a little of the budget counts them.
+    moved to its edge. `bandwidth` is the kernel's length in sides of the box, by a public rule without it;
+    `records` a public number near that of the records and not below it; without it a little of the budget
+    counts them.
 
     After `fit`, `density_` is the density (positive, of mass one), `density_.released` what was released
     before that was fitted to it, and `guarantee()` that of all of it.
 
+    >>> from indistinct import Budget
     >>> waiting = np.random.default_rng(0).normal(70, 8, size=(2000, 1))
-    >>> model = PrivateKernelDensity(epsilon=1, delta=1e-5, box=(40, 100)).fit(waiting)
+    >>> model = PrivateKernelDensity(Budget(epsilon=1, delta=1e-5), box=(40, 100)).fit(waiting)
     >>> model.guarantee().epsilon(delta=1e-5)
     1.0
     >>> model.score_samples([[70.0], [120.0]]).round(0)
     array([ -3., -inf])
     """
 
+    bandwidth: float | None
+
     def __init__(
         self,
+        budget: Budget | None = None,
         *,
-        epsilon: float | None = 1.0,
-        delta: float | None = 1e-6,
-        mechanism: Gaussian | None = None,
         box: Any = None,
         bandwidth: float | None = None,
         records: int | None = None,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
         source: Source | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mechanism = mechanism
-        self.box = box
-        self.bandwidth = bandwidth
-        self.records = records
-        self.adjacency = adjacency
-        self.source = source
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True  # noise comes from the operating system
-        return tags
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Releases once; another `fit` is another release, and both count."""
@@ -79,9 +68,7 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.density_: PrivateDensity = release_density(
             data,
             axes,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            mechanism=self.mechanism,
+            self.budget,
             adjacency=self.adjacency,
             bandwidth=self.bandwidth,
             records=self.records,
@@ -107,9 +94,8 @@ class PrivateKernelDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def sample(self, n_samples: int = 1, random_state: int = 0) -> Array:
         """Synthetic points, drawn from the released density."""
         check_is_fitted(self)
-        return self.density_.sample(n_samples, random_state)
+        return self.density_.sample(n_samples, seed=random_state)
 
     def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
-        """Of the release."""
         check_is_fitted(self)
         return self.density_.guarantee(self.adjacency if adjacency is None else adjacency)

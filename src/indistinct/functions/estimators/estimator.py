@@ -2,14 +2,13 @@
 
 import math
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtri
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
@@ -18,25 +17,25 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError, DataError, check_count
-from indistinct.functions.budget import Budget
 from indistinct.functions.function import FiniteFunction, rounded_moves, with_noise
 from indistinct.functions.kernels import GaussianKernel, Kernel
+from indistinct.functions.multiplier import noise_multiplier
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace
-from indistinct.mechanisms import Gaussian
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms import Budget, Mechanism
+from indistinct.mechanisms.budget import dominating_shift
 from indistinct.noise import Source
 from indistinct.numerics.arrays import EPS, Array
 
 Box = Mapping[str, Numbers]
 
 
-class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """An estimator whose `fit` is one release. `box` is the declared domain of the features, a pair
     (low, high) for all columns or one for each; what lies outside is moved to its edge."""
 
-    epsilon: float | None
-    delta: float | None
-    mechanism: Gaussian | None
+    budget: Budget | None
     box: Any
     kernel: Kernel | FiniteSpace | None
     pairs: int
@@ -54,13 +53,18 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = True  # noise comes from the operating system, not from `random_state`
         return tags
 
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta, self.mechanism, self._neighbours)
-
     @property
     def _neighbours(self) -> Adjacency:
         """The adjacency, which may have been given by its name; scikit-learn keeps what it was given."""
         return check_adjacency(self.adjacency)
+
+    @abstractmethod
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
+        """Of all that `fit` released, for the neighbours of this estimator unless others are named."""
+
+    def _multiplier(self, before: Mechanism | None = None) -> float:
+        """The noise that the budget allows, in sensitivities, after another release."""
+        return noise_multiplier(self.budget, self._neighbours, before)
 
     def _box(self) -> Box:
         """The domains of the columns that `fit` was given."""
@@ -89,6 +93,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         points: Array = validated(self, X, reset=False)
         low, high = np.array([(side.low, side.high) for side in self._box().values()]).T
         return np.clip(points, low, high)
+
+
+def keep(estimator: Any, given: dict[str, Any]) -> None:
+    """The arguments of `__init__` under their own names, as scikit-learn asks."""
+    for name, value in given.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
@@ -163,19 +174,14 @@ def public_kernel(box: Box) -> Kernel:
 
 def after_choice(function: FiniteFunction, added: float, replaced: float) -> FiniteFunction:
     """The function with a guarantee that counts how its space was chosen, by a release of these pure
-    epsilons: who has the function knows the space.
-
-    A Gaussian of shift 2 Φ⁻¹(e^ε/(1 + e^ε)) dominates any such release. Its trade-off curve goes through the
-    corner of that of pure ε (Dong, Roth and Su 2022, Proposition 3), and is convex: below the two chords.
-    """
-    drawn = function.drawn
+    epsilons, which a Gaussian dominates: who has the function knows the space."""
+    drawn = function.mechanism
 
     def both(moved: float, epsilon: float) -> float:
-        shift = 2 * float(ndtri(expit(epsilon))) * (1 + 1e-9)
-        return math.hypot(moved, shift * drawn.scale) * (1 + 4 * EPS)
+        return math.hypot(moved, dominating_shift(epsilon) * drawn.scale) * (1 + 4 * EPS)
 
     counted = replace(drawn, added=both(drawn.added, added), replaced=both(drawn.replaced, replaced))
-    return replace(function, drawn=counted)
+    return replace(function, mechanism=counted)
 
 
 def check_rounding(multiplier: float, size: int) -> float:
@@ -184,7 +190,7 @@ def check_rounding(multiplier: float, size: int) -> float:
     rounding = multiplier * math.sqrt(size) * 2.0**-36
     if rounding > 0.01:
         allowed = "larger: rounding would show beside so much noise"
-        raise ArgumentError("epsilon", f"noise of {multiplier:g} sensitivities", allowed)
+        raise ArgumentError("budget", f"noise of {multiplier:g} sensitivities", allowed)
     return rounding
 
 

@@ -11,18 +11,18 @@ from indistinct.adjacency import Adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Count, FeatureSum, Norm, table
 from indistinct.errors import ArgumentError
-from indistinct.functions.estimators.estimator import PrivateEstimator, validated
+from indistinct.functions.estimators.estimator import PrivateEstimator, keep, validated
 from indistinct.functions.estimators.two_sample import (
     Sample,
     TwoSampleTest,
     squared_distance,
     two_sample_test,
 )
-from indistinct.functions.function import Drawn, FiniteFunction
+from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import Gaussian
+from indistinct.mechanisms import Budget
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
@@ -44,28 +44,26 @@ class PrivateKernelMean(PrivateEstimator):
     `PrivateKernelRidge`; give both estimators the same `box`, `kernel`, `pairs` and `random_state`.
 
     >>> import numpy as np
+    >>> from indistinct import Budget
     >>> left, right = np.linspace(0, 0.6, 3000)[:, None], np.linspace(0.4, 1, 3000)[:, None]
-    >>> model = PrivateKernelMean(epsilon=1, delta=1e-6, box=(0, 1), records=3000)
+    >>> model = PrivateKernelMean(Budget(epsilon=1, delta=1e-6), box=(0, 1), records=3000)
     >>> one = model.fit(left)
-    >>> other = PrivateKernelMean(epsilon=1, delta=1e-6, box=(0, 1), records=3000).fit(right)
-    >>> one.guarantee_.epsilon(1e-6), one.predict([[0.3]]) > one.predict([[0.9]])
+    >>> other = PrivateKernelMean(Budget(epsilon=1, delta=1e-6), box=(0, 1), records=3000).fit(right)
+    >>> one.guarantee().epsilon(delta=1e-6), one.predict([[0.3]]) > one.predict([[0.9]])
     (1.00000, array([ True]))
     >>> one.mmd_test(other).pvalue < 1e-3
     True
     """
 
-    guarantee_: Guarantee
     function_: FiniteFunction
-    """The mean: `embedding_` by another name."""
+    """The mean as a private function: evaluate it, differentiate it, keep it."""
     count_: float
     """The number of records that was divided by: public, or with noise."""
 
     def __init__(
         self,
-        epsilon: float | None = None,
-        delta: float | None = None,
+        budget: Budget | None = None,
         *,
-        mechanism: Gaussian | None = None,
         box: Any = None,
         records: int | None = None,
         kernel: Kernel | FiniteSpace | None = None,
@@ -74,23 +72,14 @@ class PrivateKernelMean(PrivateEstimator):
         random_state: int = 0,
         source: Source | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mechanism = mechanism
-        self.box = box
-        self.records = records
-        self.kernel = kernel
-        self.pairs = pairs
-        self.adjacency = adjacency
-        self.random_state = random_state
-        self.source = source
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         return self._fit(validated(self, X))
 
     @guarded("X")
     def _fit(self, X: Array) -> Self:
-        box, multiplier = self._box(), self._budget().multiplier()
+        box, multiplier = self._box(), self._multiplier()
         space = self._space(self.kernel, box)
         data = table({name: X[:, place] for place, name in enumerate(box)})
         counted = self.records is None and self._neighbours is Adjacency.ADD_REMOVE
@@ -101,7 +90,7 @@ class PrivateKernelMean(PrivateEstimator):
         moves = added if self._neighbours is Adjacency.ADD_REMOVE else replaced
         noisy_sum = query.gaussian(multiplier * moves / math.sqrt(share) * (1 + 1e-9))
         total = noisy_sum.release(data, source=self.source)
-        drawn = Drawn(noisy_sum.scale, noisy_sum.unit, added, replaced, total.private)
+        drawn = FunctionNoise(noisy_sum.scale, noisy_sum.unit, added, replaced)
         if counted:
             count = Count().gaussian(multiplier / math.sqrt(_COUNT) * (1 + 1e-9))
             noisy = count.release(data, source=self.source)
@@ -113,15 +102,12 @@ class PrivateKernelMean(PrivateEstimator):
             self.count_ = float(most)
             if self.records is None:  # public for replace-one only
                 drawn = replace(drawn, added=math.inf)
-        self.function_ = FiniteFunction(space, drawn, coefficients=total.values) / self.count_
-        self.guarantee_ = self.function_.guarantee(self.adjacency)
+        self.function_ = FiniteFunction(space, drawn, total.private, coefficients=total.values) / self.count_
         return self
 
-    @property
-    def embedding_(self) -> FiniteFunction:
-        """The mean as a private function: evaluate it, differentiate it, keep it."""
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
         check_is_fitted(self)
-        return self.function_
+        return self.function_.guarantee(self.adjacency if adjacency is None else adjacency)
 
     def predict(self, X: Any) -> Array:
         """The mean similarity of each point to the records."""
@@ -145,14 +131,15 @@ class PrivateKernelMean(PrivateEstimator):
         return two_sample_test(self._sample(), self._other(other))
 
     def _sample(self) -> Sample:
+        check_is_fitted(self)
         low, high = np.array([(side.low, side.high) for side in self._box().values()]).T
-        return Sample(self.embedding_, self.count_, self.count_deviation_, low, high)
+        return Sample(self.function_, self.count_, self.count_deviation_, low, high)
 
     def _other(self, other: object) -> Sample:
         if not isinstance(other, PrivateKernelMean):
             raise ArgumentError("other", other, "a PrivateKernelMean")
         sample = other._sample()
-        if sample.mean.space != self.embedding_.space:
+        if sample.mean.space != self.function_.space:
             allowed = "fitted in the same space: the same box, kernel, pairs and random_state"
             raise ArgumentError("other", sample.mean.space, allowed)
         return sample

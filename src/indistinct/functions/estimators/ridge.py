@@ -9,14 +9,14 @@ from sklearn.base import RegressorMixin
 from indistinct.adjacency import Adjacency
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
-from indistinct.functions.estimators.estimator import checked_by_sklearn, validated
+from indistinct.functions.estimators.estimator import checked_by_sklearn, keep, validated
 from indistinct.functions.estimators.losses import HuberLoss, Loss
 from indistinct.functions.estimators.risk import Between
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import FiniteSpace
-from indistinct.mechanisms import Gaussian
+from indistinct.mechanisms import Budget
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 
@@ -32,33 +32,32 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
     `regularization` a public rule chooses it: the noise of a value is 7 % of half the range of targets.
 
     `box`: the declared domain of the features. `records`: a public number that the records do not exceed,
-    which the risk is divided by; it may be left out for replace-one, where neighbours are as many. `epsilon`
-    and `delta`, or `mechanism` = Gaussian(scale) with the noise in multiples of the sensitivity. `kernel`: a
-    kernel carried by `pairs` random features, or a finite space; without it a public rule from the box.
+    which the risk is divided by; it may be left out for replace-one, where neighbours are as many. `kernel`:
+    a kernel carried by `pairs` random features, or a finite space; without it a public rule from the box.
     `candidates`: kernels of which one is chosen privately, for a share `choice` of epsilon. `random_state`
     draws the public features; noise has no seed, but for a `source` that is not private, and then there is no
     guarantee.
 
     >>> import numpy as np
+    >>> from indistinct import Budget
     >>> X = np.linspace(0, 1, 2000)[:, None]
     >>> y = np.sin(6 * X[:, 0])
-    >>> model = PrivateKernelRidge(epsilon=1, delta=1e-6, box=(0, 1), targets=(-1, 1), records=2000)
-    >>> model.fit(X, y).guarantee_.epsilon(1e-6)
+    >>> model = PrivateKernelRidge(Budget(epsilon=1, delta=1e-6), box=(0, 1), targets=(-1, 1), records=2000)
+    >>> model.fit(X, y).guarantee().epsilon(delta=1e-6)
     1.00000
     >>> model.predict([[0.25], [0.75]]).round(), model.function_.gradient([0.25]).shape
     (array([ 1., -1.]), (1, 1))
     """
 
     noise = 0.07
+    targets: tuple[float, float] | None
     function_: FiniteFunction
     """The regression with targets moved to [-1, 1]; `predict` moves them back."""
 
     def __init__(
         self,
-        epsilon: float | None = None,
-        delta: float | None = None,
+        budget: Budget | None = None,
         *,
-        mechanism: Gaussian | None = None,
         box: Any = None,
         targets: tuple[float, float] | None = None,
         records: int | None = None,
@@ -72,21 +71,7 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
         random_state: int = 0,
         source: Source | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mechanism = mechanism
-        self.box = box
-        self.targets = targets
-        self.records = records
-        self.loss = loss
-        self.regularization = regularization
-        self.kernel = kernel
-        self.candidates = candidates
-        self.choice = choice
-        self.pairs = pairs
-        self.adjacency = adjacency
-        self.random_state = random_state
-        self.source = source
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         X, y = validated(self, X, y, y_numeric=True)

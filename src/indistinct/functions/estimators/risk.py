@@ -62,7 +62,7 @@ class Against:
 
 
 @dataclass(frozen=True, eq=False)
-class Remembered:
+class CachedPasses:
     """Features of points that were seen before: a fit goes over the same records again and again. They are
     private, and forgotten with the fit."""
 
@@ -85,7 +85,7 @@ class Risk:
     """(1/records) Σ loss(y, f(x)) + (regularization/2) |f|² over records, whose points are all columns of
     `axes` but the last, and whose targets `target` makes of the last one."""
 
-    features: Remembered
+    features: CachedPasses
     loss: Loss
     target: Between | Against
     regularization: float

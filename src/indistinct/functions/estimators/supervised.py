@@ -1,21 +1,24 @@
 """Functions that minimise a regularised risk, released: what regression and classification share."""
 
 import math
+from abc import ABC
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from indistinct.adjacency import Adjacency
+from sklearn.utils.validation import check_is_fitted
+
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Categories, Numbers, table
 from indistinct.errors import ArgumentError, check_positive, check_probability
 from indistinct.functions.estimators.estimator import PrivateEstimator, after_choice, check_rounding, release
 from indistinct.functions.estimators.losses import Loss
-from indistinct.functions.estimators.risk import Against, Between, Remembered, Risk, with_target
+from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Risk, with_target
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.kernels import Kernel
 from indistinct.functions.space import FiniteSpace
-from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import Exponential, Release
+from indistinct.guarantees.guarantee import Guarantee, compose
+from indistinct.mechanisms import Exponential, Release, check_budget
 from indistinct.numerics.arrays import Array
 
 
@@ -30,7 +33,11 @@ def public_regularization(loss: Loss, height: float, multiplier: float, records:
     return high
 
 
-class PrivateRiskMinimiser(PrivateEstimator):
+def _composed(released: Sequence[FiniteFunction | Release[Any]], adjacency: Adjacency) -> Guarantee:
+    return compose((one.guarantee(adjacency), 1) for one in released)
+
+
+class PrivateRiskMinimiser(PrivateEstimator, ABC):
     """Minimises (1/records) Σ loss(y, f(x)) + (regularization/2) |f|² for each of several targets, and
     releases the minimisers."""
 
@@ -40,7 +47,6 @@ class PrivateRiskMinimiser(PrivateEstimator):
     """How large the noise of a score is by the public rule for the regularization."""
     loss: Loss | None
     regularization: float | None
-    guarantee_: Guarantee
     regularization_: float
     space_: FiniteSpace
     """The space of the functions, with the kernel that was chosen."""
@@ -54,7 +60,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
         loss: Loss,
         targets: Sequence[Between | Against],
     ) -> tuple[FiniteFunction, ...]:
-        box, budget = self._box(), self._budget()
+        box = self._box()
         kernels = [self.kernel] if self.candidates is None else list(self.candidates)
         if not kernels or (self.candidates is not None and self.kernel is not None):
             raise ArgumentError("candidates", self.candidates, "one or more kernels, and kernel left out")
@@ -62,7 +68,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
         records = self._public_number(len(X))
         spent = self._choice_epsilon() if len(spaces) > 1 else 0.0
         before = Exponential(1 / spent, monotonic=True) if spent else None
-        multiplier = budget.multiplier(before) * len(targets) ** 0.5
+        multiplier = self._multiplier(before) * len(targets) ** 0.5
         if self.regularization is None:
             height = max(space.bound for space in spaces)
             self.regularization_ = public_regularization(loss, height, multiplier, records, self.noise)
@@ -73,7 +79,7 @@ class PrivateRiskMinimiser(PrivateEstimator):
         axes = with_target(box, domain)
         risks = [
             [Risk(features, loss, target, self.regularization_, records, axes) for target in targets]
-            for features in map(Remembered, spaces)
+            for features in map(CachedPasses, spaces)
         ]
         found = [[risk.minimiser(data) for risk in several] for several in risks]
         chosen, place = None, 0
@@ -92,15 +98,19 @@ class PrivateRiskMinimiser(PrivateEstimator):
             )
             for risk, coefficients in zip(risks[place], found[place], strict=True)
         )
-        known = [function.guarantee(self.adjacency) for function in functions]
-        known += [chosen.guarantee(self.adjacency)] if chosen is not None else []
-        self.guarantee_ = sum(known[1:], start=known[0])
+        self._exactly = _composed(functions if chosen is None else (*functions, chosen), self._neighbours)
         if chosen is not None:
             assert isinstance(chosen.mechanism, Exponential)
             most = chosen.mechanism.most  # a record that is replaced may also lower scores
             replaced = 2 * most if self._neighbours is Adjacency.ADD_REMOVE else most
             functions = tuple(after_choice(function, most, replaced) for function in functions)
+        self._functions = functions
         return functions
+
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
+        check_is_fitted(self)
+        wanted = self._neighbours if adjacency is None else check_adjacency(adjacency)
+        return self._exactly if wanted is self._neighbours else _composed(self._functions, wanted)
 
     def _moves(self, risk: Risk, adjacency: Adjacency) -> float:
         """Infinite where the number of records, by which the risk was divided, is private."""
@@ -108,14 +118,17 @@ class PrivateRiskMinimiser(PrivateEstimator):
         return float("inf") if private else risk.sensitivity(adjacency)
 
     def _choice_epsilon(self) -> float:
-        if self.epsilon is None:
-            raise ArgumentError("candidates", self.candidates, "absent, or else epsilon and delta given")
+        epsilon = check_budget(self.budget).epsilon
+        if epsilon is None:
+            raise ArgumentError("candidates", self.candidates, "absent, or else Budget(epsilon=…, delta=…)")
         share = check_probability("choice", self.choice)
         if not 0 < share < 1:
             raise ArgumentError("choice", self.choice, "between 0 and 1: a share of epsilon")
-        return share * self.epsilon
+        return share * epsilon
 
-    def _chosen(self, data: Any, risks: list[list[Risk]], found: list[list[Array]], spent: float) -> Release:
+    def _chosen(
+        self, data: Any, risks: list[list[Risk]], found: list[list[Array]], spent: float
+    ) -> Release[Any]:
         """By the exponential mechanism, the lower the least objective the likelier.
 
         The least objective is a score on the data that were fitted, but no worse for that: with as much

@@ -39,7 +39,7 @@ class Sample:
     @property
     def noise(self) -> float:
         """The deviation of each coefficient of the mean."""
-        return abs(self.mean.factor) * self.mean.drawn.scale
+        return abs(self.mean.factor) * self.mean.mechanism.scale
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def squared_distance(one: Sample, other: Sample) -> float:
 
 
 def two_sample_test(one: Sample, other: Sample) -> TwoSampleTest:
+    """Whether two released means may be those of one distribution."""
     statistic = float(np.linalg.norm(one.coefficients - other.coefficients))
     careful, sharper = valid_pvalue(statistic, one, other), approximate_pvalue(statistic, one, other)
     return TwoSampleTest(statistic, careful, sharper)

@@ -1,8 +1,8 @@
 """Kernels: similarities of points that functions are made of."""
 
 from indistinct.functions.kernels.characters import Characters
-from indistinct.functions.kernels.kernel import Kernel, OnColumns, Product, Scaled, Sum
-from indistinct.functions.kernels.others import ConstantKernel, DeltaKernel, PolynomialKernel
+from indistinct.functions.kernels.finite_kernels import ConstantKernel, DeltaKernel, PolynomialKernel
+from indistinct.functions.kernels.kernel import Kernel, KernelProduct, KernelSum, OnColumns, Scaled
 from indistinct.functions.kernels.stationary import (
     GaussianKernel,
     LaplaceKernel,
@@ -17,13 +17,13 @@ __all__ = [
     "DeltaKernel",
     "GaussianKernel",
     "Kernel",
+    "KernelProduct",
+    "KernelSum",
     "LaplaceKernel",
     "MaternKernel",
     "OnColumns",
     "PeriodicKernel",
     "PolynomialKernel",
-    "Product",
     "RationalQuadraticKernel",
     "Scaled",
-    "Sum",
 ]

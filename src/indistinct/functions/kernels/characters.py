@@ -45,7 +45,7 @@ class Term:
 
 @final
 @dataclass(frozen=True)
-class Drawn:
+class DrawnCharacters:
     """Phases of some characters: frequencies [m, d], and for a column of categories a table of phases
     [categories, m]."""
 
@@ -134,7 +134,7 @@ class Characters:
         return [1 + int(share) for share in np.diff(np.rint(ends), prepend=0.0)]
 
     @cached_property
-    def _drawn(self) -> Drawn:
+    def _drawn(self) -> DrawnCharacters:
         uniforms = PublicUniforms(self.seed)
         frequencies = np.zeros((self.count, self.dimension))
         tables: dict[int, Array] = {}
@@ -149,7 +149,9 @@ class Characters:
                     _grow(tables, column, len(table), self.count)
                     tables[column][: len(table), here] += table
             start += count
-        return Drawn(_public(frequencies), {column: _public(table) for column, table in tables.items()})
+        return DrawnCharacters(
+            _public(frequencies), {column: _public(table) for column, table in tables.items()}
+        )
 
 
 def spectral_density(terms: Sequence[Term], frequencies: Array) -> Array:

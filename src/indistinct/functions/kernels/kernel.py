@@ -71,15 +71,15 @@ class Kernel(Described, ABC):
         self._accept("dimension", np.empty((0, dimension)))
         return self._terms(tuple(range(dimension)))
 
-    def __add__(self, other: "Kernel") -> "Sum":
+    def __add__(self, other: "Kernel") -> "KernelSum":
         if not isinstance(other, Kernel):
             return NotImplemented
-        return Sum((*_parts(self, Sum), *_parts(other, Sum)))
+        return KernelSum((*_parts(self, KernelSum), *_parts(other, KernelSum)))
 
-    def __mul__(self, other: "Kernel") -> "Product":
+    def __mul__(self, other: "Kernel") -> "KernelProduct":
         if not isinstance(other, Kernel):
             return NotImplemented
-        return Product((*_parts(self, Product), *_parts(other, Product)))
+        return KernelProduct((*_parts(self, KernelProduct), *_parts(other, KernelProduct)))
 
     def scale(self, factor: float) -> "Scaled":
         """The kernel times a positive number."""
@@ -121,7 +121,7 @@ class Kernel(Described, ABC):
     def _terms(self, columns: tuple[int, ...]) -> tuple[Term, ...]: ...
 
 
-class Combined(Kernel):
+class CombinedKernel(Kernel):
     """A kernel made of several that see the same points."""
 
     parts: tuple[Kernel, ...]
@@ -143,7 +143,7 @@ class Combined(Kernel):
 
 @final
 @describable("sum")
-class Sum(Combined):
+class KernelSum(CombinedKernel):
     """The sum of kernels."""
 
     parts: tuple[Kernel, ...]
@@ -173,7 +173,7 @@ class Sum(Combined):
 
 @final
 @describable("product")
-class Product(Combined):
+class KernelProduct(CombinedKernel):
     """The product of kernels, of the same columns or of different ones."""
 
     parts: tuple[Kernel, ...]
@@ -341,7 +341,7 @@ def _kernels(argument: str, parts: Any) -> tuple[Kernel, ...]:
     return kernels
 
 
-def _parts(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...]:
+def _parts(kernel: Kernel, kind: type[KernelSum] | type[KernelProduct]) -> tuple[Kernel, ...]:
     return kernel.parts if isinstance(kernel, kind) else (kernel,)
 
 

@@ -5,7 +5,7 @@ from typing import final
 
 import numpy as np
 
-from indistinct.functions.kernels.characters import Drawn, Factor, Term
+from indistinct.functions.kernels.characters import DrawnCharacters, Factor, Term
 from indistinct.functions.kernels.kernel import Kernel
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
@@ -25,7 +25,7 @@ class Spectral(Kernel):
         return True
 
     @abstractmethod
-    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> Drawn:
+    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> DrawnCharacters:
         """Random phases."""
 
     @abstractmethod

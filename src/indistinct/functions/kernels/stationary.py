@@ -11,7 +11,7 @@ from scipy.special import gammaincinv, gammaln, ndtri, pdtr
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_positive
 from indistinct.functions.kernels.bessel import bessel_times_power, log_bessel, matern
-from indistinct.functions.kernels.characters import Drawn
+from indistinct.functions.kernels.characters import DrawnCharacters
 from indistinct.functions.kernels.kernel import LARGEST
 from indistinct.functions.kernels.spectral import Spectral
 from indistinct.functions.public_randomness import PublicUniforms
@@ -80,13 +80,13 @@ class Radial(Spectral):
         return steps, np.sum(steps * steps, axis=-1)
 
     @final
-    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> Drawn:
+    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> DrawnCharacters:
         scales = self._mixture(uniforms.draw(count))
         frequencies = uniforms.draw(count, dimension)
         ndtri(frequencies, out=frequencies)
         frequencies *= scales[:, None]
         frequencies /= self.length
-        return Drawn(frequencies)
+        return DrawnCharacters(frequencies)
 
     @final
     def density(self, frequencies: Array) -> Array:
@@ -244,8 +244,8 @@ class LaplaceKernel(Spectral):
     def _cross(self, x: Array, y: Array) -> Array:
         return self._gradient(x, y)
 
-    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> Drawn:
-        return Drawn(np.tan(math.pi * (uniforms.draw(count, dimension) - 0.5)) / self.length)
+    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> DrawnCharacters:
+        return DrawnCharacters(np.tan(math.pi * (uniforms.draw(count, dimension) - 0.5)) / self.length)
 
     def density(self, frequencies: Array) -> Array:
         lengths = np.broadcast_to(self.length, frequencies.shape[1])
@@ -301,12 +301,12 @@ class PeriodicKernel(Spectral):
         cross = bends[..., None] * np.eye(x.shape[1]) - slopes[..., :, None] * slopes[..., None, :]
         return self._values(x, y)[..., None, None] * cross
 
-    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> Drawn:
+    def draw(self, uniforms: PublicUniforms, count: int, dimension: int) -> DrawnCharacters:
         frequencies = np.empty((count, dimension))
         for column, length in enumerate(np.broadcast_to(self.length, dimension).tolist()):
             up, down = _poisson(length, uniforms.draw(2, count))
             frequencies[:, column] = up - down
-        return Drawn(2 * math.pi * frequencies / self.period)
+        return DrawnCharacters(2 * math.pi * frequencies / self.period)
 
     def density(self, frequencies: Array) -> Array:
         raise ArgumentError("kernel", self, "aperiodic to have a spectral density")

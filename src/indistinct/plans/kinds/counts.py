@@ -5,10 +5,19 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from indistinct.data import Count, Histogram, Kind, Table
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import table_pictures
-from indistinct.plans.part import Asked, QueryPart, Row, axes_header, axes_types, cells, few, rounded
+from indistinct.plans.planned_release import (
+    Asked,
+    QueryPart,
+    Row,
+    axes_header,
+    axes_types,
+    cells,
+    check_rows,
+    rounded,
+)
 from indistinct.plans.section import Section
-from indistinct.plans.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class HistogramPart(QueryPart):
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
         total = section.maybe("user_total", section.positive)
         part = cls(terms, asked, total, section.texts("columns"))
-        few(section.where, part.query.size)
+        check_rows(section.where, part.query.size)
         return part
 
     @property

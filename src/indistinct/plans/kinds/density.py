@@ -15,11 +15,21 @@ from indistinct.functions import FourierBasis, MaternKernel
 from indistinct.functions.density import density_from, public_bandwidth
 from indistinct.functions.fourier import allowed_records
 from indistinct.functions.fourier_sum import FourierSum
-from indistinct.functions.function import Drawn, FiniteFunction
+from indistinct.functions.function import FiniteFunction, FunctionNoise
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import density_pictures
-from indistinct.plans.part import Asked, FittedPart, Read, Row, Say, axes_header, cells, few, rounded
+from indistinct.plans.planned_release import (
+    Asked,
+    FittedPart,
+    Read,
+    Row,
+    Say,
+    axes_header,
+    cells,
+    check_rows,
+    rounded,
+)
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms
 
 _GRID = {1: 200, 2: 64}
 """Cells of the result along each column, unless the plan says so."""
@@ -46,10 +56,10 @@ class DensityPart(FittedPart):
         if len(columns) > len(_GRID):
             raise ArgumentError(section.at("columns"), list(columns), "one or two")
         grid = section.count("grid") if "grid" in section else _GRID[len(columns)]
-        few(section.at("grid"), grid ** len(columns))
+        check_rows(section.at("grid"), grid ** len(columns))
         bandwidth = section.maybe("bandwidth", section.positive)
         if bandwidth is not None and not 0.005 <= bandwidth <= 1:
-            allowed = "between 0.005 and 1, in sides of the box"
+            allowed = "between 0.005 and 1: a fraction of each column's interval"
             raise ArgumentError(section.at("bandwidth"), bandwidth, allowed)
         return cls(terms, asked, columns, grid, bandwidth)
 
@@ -110,7 +120,7 @@ class DensityPart(FittedPart):
 
     def remark(self, scale: float) -> str:
         share = self._share(scale)
-        return f"; two places are told apart from {100 * share:.2g} % of the box on"
+        return f"; details finer than about {100 * share:.2g} % of a column's interval are blurred"
 
     @property
     def drawn(self) -> str:
@@ -130,8 +140,9 @@ class DensityPart(FittedPart):
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
         say(f"fitting {self.name}")
         noisy = self.at(scale)
-        noise = Drawn(scale, 1.0, 1.0, 1.0, private=False)  # accounted by the plan, not here
-        function = FiniteFunction(noisy.basis, noise, coefficients=np.array([float(row[0]) for row in drawn]))
+        noise = FunctionNoise(scale, 1.0, 1.0, 1.0)  # accounted by the plan, and not private here
+        coefficients = np.array([float(row[0]) for row in drawn])
+        function = FiniteFunction(noisy.basis, noise, False, coefficients=coefficients)
         density = density_from(function).on_grid(self.grid)
         bins = self._bins
         yield [*axes_header(bins), "density"]

@@ -8,10 +8,10 @@ from typing import Any, Self
 from indistinct.adjacency import Adjacency
 from indistinct.data import HeavyHitters, Kind, Missing, Table
 from indistinct.errors import ArgumentError
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import values_picture
-from indistinct.plans.part import Asked, Part, Row, rounded
+from indistinct.plans.planned_release import Asked, PlannedRelease, Row, rounded
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms
 from indistinct.workloads import Noise
 
 _SHARE = 0.1
@@ -19,7 +19,7 @@ _SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class HeavyHittersPart(Part):
+class HeavyHittersPart(PlannedRelease):
     """Values with their counts, from a threshold on that follows from the noise and `delta`."""
 
     kind = "heavy-hitters"
@@ -32,7 +32,9 @@ class HeavyHittersPart(Part):
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
         if not terms.delta:
             raise ArgumentError(
-                "budget.delta", 0, f"positive for {section.where}: nothing hides a value for certain"
+                "budget.delta",
+                0,
+                f"positive for {section.where}: the chance that a value of one user alone is shown",
             )
         if terms.adjacency is not Adjacency.ADD_REMOVE:
             raise ArgumentError("privacy.adjacency", "replace-one", f"add-remove for {section.where}")
@@ -71,8 +73,8 @@ class HeavyHittersPart(Part):
         return 1 / (math.sqrt(2) * math.sinh(min(1 / scale, 1400.0) / 2))
 
     def remark(self, scale: float) -> str:
-        shown = f"; values are shown from a count of {self.at(scale).threshold} on"
-        return f"{shown}, and a count near that is likelier too high than too low: else it would not be shown"
+        least = self.at(scale).threshold
+        return f"; shown are noisy counts of {least} or more, and those near {least} tend to be too high"
 
     @property
     def header(self) -> Row:

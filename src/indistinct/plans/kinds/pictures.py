@@ -9,7 +9,7 @@ import numpy as np
 
 from indistinct.data import Bins, Categories, Celled, OrMissing
 from indistinct.report.results import (
-    Line,
+    ResultLine,
     compared_chart,
     counts_chart,
     curve_chart,
@@ -26,17 +26,17 @@ _MOST_VALUES = 24
 _MOST_COMPARED = 6
 
 
-def line_of(name: str, domain: Celled) -> Line:
+def line_of(name: str, domain: Celled) -> ResultLine:
     """A column as an axis of a picture. Intervals that differ in width are told by their lower ends."""
     if isinstance(domain, Bins):
-        return Line(name, domain.size, ends=(domain.low, domain.high))
+        return ResultLine(name, domain.size, ends=(domain.low, domain.high))
     if isinstance(domain, Categories):
-        return Line(name, domain.size, labels=tuple(map(str, domain.values)))
+        return ResultLine(name, domain.size, labels=tuple(map(str, domain.values)))
     if isinstance(domain, OrMissing):
         inside = domain.domain
         lows = inside.values if isinstance(inside, Categories) else [f"{low:g}" for low, _ in inside.labels]
-        return Line(name, domain.size, labels=(*map(str, lows), "missing"))
-    return Line(name, domain.size, labels=tuple(f"{low:g}" for low, _ in domain.labels))
+        return ResultLine(name, domain.size, labels=(*map(str, lows), "missing"))
+    return ResultLine(name, domain.size, labels=tuple(f"{low:g}" for low, _ in domain.labels))
 
 
 def table_pictures(
@@ -80,8 +80,8 @@ def ranges_picture(name: str, column: str, bins: Bins, rows: list[list[str]]) ->
                 table[start // every][stop // every - 1] = values[place + stop - start - 1]
         place += bins.count - start
     low, high = bins.low, bins.low + every * steps * bins.width
-    across = Line(f"{column} from", steps, ends=(low, high))
-    up = Line(f"{column} up to", steps, ends=(low, high))
+    across = ResultLine(f"{column} from", steps, ends=(low, high))
+    up = ResultLine(f"{column} up to", steps, ends=(low, high))
     return [heat_map(name, across, up, table, max(errors))]
 
 
@@ -100,7 +100,7 @@ def values_picture(name: str, column: str, rows: list[list[str]]) -> list[str]:
     if len(shown) < 2:
         return []
     values, errors = _numbers(shown)
-    line = Line(column, len(shown), labels=tuple(row[0] for row in shown))
+    line = ResultLine(column, len(shown), labels=tuple(row[0] for row in shown))
     return [counts_chart(name, line, values, errors)]
 
 

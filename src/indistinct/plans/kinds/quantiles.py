@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from indistinct.data import Bins, Norm, Quantiles
 from indistinct.errors import ArgumentError, check_probability
-from indistinct.plans.part import Asked, QueryPart, Row, rounded
+from indistinct.plans.declarations import Terms
+from indistinct.plans.planned_release import Asked, QueryPart, Row, rounded
 from indistinct.plans.section import Section
-from indistinct.plans.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class QuantilesPart(QueryPart):
 
     @property
     def error_words(self) -> str:
-        return "records in rank"
+        return "records too many or too few below an answer"
 
     @property
     def header(self) -> Row:

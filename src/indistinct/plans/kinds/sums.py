@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from indistinct.data import Mean, Norm, PublicMean, Sum
 from indistinct.errors import ArgumentError
-from indistinct.plans.part import Asked, QueryPart, Row, rounded
+from indistinct.plans.declarations import Terms, Unit
+from indistinct.plans.planned_release import Asked, QueryPart, Row, rounded
 from indistinct.plans.section import Section
-from indistinct.plans.terms import Terms, Unit
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SumPart(QueryPart):
 
     @property
     def error_words(self) -> str:
-        return f"of {self.column}"
+        return f"in the sum of {self.column}"
 
 
 @dataclass(frozen=True)
@@ -102,4 +102,4 @@ class MeanPart(QueryPart):
 
     @property
     def error_words(self) -> str:
-        return f"of {self.column}"
+        return f"in the mean of {self.column}"

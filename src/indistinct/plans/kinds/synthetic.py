@@ -12,8 +12,9 @@ import numpy as np
 
 from indistinct.data import Kind, Table, Tables
 from indistinct.errors import ArgumentError
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import compared_pictures
-from indistinct.plans.part import (
+from indistinct.plans.planned_release import (
     Asked,
     FittedPart,
     QueryPart,
@@ -22,13 +23,12 @@ from indistinct.plans.part import (
     Say,
     axes_header,
     blank,
-    few,
+    check_rows,
     label,
     rounded,
 )
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms
-from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, Training
+from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, TableTraining
 from indistinct.synthesis.tables.decode import kind_of
 
 _TOLD = 10
@@ -54,10 +54,10 @@ class SyntheticPart(QueryPart, FittedPart):
             raise ArgumentError(section.at("rows"), None, "given, or data.records")
         rows = section.count("rows") if "rows" in section else terms.data.records
         assert rows is not None
-        few(section.at("rows"), rows)
+        check_rows(section.at("rows"), rows)
         chosen = section.maybe("label", section.text)
         part = cls(terms, asked, None, section.texts("columns"), chosen, rows)
-        few(section.where, part.query.size)
+        check_rows(section.where, part.query.size)
         return part
 
     def __post_init__(self) -> None:
@@ -88,8 +88,8 @@ class SyntheticPart(QueryPart, FittedPart):
         return "records in each count"
 
     def remark(self, scale: float) -> str:
-        tables = f"{len(self.query.groups)} tables of {self.query.size} counts"
-        return f"; {self.rows} rows are drawn from a model of {tables}"
+        tables = f"{len(self.query.groups)} tables with {self.query.size} noisy counts in all"
+        return f"; {self.rows} rows are drawn from a model that is fitted to {tables}"
 
     @property
     def drawn(self) -> str:
@@ -116,14 +116,14 @@ class SyntheticPart(QueryPart, FittedPart):
             ]
 
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
-        steps = Training().steps
+        steps = TableTraining().steps
         every = steps // _TOLD
 
         def progress(step: int, _: float) -> None:
             if step % every == 0:
                 say(f"fitting {self.name}: {'#' * (step // every):.<{_TOLD}} {step}/{steps}")
 
-        mixture = self.design.trained(self._tables(drawn), self.at(scale).deviation, progress=progress)
+        mixture = self.design.mixture(self._tables(drawn), self.at(scale).deviation, progress=progress)
         columns = SyntheticTable(self.design, mixture).columns(self.rows)
         yield list(self.by)
         written = (_written(columns[name], kind) for name, kind in zip(self.by, self.types(), strict=True))

@@ -12,25 +12,35 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.data import Bins, Histogram, Kind, Table
 from indistinct.errors import ArgumentError
+from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import prefix_picture, ranges_picture, table_pictures
-from indistinct.plans.measured import Measured
-from indistinct.plans.part import Asked, Part, Row, axes_header, axes_types, blank, few, label, rounded
+from indistinct.plans.measured import MeasuredWorkload
+from indistinct.plans.planned_release import (
+    Asked,
+    PlannedRelease,
+    Row,
+    axes_header,
+    axes_types,
+    blank,
+    check_rows,
+    label,
+    rounded,
+)
 from indistinct.plans.section import Section, named
-from indistinct.plans.terms import Terms
 from indistinct.workloads import AllRange, Marginals, MatrixMechanism, Prefix, Workload, optimise
 
 _MOST_RECORDS = 10_000_000
 
 
 @dataclass(frozen=True)
-class WorkloadPart(Part):
+class WorkloadPart(PlannedRelease):
     """Answers of a workload."""
 
     by: tuple[str, ...]
 
     def __post_init__(self) -> None:
         _ = named(self.where, lambda: self.query)
-        few(self.where, self.workload.queries)
+        check_rows(self.where, self.workload.queries)
 
     @property
     @abstractmethod
@@ -59,10 +69,10 @@ class WorkloadPart(Part):
     def _errors_at_one(self) -> Any:
         return self._at_one.standard_errors()
 
-    def at(self, scale: float) -> Measured:
+    def at(self, scale: float) -> MeasuredWorkload:
         one = self._at_one
         mechanism = MatrixMechanism(one.workload, one.strategy, scale, one.noise, one.records)
-        return Measured(self.query, mechanism)
+        return MeasuredWorkload(self.query, mechanism)
 
     def check(self, table: Any) -> None:
         self.query.check(table)
@@ -82,7 +92,7 @@ class WorkloadPart(Part):
         return [*axes_header(self.query.axes), "count", "standard_error"]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        answers = self.at(scale).release(looked).answers().tolist()
+        answers = self.at(scale).release(looked).values.tolist()
         errors = (scale * self._errors_at_one).tolist()
         for label_, value, error in zip(self.labels(), answers, errors, strict=True):
             yield [*label_, rounded(value, error), rounded(error, error)]

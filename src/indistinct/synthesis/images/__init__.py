@@ -1,10 +1,10 @@
 """Synthetic images: one release of class sums of features, then a generator that is fitted to them."""
 
 from indistinct.synthesis.images.evaluation import accuracy
+from indistinct.synthesis.images.feature_maps import ImageMap, MapPart, standard_map
 from indistinct.synthesis.images.generator import Generator
-from indistinct.synthesis.images.maps import ImageMap, Part, standard_map
 from indistinct.synthesis.images.quality import (
-    Nearness,
+    ImageNearness,
     frechet_distance,
     grid,
     inception_features,
@@ -12,9 +12,8 @@ from indistinct.synthesis.images.quality import (
     wavelet_features,
 )
 from indistinct.synthesis.images.report import ImageEvaluation, evaluate_images
-from indistinct.synthesis.images.saved import load_images, load_release, save_images, save_release
-from indistinct.synthesis.images.synthesizer import Choice, KernelSynthesizer, Mode, SyntheticImages
-from indistinct.synthesis.images.training import Training, sample, train
+from indistinct.synthesis.images.synthesizer import Choice, ImageSynthesizer, Mode, SyntheticImages
+from indistinct.synthesis.images.training import ImageTraining, sample, train
 from indistinct.synthesis.images.views import Pixels, View, Wavelets
 
 __all__ = [
@@ -22,13 +21,13 @@ __all__ = [
     "Generator",
     "ImageEvaluation",
     "ImageMap",
-    "KernelSynthesizer",
+    "ImageNearness",
+    "ImageSynthesizer",
+    "ImageTraining",
+    "MapPart",
     "Mode",
-    "Nearness",
-    "Part",
     "Pixels",
     "SyntheticImages",
-    "Training",
     "View",
     "Wavelets",
     "accuracy",
@@ -36,12 +35,8 @@ __all__ = [
     "frechet_distance",
     "grid",
     "inception_features",
-    "load_images",
-    "load_release",
     "nearness",
     "sample",
-    "save_images",
-    "save_release",
     "standard_map",
     "train",
     "wavelet_features",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from indistinct.synthesis.images.recorded import RecordedStep
+from indistinct.synthesis.images.cuda_graph import RecordedStep
 
 
 def accuracy(

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, final
 
 from indistinct.errors import ArgumentError, check_count
-from indistinct.synthesis.images.maps import Shape
+from indistinct.synthesis.images.feature_maps import Shape
 
 Weights = dict[str, Any]
 """What is trained, by name; names that start with `seen` hold statistics of what was generated."""

@@ -20,7 +20,7 @@ import numpy as np
 from indistinct.errors import ArgumentError, check_real
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
-from indistinct.synthesis.images.maps import ImageMap, Pairs
+from indistinct.synthesis.images.feature_maps import ImageMap, Pairs
 from indistinct.synthesis.images.training import Fitted, sample
 
 _PER_CLASS = 500

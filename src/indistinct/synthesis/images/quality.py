@@ -23,7 +23,7 @@ _COMPARED = 2000
 
 
 @dataclass(frozen=True)
-class Nearness:
+class ImageNearness:
     """How near synthetic images come to the records that were used, and to others that were not. A generator
     that remembers is nearer to the first; one that does not treats both alike (give as many of both)."""
 
@@ -78,13 +78,13 @@ def frechet_distance(synthetic: Images, real: Images, features: Features = wavel
     return max(gap + float(np.trace(spread) + np.trace(its_spread)) - 2 * overlap, 0.0)
 
 
-def nearness(synthetic: Images, used: Images, others: Images) -> Nearness:
-    """Compares synthetic images with the records that were used and with others; see `Nearness`."""
+def nearness(synthetic: Images, used: Images, others: Images) -> ImageNearness:
+    """Compares synthetic images with the records that were used and with others; see `ImageNearness`."""
     rows = _flat(synthetic)[:_COMPARED]
     distances = [_nearest(rows, _flat(records)) for records in (used, others)]
     usual = float(_nearest(_flat(others)[:_COMPARED], _flat(used)).mean())
     copies = [float((near < 0.1 * usual).mean()) for near in distances]
-    return Nearness(float(distances[0].mean()), float(distances[1].mean()), copies[0], copies[1])
+    return ImageNearness(float(distances[0].mean()), float(distances[1].mean()), copies[0], copies[1])
 
 
 def grid(images: Images, labels: Any, path: str | Path, *, each: int = 10) -> None:

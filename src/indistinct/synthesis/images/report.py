@@ -13,8 +13,8 @@ from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.synthesis.images.evaluation import predicted
 from indistinct.synthesis.images.quality import (
     Features,
+    ImageNearness,
     Images,
-    Nearness,
     frechet_distance,
     nearness,
     wavelet_features,
@@ -46,7 +46,7 @@ class ImageEvaluation:
     """The share of synthetic images that equal a real one that was set aside, in the same sense."""
     copies_of_used: float | None = None
     """The same for images that the generator was fitted to, where they are known."""
-    near: Nearness | None = None
+    near: ImageNearness | None = None
     """Distances to images that were used, and to as many that were not, where the former are known."""
 
     @property
@@ -90,8 +90,8 @@ class ImageEvaluation:
         if self.near is not None:
             row("distance to the nearest that was set aside", f"{self.near.to_others:.4f}")
             row("distance to the nearest that was used", f"{self.near.to_used:.4f}")
-            row("a tenth of the usual distance from one set aside", f"{self.near.copies_of_others:.4f}")
-            row("a tenth of the usual distance from one used", f"{self.near.copies_of_used:.4f}")
+            row("within a tenth of the usual distance of one set aside", f"{self.near.copies_of_others:.4f}")
+            row("within a tenth of the usual distance of one used", f"{self.near.copies_of_used:.4f}")
         return "\n".join(lines)
 
 
@@ -171,7 +171,7 @@ def _coded(labels: Any, images: int, real_labels: Any, real: int) -> tuple[list[
             raise ArgumentError(name, f"shape {some.shape}", f"one for each of {count} images")
     if len({some.dtype.kind in "iub" for some in both}) > 1:
         kinds = f"{both[0].dtype} and {both[1].dtype}"
-        raise ArgumentError("labels", kinds, "of one kind with the real ones")
+        raise ArgumentError("labels", kinds, "of the same type as the real ones")
     known = np.unique(both[0])
     names = [*known, *np.setdiff1d(both[1], known)]  # a network knows no class that was never generated
     place = {name: position for position, name in enumerate(names)}

@@ -16,12 +16,12 @@ from indistinct.boundary import guarded
 from indistinct.data import Categories, FeatureSum, Histogram, NoisyQuery, Numbers, Outside, Table, table
 from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.guarantees import Guarantee
-from indistinct.mechanisms import Release, calibrate
+from indistinct.mechanisms import Budget, Release, calibrate
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
+from indistinct.synthesis.images.feature_maps import ImageMap, Pairs, Shape, standard_map
 from indistinct.synthesis.images.held_out import distance, split_pairs
-from indistinct.synthesis.images.maps import ImageMap, Pairs, Shape, standard_map
-from indistinct.synthesis.images.training import Fitted, Training, sample, train
+from indistinct.synthesis.images.training import Fitted, ImageTraining, sample, train
 from indistinct.synthesis.progress import Progress, bar, check_fit
 
 _LABEL = "label"
@@ -39,7 +39,7 @@ class Mode(Enum):
 
 @final
 @dataclass(frozen=True)
-class KernelSynthesizer:
+class ImageSynthesizer:
     """Images of a given shape and, unless the mode is unconditional, declared classes.
 
     Class by class, the sum over records of the features of a finite-rank kernel is released once, with
@@ -47,8 +47,9 @@ class KernelSynthesizer:
     whose images have the released features on average is then fitted, which costs no more privacy. `records`
     is a public bound on how many there are.
 
-    >>> design = KernelSynthesizer((1, 8, 8), classes=range(10), pairs=500)
-    >>> design.mechanism(epsilon=1, delta=1e-5).guarantee().epsilon(delta=1e-5)
+    >>> from indistinct import Budget
+    >>> design = ImageSynthesizer((1, 8, 8), classes=range(10), pairs=500)
+    >>> design.mechanism(Budget(epsilon=1, delta=1e-5)).guarantee().epsilon(delta=1e-5)
     1.0
     """
 
@@ -100,13 +101,9 @@ class KernelSynthesizer:
         block = (_LABEL, Categories(self.classes)) if self.classes else None
         return FeatureSum(axes, self.map, block=block, records=self.records)
 
-    def mechanism(
-        self, epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
-    ) -> NoisyQuery:
-        """The query with as little Gaussian noise as the target allows."""
-        found = calibrate(self.query.gaussian, epsilon=epsilon, delta=delta, adjacency=adjacency)
-        assert isinstance(found, NoisyQuery)
-        return found
+    def mechanism(self, budget: Budget, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> NoisyQuery:
+        """The query with as little Gaussian noise as the budget allows."""
+        return calibrate(self.query.gaussian, budget, adjacency=adjacency).mechanism
 
     @guarded("the images and their labels")
     def table(self, images: Any, labels: Any = None) -> Table:
@@ -137,12 +134,11 @@ class KernelSynthesizer:
     def fit(
         self,
         images: Any,
-        labels: Any = None,
+        labels: Any,
+        budget: Budget,
         *,
-        epsilon: float,
-        delta: float,
-        adjacency: Adjacency = Adjacency.ADD_REMOVE,
-        training: Training | None = None,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        training: ImageTraining | None = None,
         seed: int = 0,
         device: str | None = None,
         source: Source | None = None,
@@ -152,143 +148,37 @@ class KernelSynthesizer:
 
         `seed` is that of the post-processing: the noise does not come from it. `progress` is told of steps; a
         bar on the terminal unless given. A crash while training loses the release, and what was paid for
-        it: where training is long, call `released`, `save_release` and `trained` one after the other, the
-        last with a folder for checkpoints.
+        it: where training is long, call `release`, `save` and `trained` one after the other, the last with a
+        folder for checkpoints.
         """
-        check_fit(training, Training, seed, progress)
-        release = self.released(
-            images,
-            labels,
-            epsilon=epsilon,
-            delta=delta,
-            adjacency=adjacency,
-            training=training,
-            device=device,
-            source=source,
+        check_fit(training, ImageTraining, seed, progress)
+        released = self.release(
+            images, labels, budget, adjacency=adjacency, training=training, device=device, source=source
         )
-        return self.trained(release, training, seed=seed, device=device, progress=progress)
+        return released.trained(training, seed=seed, device=device, progress=progress)
 
     @guarded("the images and their labels")
-    def released(
+    def release(
         self,
         images: Any,
-        labels: Any = None,
+        labels: Any,
+        budget: Budget,
         *,
-        epsilon: float,
-        delta: float,
-        adjacency: Adjacency = Adjacency.ADD_REMOVE,
-        training: Training | None = None,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        training: ImageTraining | None = None,
         device: str | None = None,
         source: Source | None = None,
-    ) -> Release:
-        """The class sums of the images with noise: all that is ever asked of them. What can go wrong is tried
-        before, a step of training included."""
-        check_fit(training, Training, 0, None)
-        data = self.table(images, labels)
-        noisy = self.mechanism(epsilon, delta, adjacency)
-        self.check(data)
-        self._rehearse(training or Training(), device)
-        return noisy.release(data, source=source)
-
-    def trained(
-        self,
-        release: Release,
-        training: Training | None = None,
-        *,
-        seed: int = 0,
-        device: str | None = None,
-        progress: Progress | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
     ) -> "SyntheticImages":
-        """A generator for a release of `mechanism`. It reads no records: do it again as often as you like.
+        """The class sums of the images with noise: all that is ever asked of them, and no generator yet. What
+        can go wrong is tried before, a step of training included."""
+        check_fit(training, ImageTraining, 0, None)
+        data = self.table(images, labels)
+        noisy = self.mechanism(budget, adjacency)
+        self.check(data)
+        self._rehearse(training or ImageTraining(), device)
+        return SyntheticImages(self, noisy.release(data, source=source))
 
-        `checkpoint` is a folder where the training is kept from time to time: after an interruption the same
-        call goes on from there, and comes to the same generator.
-        """
-        folder = None if checkpoint is None else Path(checkpoint)
-        if folder is not None:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except FileExistsError:
-                raise ArgumentError("checkpoint", str(folder), "a folder, and there is a file") from None
-        fitted = self._fitted(release, training, None, seed, device, progress, folder)
-        return SyntheticImages(self, fitted, release)
-
-    def chosen(
-        self,
-        release: Release,
-        trainings: Sequence[Training],
-        *,
-        share: float = 0.1,
-        seed: int = 0,
-        device: str | None = None,
-        progress: Progress | None = None,
-    ) -> "Choice":
-        """The best of several ways to train, by what was released already: no more privacy is spent.
-
-        Each is tried on a part of the released features and scored on the rest, a public random `share` of
-        them, whose noise it cannot have learned; see `held_out`. The best is then fitted again, to all
-        features: those that were set aside say as much about the records as the others do.
-        """
-        if not isinstance(trainings, Sequence) or not trainings:
-            raise ArgumentError("trainings", trainings, "a list of Training(...), one or more")
-        kept, aside = split_pairs(self.map, share, seed)
-        scores = []
-        for training in trainings:
-            fitted = self._fitted(release, training, kept, seed, device, progress)
-            sums, scale = self._parts(release)
-            found = [
-                distance(self.map, one, part, scale, aside, seed=seed, device=device)
-                for one, part in zip(fitted, sums, strict=True)
-            ]
-            scores.append(math.fsum(found))
-        best = trainings[int(np.argmin(scores))]
-        images = self.trained(release, best, seed=seed, device=device, progress=progress)
-        return Choice(images, best, tuple(scores))
-
-    def _fitted(
-        self,
-        release: Release,
-        training: Training | None,
-        pairs: Pairs | None,
-        seed: int,
-        device: str | None,
-        progress: Progress | None,
-        folder: Path | None = None,
-    ) -> tuple[Fitted, ...]:
-        check_fit(training, Training, seed, progress)
-        sums, scale = self._parts(release)
-        told = progress or bar((training or Training()).steps)
-        return tuple(
-            train(
-                self.map,
-                part,
-                scale,
-                training=training,
-                pairs=pairs,
-                seed=seed + place,
-                device=device,
-                progress=told,
-                checkpoint=None if folder is None else folder / f"generator{place}.safetensors",
-            )
-            for place, part in enumerate(sums)
-        )
-
-    def _parts(self, release: Release) -> tuple[list[Array], float]:
-        """For each generator the released sums of its classes; and the deviation of their noise."""
-        noisy = self.noise_of(release)
-        sums = np.asarray(release.values).reshape(-1, self.map.size)
-        return np.split(sums, len(self.generators)), noisy.deviation
-
-    def noise_of(self, release: Release) -> NoisyQuery:
-        """The mechanism of a release, if it is this design's: one of other sums would be taken for something
-        that it is not, and a file would state its guarantee wrongly."""
-        noisy = release.mechanism if isinstance(release, Release) else None
-        if not isinstance(noisy, NoisyQuery) or noisy != self.query.gaussian(noisy.scale):
-            raise ArgumentError("release", "another one", "a release of this design's own `mechanism`")
-        return noisy
-
-    def _rehearse(self, training: Training, device: str | None) -> None:
+    def _rehearse(self, training: ImageTraining, device: str | None) -> None:
         """Is the device there? Two steps of training on nothing, where memory may not suffice. Better now
         than after the release."""
         import torch
@@ -315,14 +205,32 @@ class KernelSynthesizer:
 @final
 @dataclass(frozen=True, eq=False)
 class SyntheticImages:
-    """Fitted generators: draws images, and says what the data paid for them."""
+    """What was released of images, and the generators fitted to it: draws images, and says what the data
+    paid for them."""
 
-    synthesizer: KernelSynthesizer
-    fitted: tuple[Fitted, ...]
-    release: Release
+    synthesizer: ImageSynthesizer
+    release: Release[Array]
+    fitted: tuple[Fitted, ...] = ()
+    """None before it is `trained`."""
 
-    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
-        """That of the one release; drawing images adds nothing."""
+    def __post_init__(self) -> None:
+        # one of other sums would be taken for what it is not, and its guarantee would be stated wrongly
+        noisy = self.release.mechanism if isinstance(self.release, Release) else None
+        if not isinstance(noisy, NoisyQuery) or noisy != self.synthesizer.query.gaussian(noisy.scale):
+            raise ArgumentError("release", "another one", "a release of this design's own `mechanism`")
+
+    @property
+    def mechanism(self) -> NoisyQuery:
+        """What was run."""
+        assert isinstance(self.release.mechanism, NoisyQuery)
+        return self.release.mechanism
+
+    @property
+    def private(self) -> bool:
+        return self.release.private
+
+    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
+        """That of the one release; training and drawing add nothing."""
         return self.release.guarantee(adjacency)
 
     @property
@@ -330,16 +238,115 @@ class SyntheticImages:
         """How many records each class has, as released."""
         return np.concatenate([part.counts for part in self.fitted])
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all of it to a file (safetensors: numbers and a description, nothing that could run)."""
+        from indistinct.synthesis.images.saved import write
+
+        write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "SyntheticImages":
+        """What `save` wrote."""
+        from indistinct.synthesis.images.saved import read
+
+        return read(path)
+
+    def trained(
+        self,
+        training: ImageTraining | None = None,
+        *,
+        seed: int = 0,
+        device: str | None = None,
+        progress: Progress | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> "SyntheticImages":
+        """The same release with a new generator. It reads no records: do it again as often as you like.
+
+        `checkpoint` is a folder where the training is kept from time to time: after an interruption the same
+        call goes on from there, and comes to the same generator.
+        """
+        folder = None if checkpoint is None else Path(checkpoint)
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except FileExistsError:
+                raise ArgumentError("checkpoint", str(folder), "a folder, and there is a file") from None
+        return replace(self, fitted=self._fitted(training, None, seed, device, progress, folder))
+
+    def chosen(
+        self,
+        trainings: Sequence[ImageTraining],
+        *,
+        share: float = 0.1,
+        seed: int = 0,
+        device: str | None = None,
+        progress: Progress | None = None,
+    ) -> "Choice":
+        """The best of several ways to train, by what was released already: no more privacy is spent.
+
+        Each is tried on a part of the released features and scored on the rest, a public random `share` of
+        them, whose noise it cannot have learned; see `held_out`. The best is then fitted again, to all
+        features: those that were set aside say as much about the records as the others do.
+        """
+        if not isinstance(trainings, Sequence) or not trainings:
+            raise ArgumentError("trainings", trainings, "a list of ImageTraining(...), one or more")
+        map = self.synthesizer.map
+        kept, aside = split_pairs(map, share, seed)
+        scores = []
+        for training in trainings:
+            fitted = self._fitted(training, kept, seed, device, progress)
+            found = [
+                distance(map, one, part, self.mechanism.deviation, aside, seed=seed, device=device)
+                for one, part in zip(fitted, self._parts(), strict=True)
+            ]
+            scores.append(math.fsum(found))
+        best = trainings[int(np.argmin(scores))]
+        images = self.trained(best, seed=seed, device=device, progress=progress)
+        return Choice(images, best, tuple(scores))
+
+    def _fitted(
+        self,
+        training: ImageTraining | None,
+        pairs: Pairs | None,
+        seed: int,
+        device: str | None,
+        progress: Progress | None,
+        folder: Path | None = None,
+    ) -> tuple[Fitted, ...]:
+        check_fit(training, ImageTraining, seed, progress)
+        told = progress or bar((training or ImageTraining()).steps)
+        return tuple(
+            train(
+                self.synthesizer.map,
+                part,
+                self.mechanism.deviation,
+                training=training,
+                pairs=pairs,
+                seed=seed + place,
+                device=device,
+                progress=told,
+                checkpoint=None if folder is None else folder / f"generator{place}.safetensors",
+            )
+            for place, part in enumerate(self._parts())
+        )
+
+    def _parts(self) -> list[Array]:
+        """For each generator the released sums of its classes."""
+        sums = np.asarray(self.release.values).reshape(-1, self.synthesizer.map.size)
+        return np.split(sums, len(self.synthesizer.generators))
+
     def sample(
-        self, count: int, *, balanced: bool = True, seed: int = 0, device: str | None = None
+        self, n: int, *, balanced: bool = True, seed: int = 0, device: str | None = None
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
         """New images [n, channels, height, width] and their labels: each class as often as the others, or,
         not `balanced`, in proportion to its released count."""
-        check_count("count", count)
+        check_count("n", n)
+        if not self.fitted:
+            raise ArgumentError("images", "a release without a generator", "trained first: `trained()`")
         shares = np.ones(len(self.counts)) if balanced else np.maximum(self.counts, 0.0)
-        ends = np.rint(np.cumsum(shares) / shares.sum() * count)
+        ends = np.rint(np.cumsum(shares) / shares.sum() * n)
         places = np.repeat(np.arange(len(shares)), np.diff(ends, prepend=0.0).astype(np.int64))
-        images = np.zeros((count, *self.synthesizer.shape), dtype=np.float32)
+        images = np.zeros((n, *self.synthesizer.shape), dtype=np.float32)
         start = 0
         for fitted in self.fitted:
             chosen = (places >= start) & (places < start + len(fitted.counts))
@@ -357,12 +364,13 @@ class Choice:
     """The best of several ways to train, fitted to all that was released, and how each of them scored."""
 
     images: SyntheticImages
-    training: Training
+    training: ImageTraining
     scores: tuple[float, ...]
     """Squared distances on features that were set aside, in the order of the ways; less is better."""
 
 
 def check_shape(shape: Any) -> Shape:
+    """The shape of an image, as three positive integers."""
     sides = tuple(shape) if isinstance(shape, tuple | list) else ()
     if len(sides) != 3:
         raise ArgumentError("shape", shape, "(channels, height, width)")

@@ -15,9 +15,9 @@ from typing import Any, final
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.checkpoint import Checkpoint, Tensors, fingerprint
+from indistinct.synthesis.images.cuda_graph import RecordedStep, quick_and_repeatable
+from indistinct.synthesis.images.feature_maps import ImageMap, Pairs
 from indistinct.synthesis.images.generator import Generator, Weights
-from indistinct.synthesis.images.maps import ImageMap, Pairs
-from indistinct.synthesis.images.recorded import RecordedStep, quick_and_repeatable
 from indistinct.synthesis.progress import Progress, check_seed
 
 _STEPS_PER_WORD = 50
@@ -27,7 +27,7 @@ _SETTLING = 50
 
 @final
 @dataclass(frozen=True)
-class Training:
+class ImageTraining:
     """How a generator is fitted. The rate and the ridge follow from the noise for each record of a class, as
     released: noisy means are fitted more slowly, and their small directions count less."""
 
@@ -74,7 +74,7 @@ def train(
     released: Array,
     scale: float,
     *,
-    training: Training | None = None,
+    training: ImageTraining | None = None,
     pairs: Pairs | None = None,
     seed: int = 0,
     device: str | None = None,
@@ -89,7 +89,7 @@ def train(
     """
     import torch
 
-    how = training or Training()
+    how = training or ImageTraining()
     if released.ndim != 2 or released.shape[1] != map.size:
         raise ArgumentError("released", f"shape {released.shape}", f"(classes, {map.size})")
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -122,7 +122,7 @@ class _Fit:
         features: Callable[[Any], Any],
         means: Array,
         generator: Generator,
-        how: Training,
+        how: ImageTraining,
         ridge: float,
         device: str,
         seed: int,

@@ -2,16 +2,13 @@
 
 from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.generator import Mixture
-from indistinct.synthesis.tables.saved import load_table, save_table
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
-from indistinct.synthesis.tables.training import Training
+from indistinct.synthesis.tables.training import TableTraining
 
 __all__ = [
     "Determined",
     "Mixture",
     "SyntheticTable",
     "TableSynthesizer",
-    "Training",
-    "load_table",
-    "save_table",
+    "TableTraining",
 ]

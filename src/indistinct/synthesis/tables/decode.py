@@ -46,6 +46,7 @@ class Determined:
 
 
 def inner(domain: Celled) -> Bins | Categories | Intervals:
+    """The domain without its cell for missing values."""
     return domain.domain if isinstance(domain, OrMissing) else domain
 
 

@@ -37,7 +37,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Nearness:
+class RowNearness:
     """How near synthetic rows come to some records."""
 
     copies: float
@@ -134,7 +134,7 @@ def _area(chances: Array, wanted: npt.NDArray[np.int64]) -> float:
     return float(np.mean([roc_auc_score(wanted == place, chances[:, place]) for place in chosen]))
 
 
-def nearness(design: TableSynthesizer, synthetic: Any, records: Any, most: int | None = None) -> Nearness:
+def nearness(design: TableSynthesizer, synthetic: Any, records: Any, most: int | None = None) -> RowNearness:
     """How near synthetic rows come to records. Distances are to `most` of them, if so many are too many to be
     compared with others: the more there are, the nearer is the nearest."""
     from scipy.spatial.distance import cdist
@@ -146,7 +146,7 @@ def nearness(design: TableSynthesizer, synthetic: Any, records: Any, most: int |
     if most is not None and most < len(wide):
         wide = wide[np.linspace(0, len(wide) - 1, most).astype(np.int64)]
     nearest = [cdist(near[at : at + 50], wide, "cityblock").min(axis=1) for at in range(0, len(near), 50)]
-    return Nearness(float(copies), float(np.concatenate(nearest).mean()))
+    return RowNearness(float(copies), float(np.concatenate(nearest).mean()))
 
 
 def closeness(design: TableSynthesizer, synthetic: Any, used: Any, others: Any) -> Closeness:

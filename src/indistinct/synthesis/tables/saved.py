@@ -18,7 +18,7 @@ from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthes
 _HOLDS = "synthetic table"
 
 
-def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
+def write(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
     """Writes the generator, what it was fitted to, and how that was released."""
     design, release = table.synthesizer, table.release
     query = design.query if release is None else _counted(design, release)
@@ -38,7 +38,7 @@ def save_table(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
     write_safetensors(path, description, numbers)
 
 
-def _counted(design: TableSynthesizer, release: Release) -> Tables:
+def _counted(design: TableSynthesizer, release: Release[Any]) -> Tables:
     """What was released, whose unit may be a user: the guarantee that is read back is its own."""
     noisy = release.mechanism
     if isinstance(noisy, NoisyQuery) and isinstance(query := noisy.query, Tables):
@@ -48,10 +48,10 @@ def _counted(design: TableSynthesizer, release: Release) -> Tables:
     raise ArgumentError("release", "another one", "one of this table's own counts, with Gaussian noise")
 
 
-def load_table(path: str | os.PathLike[str]) -> SyntheticTable:
-    """The generator that `save_table` wrote."""
+def read(path: str | os.PathLike[str]) -> SyntheticTable:
+    """What `write` wrote."""
     description, numbers = read_saved(path)
-    with meaning(path, "a file that save_table wrote"):
+    with meaning(path, "a file that `save` of a synthetic table wrote"):
         if description["holds"] != _HOLDS:
             raise ArgumentError("holds", description["holds"], _HOLDS)
         query = Tables.from_json(description["query"])

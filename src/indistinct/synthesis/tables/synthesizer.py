@@ -1,5 +1,6 @@
 """Synthetic tables from declared columns: one noisy sum, then a generator, then as many rows as you like."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations, pairwise
@@ -22,14 +23,16 @@ from indistinct.data import (
 from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
-from indistinct.mechanisms import Release, calibrate
+from indistinct.mechanisms import Budget, Release, calibrate
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, bar, check_fit
 from indistinct.synthesis.tables.decode import Determined, decoded, inner
 from indistinct.synthesis.tables.generator import Mixture
-from indistinct.synthesis.tables.training import NoisyCounts, Training, train
+from indistinct.synthesis.tables.training import NoisyCounts, TableTraining, train
 
 Columns = dict[str, npt.NDArray[Any]]
+Counts = Mapping[tuple[str, ...], npt.NDArray[np.float64]]
+"""Tables by the names of their columns."""
 Accept = Callable[[Columns], npt.NDArray[np.bool_]]
 
 _MOST_ROUNDS = 100
@@ -44,13 +47,14 @@ class TableSynthesizer:
     mean embedding is every one-way and two-way table by label. A record is in each of d + d(d-1)/2 tables
     once, so κ² is their number.
 
+    >>> from indistinct import Budget
     >>> from indistinct.data import Intervals
     >>> design = TableSynthesizer(
     ...     {"age": Intervals([18, 40, 65, 100], whole=True), "smokes": Categories(["no", "yes"])}
     ... )
     >>> design.query.groups
     (('age',), ('smokes',), ('age', 'smokes'))
-    >>> design.mechanism(epsilon=1, delta=1e-5).guarantee().epsilon(delta=1e-5)
+    >>> design.mechanism(Budget(epsilon=1, delta=1e-5)).guarantee().epsilon(delta=1e-5)
     1.0
     """
 
@@ -136,22 +140,17 @@ class TableSynthesizer:
             )
             raise ArgumentError(f"type of {name!r}", kind, allowed)
 
-    def mechanism(
-        self, epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE
-    ) -> NoisyQuery:
-        """The query with as little Gaussian noise as the target allows."""
-        found = calibrate(self.query.gaussian, epsilon=epsilon, delta=delta, adjacency=adjacency)
-        assert isinstance(found, NoisyQuery)
-        return found
+    def mechanism(self, budget: Budget, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> NoisyQuery:
+        """The query with as little Gaussian noise as the budget allows."""
+        return calibrate(self.query.gaussian, budget, adjacency=adjacency).mechanism
 
     def fit(
         self,
         data: Any,
+        budget: Budget,
         *,
-        epsilon: float,
-        delta: float,
-        adjacency: Adjacency = Adjacency.ADD_REMOVE,
-        training: Training | None = None,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        training: TableTraining | None = None,
         seed: int = 0,
         source: Source | None = None,
         progress: Progress | None = None,
@@ -163,30 +162,28 @@ class TableSynthesizer:
         with needs("synthesis"):  # before any budget is spent
             import torch  # noqa: F401
 
-        check_fit(training, Training, seed, progress)
-        noisy = self.mechanism(epsilon, delta, adjacency)
+        check_fit(training, TableTraining, seed, progress)
+        noisy = self.mechanism(budget, adjacency)
         with guarded("the table"):
             noisy.check(data)
             release = noisy.release(data, source=source)
-        mixture = self.trained(release.values, noisy.deviation, training, seed, progress)
+        mixture = self.mixture(release.values, noisy.deviation, training, seed, progress)
         return SyntheticTable(self, mixture, release)
 
-    def trained(
+    def mixture(
         self,
-        tables: Mapping[tuple[str, ...], npt.NDArray[np.float64]],
+        tables: Counts,
         deviation: float,
-        training: Training | None = None,
+        training: TableTraining | None = None,
         seed: int = 0,
         progress: Progress | None = None,
     ) -> Mixture:
         """The generator that fits released tables, whose noise has this deviation. It reads no records."""
-        check_fit(training, Training, seed, progress)
-        how = training or Training()
+        check_fit(training, TableTraining, seed, progress)
+        how = training or TableTraining()
         return train(self._side_by_side(tables, deviation), how, seed, progress or bar(how.steps))
 
-    def _side_by_side(
-        self, tables: Mapping[tuple[str, ...], npt.NDArray[np.float64]], deviation: float
-    ) -> NoisyCounts:
+    def _side_by_side(self, tables: Counts, deviation: float) -> NoisyCounts:
         labels = 1 if self.label is None else dict(self.columns)[self.label].size
         cells = sum(self.sizes)
         ends = pairwise(accumulate(self.sizes, initial=0))
@@ -209,15 +206,40 @@ class SyntheticTable:
 
     synthesizer: TableSynthesizer
     mixture: Mixture
-    release: Release | None = None
+    release: Release[Counts] | None = None
 
-    def guarantee(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Guarantee:
+    @property
+    def mechanism(self) -> NoisyQuery:
+        """What was run."""
+        noisy = self._known_release().mechanism
+        assert isinstance(noisy, NoisyQuery)
+        return noisy
+
+    @property
+    def private(self) -> bool:
+        return self._known_release().private
+
+    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
         """That of the one release; drawing rows adds nothing."""
         return self._known_release().guarantee(adjacency)
 
-    def columns(self, rows: int, *, seed: int = 0, accept: Accept | None = None) -> Columns:
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the generator, what it was fitted to, and how that was released (safetensors: numbers and a
+        description, nothing that could run)."""
+        from indistinct.synthesis.tables.saved import write
+
+        write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "SyntheticTable":
+        """What `save` wrote."""
+        from indistinct.synthesis.tables.saved import read
+
+        return read(path)
+
+    def columns(self, n: int, *, seed: int = 0, accept: Accept | None = None) -> Columns:
         """New records as arrays; with `accept`, a rule on such arrays, only those for which it is true."""
-        count, uniforms = check_count("rows", rows), PublicUniforms(seed)
+        count, uniforms = check_count("n", n), PublicUniforms(seed)
         found: list[Columns] = []
         have = 0
         for _ in range(_MOST_ROUNDS):
@@ -234,9 +256,9 @@ class SyntheticTable:
                 return {name: np.concatenate([part[name] for part in found])[:count] for name in drawn}
         raise DataError(f"only {have} of {_MOST_ROUNDS * count} synthetic rows were accepted: relax the rule")
 
-    def sample(self, rows: int, *, seed: int = 0, accept: Accept | None = None) -> Any:
+    def sample(self, n: int, *, seed: int = 0, accept: Accept | None = None) -> Any:
         """New records as a pandas frame, in the declared order and with the declared types."""
-        drawn = self.columns(rows, seed=seed, accept=accept)
+        drawn = self.columns(n, seed=seed, accept=accept)
         return pandas_frame(drawn, dict(self.synthesizer.types), self.synthesizer.lists)
 
     def _drawn(self, rows: int, uniforms: PublicUniforms) -> Columns:
@@ -255,17 +277,14 @@ class SyntheticTable:
             values[name] = rule.column(places[rule.by], domains[rule.by])
         return {name: values[name] for name, _ in design.declared}
 
-    def refitted(
-        self, training: Training | None = None, *, seed: int = 0, progress: Progress | None = None
+    def trained(
+        self, training: TableTraining | None = None, *, seed: int = 0, progress: Progress | None = None
     ) -> "SyntheticTable":
         """Another generator for the same release: no privacy is spent."""
-        release = self._known_release()
-        assert isinstance(release.mechanism, NoisyQuery)
-        deviation = release.mechanism.deviation
-        mixture = self.synthesizer.trained(release.values, deviation, training, seed, progress)
-        return replace(self, mixture=mixture)
+        tables, deviation = self._known_release().values, self.mechanism.deviation
+        return replace(self, mixture=self.synthesizer.mixture(tables, deviation, training, seed, progress))
 
-    def _known_release(self) -> Release:
+    def _known_release(self) -> Release[Counts]:
         if self.release is None:
             raise ArgumentError("release", None, "known: this generator was not fitted by `fit`")
         return self.release

@@ -21,7 +21,7 @@ from indistinct.synthesis.tables.generator import Mixture
 
 
 @dataclass(frozen=True)
-class Training:
+class TableTraining:
     """How the generator is fitted. The defaults were chosen on a part of one data set (Adult) that was held
     out; they are meant to be left alone."""
 
@@ -60,7 +60,9 @@ class NoisyCounts:
         return found
 
 
-def train(counts: NoisyCounts, training: Training, seed: int, progress: Progress | None = None) -> Mixture:
+def train(
+    counts: NoisyCounts, training: TableTraining, seed: int, progress: Progress | None = None
+) -> Mixture:
     """The mixture that fits the counts; the same for the same seed on the same machine."""
     import torch
 

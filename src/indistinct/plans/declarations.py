@@ -1,0 +1,291 @@
+"""What all releases of a plan have in common: the table, whose privacy, the budget, what columns may hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.data import (
+    Bins,
+    Categories,
+    Celled,
+    Dialect,
+    Intervals,
+    Missing,
+    Norm,
+    Numbers,
+    OrMissing,
+    Outside,
+    Records,
+    Times,
+    UserRecords,
+    UserTotals,
+)
+from indistinct.errors import ArgumentError
+from indistinct.mechanisms import Budget
+from indistinct.plans.section import Section, named, table, text, word
+from indistinct.workloads import Noise
+
+KEEP = "keep"
+"""What a column may say of missing values besides the words of `Missing`, for synthetic tables."""
+Unit = Records | UserRecords | UserTotals
+
+
+class Split(Enum):
+    """How the budget is divided among releases."""
+
+    WEIGHTS = "weights"
+    WORST_RELATIVE_ERROR = "worst-relative-error"
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where records come from: files, or a SELECT on a DuckDB database."""
+
+    csv: tuple[str, ...] = ()
+    parquet: tuple[str, ...] = ()
+    dialect: tuple[tuple[str, Any], ...] = ()
+    """How CSV files are to be read, where that is not as usual: what `read_csv` takes."""
+    sql: str | None = None
+    database: str | None = None
+    records: int | None = None
+    """About how many there are, as everybody knows: errors are compared with it."""
+
+
+@dataclass(frozen=True)
+class DeclaredColumn:
+    """The declared domain of a column."""
+
+    low: float | None = None
+    high: float | None = None
+    bins: int | None = None
+    edges: tuple[float, ...] | None = None
+    whole: bool = False
+    """Whether all values are whole numbers; only synthetic ones are told."""
+    unit: str | None = None
+    """Of dates and times: what they are counted in, since 1970."""
+    zone: str | None = None
+    categories: tuple[Any, ...] | None = None
+    outside: str | None = None
+    missing: str | None = None
+
+    @property
+    def times(self) -> Times | None:
+        return None if self.unit is None else Times(self.unit, self.zone or "UTC")
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        if self.edges:
+            return self.edges[0], self.edges[-1]
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The plan without its releases."""
+
+    data: DataSource
+    user: str | None
+    most: int | None
+    """Records of a user that take part in a release that does not clip totals."""
+    adjacency: Adjacency
+    budget: Budget
+    split: Split
+    columns: tuple[tuple[str, DeclaredColumn], ...]
+
+    @property
+    def noise(self) -> Noise:
+        """Laplace for a pure budget, else Gaussian."""
+        return Noise.GAUSSIAN if self.delta else Noise.LAPLACE
+
+    @property
+    def delta(self) -> float:
+        """Of the budget."""
+        return self.budget.delta or 0.0
+
+    @property
+    def norm(self) -> Norm:
+        """The one that the noise protects."""
+        return Norm.L2 if self.delta else Norm.L1
+
+    def unit(self, where: str) -> Records | UserRecords:
+        """Of a release that stands at `where`."""
+        if self.user is None:
+            return Records()
+        if self.most is None:
+            raise ArgumentError(
+                "privacy.most", None, f"given for {where}, which does not clip a user's total"
+            )
+        return UserRecords(self.user, self.most)
+
+    def totals(self, where: str, norm: Norm, bound: float) -> UserTotals:
+        """The unit of a release that clips the total of each user."""
+        if self.user is None:
+            raise ArgumentError(f"{where}.user_total", bound, "absent: there is no privacy.user")
+        return UserTotals(self.user, norm, bound)
+
+    def numbers(self, name: str) -> Numbers:
+        """The interval of a column."""
+        ends = self.column(name).ends
+        if ends is None:
+            raise ArgumentError(f"columns.{name}", "categories", "declared with low and high to be added up")
+        return named(f"columns.{name}", Numbers, *ends, **self._policies(name))
+
+    def axis(self, name: str, bins: int | None = None) -> Bins | Categories:
+        """The cells of a column."""
+        column, where = self.column(name), f"columns.{name}"
+        policies = self._policies(name)
+        if column.categories is not None:
+            return named(where, Categories, column.categories, **policies)
+        bins = column.bins if bins is None else bins
+        if bins is None or column.ends is None:
+            raise ArgumentError(f"{where}.bins", None, "given, for counts by this column")
+        return named(where, Bins, *column.ends, bins, **policies)
+
+    def cells(self, name: str) -> Celled:
+        """The cells of a column of a synthetic table: intervals may differ in width, and that a value is
+        missing may be a cell too."""
+        column, where = self.column(name), f"columns.{name}"
+        if column.missing == KEEP:
+            present = {other: given for other, given in self.columns if other != name}
+            present[name] = replace(column, missing=None)
+            domain = replace(self, columns=tuple(present.items())).cells(name)
+            assert not isinstance(domain, OrMissing)
+            return OrMissing(domain)
+        if column.categories is not None:
+            return self.axis(name)
+        if column.edges is None and column.bins is None:
+            raise ArgumentError(f"{where}.bins", None, "given, or edges instead, for a synthetic table")
+        if column.edges is None and not column.whole:
+            return self.axis(name)
+        edges = column.edges or named(where, Bins, column.low, column.high, column.bins).edges.tolist()
+        return named(where, Intervals, edges, whole=column.whole, **self._policies(name))
+
+    def column(self, name: str) -> DeclaredColumn:
+        declared = dict(self.columns)
+        if name not in declared:
+            listed = ", ".join(map(repr, declared)) or "none"
+            raise ArgumentError("column", name, f"declared under [columns] (there: {listed})")
+        return declared[name]
+
+    def _policies(self, name: str) -> dict[str, Any]:
+        column, where = self.column(name), f"columns.{name}"
+        given: dict[str, Any] = {}
+        if column.outside is not None:
+            given["outside"] = word(f"{where}.outside", column.outside, Outside)
+        if column.unit is not None:
+            given["of"] = column.times
+        if column.missing == KEEP:
+            raise ArgumentError(f"{where}.missing", KEEP, "error or drop: only synthetic tables keep them")
+        if column.missing is not None:
+            given["missing"] = word(f"{where}.missing", column.missing, Missing)
+        return given
+
+
+def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
+    """From the sections of a plan; paths of data are relative to the folder."""
+    privacy = Section("privacy", content.get("privacy", {}), {"user", "most", "adjacency"})
+    budget = Section("budget", content.get("budget"), {"epsilon", "delta", "split"})
+    user, most = privacy.maybe("user", privacy.text), privacy.maybe("most", privacy.count)
+    if user is None and most is not None:
+        raise ArgumentError("privacy.most", most, "given together with privacy.user")
+    adjacency = check_adjacency(privacy.get("adjacency", "add-remove"), "privacy.adjacency")
+    delta = budget.probability("delta", 0.0)
+    if delta >= 0.1:
+        raise ArgumentError("budget.delta", delta, "far below 1 divided by the number of people, or 0")
+    columns = table("columns", content.get("columns", {}))
+    terms = Terms(
+        _source(content.get("data"), folder),
+        user,
+        most,
+        adjacency,
+        Budget(epsilon=budget.positive("epsilon"), delta=delta),
+        budget.word("split", Split, "weights"),
+        tuple((name, _domain(name, declared)) for name, declared in columns.items()),
+    )
+    for name, column in terms.columns:  # a domain that is wrong is wrong even where nothing uses it
+        if column.categories or column.edges or column.bins is not None:
+            terms.cells(name)
+        if column.ends is not None and column.missing != KEEP:
+            terms.numbers(name)
+    if terms.split is Split.WORST_RELATIVE_ERROR and terms.data.records is None:
+        raise ArgumentError("data.records", None, "given where the split is by relative error")
+    return terms
+
+
+_DIALECT = {"delimiter", "quote", "encoding", "names", "newlines"}
+
+
+def _source(given: Any, folder: Path) -> DataSource:
+    data = Section("data", given, {"csv", "parquet", "sql", "database", "records"} | _DIALECT)
+    kinds = [kind for kind in ("csv", "parquet", "sql") if kind in data]
+    if len(kinds) != 1:
+        raise ArgumentError("data", ", ".join(kinds) or None, "one of csv, parquet or sql")
+    if ("sql" in data) != ("database" in data):
+        raise ArgumentError("data.database", data.get("database"), "given with data.sql, and only with it")
+    records = data.maybe("records", data.count)
+    dialect = {key: data.get(key) for key in sorted(_DIALECT) if key in data}
+    if dialect and kinds != ["csv"]:
+        raise ArgumentError("data", sorted(dialect), "given with data.csv, and only with it")
+    if not isinstance(dialect.get("newlines", False), bool):
+        raise ArgumentError("data.newlines", dialect["newlines"], "true or false")
+    if "names" in dialect:
+        dialect["names"] = data.texts("names")
+    named("data", Dialect, **dialect)
+    if "sql" in data:
+        return DataSource(sql=data.text("sql"), database=str(folder / data.text("database")), records=records)
+    paths = data.get(kinds[0])
+    listed = paths if isinstance(paths, list) and paths else [paths]
+    files = tuple(str(folder / text(f"data.{kinds[0]}", path)) for path in listed)
+    csv, parquet = (files, ()) if kinds[0] == "csv" else ((), files)
+    return DataSource(csv, parquet, tuple(dialect.items()), records=records)
+
+
+def _domain(name: str, given: Any) -> DeclaredColumn:
+    numeric = {"low", "high", "bins", "edges", "whole", "unit", "zone"}
+    declared = Section(f"columns.{name}", given, numeric | {"categories", "outside", "missing"})
+    if "categories" in declared:
+        if interval := numeric & declared.given.keys():
+            raise ArgumentError(declared.where, sorted(interval), "categories, or low and high, but not both")
+        values = declared.get("categories")
+        if not isinstance(values, list) or not values:
+            allowed = "a list of texts, integers or truth values"
+            raise ArgumentError(declared.at("categories"), values, allowed)
+        return DeclaredColumn(**{**declared.given, "categories": tuple(values)})
+    given = {**declared.given, **_timed(declared)}
+    if not isinstance(declared.get("whole", False), bool):
+        raise ArgumentError(declared.at("whole"), declared.get("whole"), "true or false")
+    if "edges" in declared:
+        if equal := {"low", "high", "bins"} & declared.given.keys():
+            raise ArgumentError(declared.where, sorted(equal), "edges, or low, high and bins, but not both")
+        edges = given["edges"]
+        if not isinstance(edges, list) or len(edges) < 2:
+            raise ArgumentError(declared.at("edges"), edges, "a list of two numbers or more")
+        return DeclaredColumn(**{**given, "edges": tuple(edges)})
+    for end in ("low", "high"):
+        if end not in declared:
+            raise ArgumentError(declared.at(end), None, "given, or categories instead")
+    return DeclaredColumn(**given)
+
+
+def _timed(declared: Section) -> dict[str, Any]:
+    """Ends that are dates or times, as numbers."""
+    if "unit" not in declared:
+        if "zone" in declared:
+            raise ArgumentError(
+                declared.at("zone"), declared.get("zone"), "given with unit, and only with it"
+            )
+        return {}
+    times = named(declared.where, Times, declared.text("unit"), declared.get("zone", "UTC"))
+    read: dict[str, Any] = {}
+    for key in {"low", "high", "edges"} & declared.given.keys():
+        value = declared.get(key)
+        read[key] = [_end(times, end) for end in value] if isinstance(value, list) else _end(times, value)
+    return read
+
+
+def _end(times: Times, value: Any) -> Any:
+    return times.number(value) if isinstance(value, date | str) else value

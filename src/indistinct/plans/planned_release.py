@@ -1,0 +1,271 @@
+"""One release of a plan: what it asks, its mechanism at a scale, how far off it will be, its results as rows.
+
+A kind of release is a class that knows its keys. `QueryPart` is for those that ask a bounded sum, each number
+with its own noise; what is said here of records is overridden where the numbers are others.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Self
+
+from indistinct.adjacency import Adjacency
+from indistinct.data import Categories, Celled, Intervals, Kind, NoisyQuery, Norm, OrMissing, Query, Table
+from indistinct.errors import ArgumentError
+from indistinct.mechanisms import Mechanism
+from indistinct.plans.declarations import Terms, Unit
+from indistinct.plans.section import Section, named
+from indistinct.synthesis.tables.decode import kind_of
+from indistinct.workloads import Noise
+
+Row = list[Any]
+Say = Callable[[str], None]
+Read = Callable[[str], list[list[str]]]
+"""A file of the folder, as rows of texts, by its name without its ending."""
+_LARGEST_LISTED = 5_000_000
+"""Rows of a result: more would be an accident."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every release says."""
+
+    name: str
+    weight: float = 1.0
+    size: float | None = None
+    """What its errors are compared with, if not with the number of records."""
+
+
+@dataclass(frozen=True)
+class PlannedRelease(ABC):
+    """A release, ready to be given a scale. Its fields are plain data: they tell plans from each other."""
+
+    kind: ClassVar[str]
+    keys: ClassVar[frozenset[str]]
+    """In the plan, besides those of every release."""
+    terms: Terms
+    asked: Asked
+
+    @classmethod
+    @abstractmethod
+    def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
+        """From a section of a plan; refuses what cannot be asked."""
+
+    @property
+    def name(self) -> str:
+        return self.asked.name
+
+    @property
+    def where(self) -> str:
+        """Where it stands in the plan."""
+        return f"releases.{self.name}"
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """What it is about."""
+
+    @property
+    def noise(self) -> Noise:
+        return self.terms.noise
+
+    @property
+    def clips_totals(self) -> bool:
+        """Whether all records of a user take part, and their total is clipped."""
+        return False
+
+    @abstractmethod
+    def at(self, scale: float) -> Mechanism: ...
+
+    @abstractmethod
+    def check(self, table: Any) -> None:
+        """Refuses unknown columns and wrong types, without reading a record."""
+
+    @abstractmethod
+    def look(self, table: Any) -> Any:
+        """Reads the records, and refuses data that are not as declared; what `draw` needs of them, which is
+        private."""
+
+    @abstractmethod
+    def sensitivity(self, adjacency: Adjacency) -> float: ...
+
+    @abstractmethod
+    def error(self, scale: float) -> float | None:
+        """The expected error of an answer (a standard deviation); None if it needs `data.records`."""
+
+    @property
+    def size(self) -> float | None:
+        """What the error is compared with, as far as the plan says; public."""
+        return self.terms.data.records if self.asked.size is None else self.asked.size
+
+    @property
+    def error_words(self) -> str:
+        """What the error is an error of."""
+        return "records"
+
+    def remark(self, scale: float) -> str:
+        """What else is to be known of the result."""
+        return ""
+
+    @property
+    @abstractmethod
+    def header(self) -> Row: ...
+
+    @abstractmethod
+    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+        """Draws the noise; the rows of the result."""
+
+    @property
+    def drawn(self) -> str:
+        """The file that holds what was drawn: the result, unless that is fitted to it."""
+        return self.name
+
+    blanks: ClassVar[bool] = False
+    """Whether an empty text of the result stands for nothing, and not for itself."""
+
+    def types(self, table: Table) -> list[Kind]:
+        """Of the columns of the result: declared, not guessed from it. Numbers, unless told."""
+        return [Kind.NUMBER for _ in self.header]
+
+    def charts(self, read: Read) -> list[str]:
+        """Charts of a result, as SVG; a table is shown where there are none."""
+        return self.pictures(read(self.name)[1:])
+
+    def pictures(self, rows: list[list[str]]) -> list[str]:
+        """The same from the rows of the result."""
+        return []
+
+
+@dataclass(frozen=True)
+class FittedPart(PlannedRelease):
+    """A release whose result is made from what was drawn, and can be made again."""
+
+    @property
+    @abstractmethod
+    def drawn(self) -> str: ...
+
+    @abstractmethod
+    def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Sequence[Any]]:
+        """The result, its header first, from the rows of the file that was drawn alone."""
+
+
+@dataclass(frozen=True)
+class QueryPart(PlannedRelease):
+    """Each number of a bounded sum with its own noise."""
+
+    user_total: float | None
+    """Where all records of a user take part: how far their total is scaled down."""
+
+    def __post_init__(self) -> None:
+        try:
+            named(self.where, self.sensitivity, self.terms.adjacency)
+        except ArgumentError as error:
+            if error.argument != f"{self.where}.bound":
+                raise
+            raise ArgumentError(f"{self.where}.user_total", self.user_total, error.allowed) from None
+
+    @property
+    @abstractmethod
+    def query(self) -> Query: ...
+
+    @property
+    def unit(self) -> Unit:
+        if self.user_total is None:
+            return self.terms.unit(self.where)
+        return self.terms.totals(self.where, self.total_norm, self.user_total)
+
+    @property
+    def total_norm(self) -> Norm:
+        """In which the total of a user is measured."""
+        return self.terms.norm
+
+    @property
+    def clips_totals(self) -> bool:
+        return self.user_total is not None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.query.bounded.encoding.types)
+
+    def at(self, scale: float) -> NoisyQuery:
+        return self.query.gaussian(scale) if self.terms.delta else self.query.laplace(scale)
+
+    def check(self, table: Any) -> None:
+        self.query.check(table)
+
+    def look(self, table: Any) -> Any:
+        self.query.statistic(table)
+        return table  # it remembers
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        return self.query.sensitivity(self.terms.norm, adjacency)
+
+    def error(self, scale: float) -> float | None:
+        return self.at(scale).deviation
+
+    @property
+    def header(self) -> Row:
+        return [self.kind, "standard_error"]
+
+    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+        value, error = self.at(scale).release(looked).values, self.error(scale)
+        yield [rounded(value, error), "" if error is None else rounded(error, error)]
+
+
+def check_rows(where: str, rows: int) -> None:
+    """Refuse a result of more rows than anybody reads."""
+    if rows > _LARGEST_LISTED:
+        raise ArgumentError(where, f"{rows} numbers", f"at most {_LARGEST_LISTED}")
+
+
+def axes_header(axes: Sequence[tuple[str, Celled]]) -> Row:
+    """Names of the columns that say which cell: two for an interval."""
+    return [
+        title
+        for name, domain in axes
+        for title in ([f"{name}_low", f"{name}_high"] if len(blank(domain)) == 2 else [name])
+    ]
+
+
+def axes_types(axes: Sequence[tuple[str, Celled]]) -> list[Kind]:
+    """What these columns hold."""
+    return [
+        kind_of(domain) if len(blank(domain)) == 1 else Kind.NUMBER
+        for _, domain in axes
+        for _ in blank(domain)
+    ]
+
+
+def cells(axes: Sequence[tuple[str, Celled]]) -> Iterator[Row]:
+    """Every cell, the last column running fastest."""
+    domains = [domain for _, domain in axes]
+    for places in product(*(range(domain.size) for domain in domains)):
+        yield [text for domain, place in zip(domains, places, strict=True) for text in label(domain, place)]
+
+
+def label(domain: Celled, place: int) -> Row:
+    """What a cell is called in a row of the result; two entries for an interval."""
+    if isinstance(domain, OrMissing):
+        absent = ["missing" for _ in blank(domain)]
+        return absent if place == domain.size - 1 else label(domain.domain, place)
+    if isinstance(domain, Categories):
+        return [domain.values[place]]
+    if isinstance(domain, Intervals):
+        return [domain.edges[place], domain.edges[place + 1]]
+    low = domain.low + place * domain.width
+    return [low, domain.high if place + 1 == domain.count else domain.low + (place + 1) * domain.width]
+
+
+def blank(domain: Celled) -> Row:
+    """In place of a column that a marginal sums over."""
+    own = domain.domain if isinstance(domain, OrMissing) else domain
+    return [""] if isinstance(own, Categories) else ["", ""]
+
+
+def rounded(value: float, error: float | None) -> float:
+    """Without digits that mean nothing: a thousandth of the error is kept."""
+    if not error or not math.isfinite(error):
+        return value
+    return round(value, 3 - math.floor(math.log10(error)))

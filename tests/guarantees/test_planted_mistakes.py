@@ -1,0 +1,125 @@
+"""Each mistake that once understated a loss, planted again: a law must see it."""
+
+import operator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from compositions import fresh
+from scipy.special import log_ndtr
+from test_hard_reference import OWN_DIGITS, ROWS
+from test_laws_composition import PHASES, assert_only_the_request_matters
+
+from indistinct import Laplace, parse_guarantee
+from indistinct.guarantees import engines
+from indistinct.guarantees.composed_loss import ComposedLoss
+from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.guarantees.pair import Resolution
+from indistinct.guarantees.profiled_pairs import GroupPair
+from indistinct.guarantees.sampled_gaussians import SampledGaussians
+from indistinct.mechanisms import noise
+from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow
+
+CONTOUR_ALONE = ((engines.contour, engines.by_order),)
+LATTICE, WEAK = "100 * randomized_response(0.55)", "200 * gaussian(1.0).subsample(0.005)"
+
+
+def assert_none_below(regime: str) -> None:
+    """As test_hard_reference, but read now: of a few rows."""
+    for row in [row for row in ROWS if row["regime"] == regime and row["reading"] == "delta"][:6]:
+        value = parse_guarantee(row["mechanism"]).delta(row["at"])
+        assert value >= row["low"] * (1 - OWN_DIGITS)
+
+
+def test_the_laws_hold_without_a_mistake() -> None:
+    assert_none_below("training")
+    part = fresh(LATTICE).delta_interval(8.7).low
+    assert fresh(f"{LATTICE} + {WEAK}").delta(8.7) >= part * (1 - OWN_DIGITS)
+    assert_only_the_request_matters(["epsilon", "delta"], fresh(WEAK), fresh(WEAK), 1e-6, 0.5)
+
+
+def test_a_line_that_stops_where_a_lattice_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is said about frequencies beyond the last node, where a lattice comes back."""
+    part = fresh(LATTICE).delta_interval(8.7).low
+    monkeypatch.setattr(ComposedLoss, "log_envelope", lambda *_: -1e3)
+    monkeypatch.setattr(engines, "ROUTE", CONTOUR_ALONE)
+    with pytest.raises(AssertionError):
+        assert fresh(f"{LATTICE} + {WEAK}").delta(8.7) >= part * (1 - OWN_DIGITS)
+
+
+def test_a_direction_that_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PairGuarantee, "directions", property(lambda g: (g.product.reverse(),)))
+    with pytest.raises(AssertionError):
+        assert_none_below("training")
+
+
+def test_a_far_tail_that_is_cut_and_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_line, log_cut = engines.draw_line, ComposedLoss.log_cut
+
+    def careless(cumulant: Any, envelope: Any, aim: Any, infinite: float, charged: float) -> Any:
+        return draw_line(cumulant, envelope, aim, infinite, 0.0)
+
+    monkeypatch.setattr(engines, "draw_line", careless)
+    monkeypatch.setattr(ComposedLoss, "log_cut", lambda loss, level: log_cut(loss, level) + 25.0)
+    monkeypatch.setattr(engines, "ROUTE", CONTOUR_ALONE)
+    with pytest.raises(AssertionError):
+        assert_none_below("training")
+
+
+def test_a_range_that_suits_only_one_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses that share their nodes share a range, which must hold the furthest of them."""
+    truth, reach = fresh(PHASES).epsilon_interval(1e-9), SampledGaussians._reach
+
+    def short(losses: SampledGaussians, resolution: Resolution) -> tuple[float, float]:
+        low, high = reach(losses, resolution)
+        return low, high / 2
+
+    monkeypatch.setattr(SampledGaussians, "_reach", short)
+    assert fresh(PHASES).epsilon(1e-9) < truth.low
+
+
+def test_a_tail_kept_from_another_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, kept = engines.drawn, {}
+
+    def kept_first(engine: Any, loss: Any, level: int) -> Any:
+        return kept.setdefault((engine, id(loss)), drawn(engine, loss, level))
+
+    monkeypatch.setattr(engines, "drawn", kept_first)
+    with pytest.raises(AssertionError):
+        assert_only_the_request_matters(["epsilon", "delta"], fresh(WEAK), fresh(WEAK), 1e-6, 0.5)
+
+
+def test_windows_that_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands as products of two smooth steps do not add up to the law: more than it is counted from below."""
+
+    def product(self: SmoothWindow, x: Any) -> Any:
+        ends = (
+            away for end, away in ((self.first, x - self.first), (self.last, self.last - x)) if abs(end) < 1e9
+        )
+        return sum(log_ndtr(away.real / SPLIT_WIDTH) for away in ends)
+
+    monkeypatch.setattr(SmoothWindow, "log_share", product)
+    with pytest.raises(AssertionError):
+        assert fresh("2 * gaussian(0.3).subsample(0.01)").epsilon_interval(1e-5).low <= 11.372779591177905
+
+
+def test_a_group_whose_records_are_all_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group may add some records and remove others."""
+    assert_none_below("groups")
+    monkeypatch.setattr(GroupPair, "_one", lambda group, epsilon: group.pair.reversed_profile(epsilon))
+    with pytest.raises(AssertionError):
+        assert_none_below("groups")
+
+
+def test_the_largest_loss_is_not_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_hold() -> bool:
+        return all(
+            Fraction((steps * Laplace(scale=scale)).guarantee().epsilon(0)) >= steps / Fraction(scale)
+            for steps in (1, 2, 7)
+            for scale in np.linspace(0.3, 9.0, 20).tolist()
+        )
+
+    assert all_hold()
+    monkeypatch.setattr(noise, "quotient_up", operator.truediv)
+    assert not all_hold()
