@@ -1,8 +1,10 @@
 """The one list of cases over which the laws are tested: a new mechanism is one more entry."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from indistinct import (
@@ -27,7 +29,9 @@ from indistinct import (
     ZeroConcentratedDP,
     mixture,
     parallel,
+    parse,
 )
+from indistinct.testing import integrated
 
 
 class Case(NamedTuple):
@@ -36,6 +40,11 @@ class Case(NamedTuple):
     name: str
     subject: Mechanism | Guarantee
     adjacency: Adjacency = Adjacency.ADD_REMOVE
+    truth: Callable[[float], float] | None = None
+    """Its delta at an epsilon, where that is known otherwise: then all of `check_mechanism` is asked of
+    it."""
+    neighbours: tuple[Any, Any] | None = None
+    """Two numbers that its `release` must not tell apart by more than is accounted."""
 
     def fresh(self) -> Guarantee:
         """A guarantee with nothing remembered from other readings."""
@@ -108,6 +117,21 @@ SINGLE += [
     Case("selection, exponential, subsampled", Exponential(scale=2).subsample(0.1)),
     Case("selection, permute and flip", PermuteAndFlip(scale=3)),
     Case("selection, noisy max", ReportNoisyMax(scale=3, monotonic=True)),
+]
+
+# Known otherwise, and written so that nothing has to be imported.
+SINGLE += [
+    Case(
+        "half sampled response",
+        parse("randomized_response(0.75).subsample(1/2)"),
+        truth=lambda epsilon: max(0.5 - 0.25 * np.exp(epsilon), 0.75 - 0.5 * np.exp(epsilon), 0.0),
+    ),
+    Case(
+        "lattice laplace, integrated",
+        parse("discrete_laplace(1.5, sensitivity=2)"),
+        truth=integrated(lambda x: np.tanh(1 / 3) * np.exp(-np.abs(np.rint(x)) / 1.5), shift=2, reach=60),
+        neighbours=(0, 2),
+    ),
 ]
 
 # Cases that tell nothing, in several disguises.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import SINGLE
 
 from indistinct import (
     Adjacency,
@@ -230,6 +231,12 @@ EXAMPLES: list[Described] = [
     MeasuredWorkload(Histogram({"x": Bins(0, 1, 3)}), MATRIX),
     Together((Laplace(1), Laplace(1.0001))),
 ]
+# Of other mechanisms, that of the laws' list will do.
+EXAMPLES += {
+    type(case.subject): case.subject
+    for case in SINGLE
+    if isinstance(case.subject, Described) and type(case.subject) not in map(type, EXAMPLES)
+}.values()
 KINDS = {key: declared for key, declared in TABLE.items() if declared.__module__.startswith("indistinct.")}
 PYTHON = {
     **{declared.__name__: declared for declared in KINDS.values() if not getattr(declared, "form", "")},

@@ -12,107 +12,55 @@ Describe a mechanism once; read its guarantee in every language of the field.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from indistinct.adjacency import Adjacency
-from indistinct.description import from_json
-from indistinct.errors import ArgumentError, ExpressionError, TargetError
-from indistinct.guarantees import (
-    ApproxDP,
-    GaussianDP,
-    GaussianReport,
-    Guarantee,
-    Interval,
-    PrivacyProfile,
-    PureDP,
-    RenyiCurve,
-    TradeoffCurve,
-    ZeroConcentratedDP,
-)
-from indistinct.mechanisms import (
-    Budget,
-    Calibrated,
-    Discrete,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Gaussian,
-    Laplace,
-    Mechanism,
-    PermuteAndFlip,
-    RandomizedResponse,
-    Release,
-    ReportNoisyMax,
-    Stated,
-    calibrate,
-    mechanism_from_json,
-    mixture,
-    parallel,
-    parse,
-    parse_guarantee,
-)
+from indistinct.adjacency import Adjacency as Adjacency
+from indistinct.description import from_json as from_json
+from indistinct.errors import ArgumentError as ArgumentError
+from indistinct.errors import ExpressionError as ExpressionError
+from indistinct.errors import TargetError as TargetError
+from indistinct.guarantees import ApproxDP as ApproxDP
+from indistinct.guarantees import GaussianDP as GaussianDP
+from indistinct.guarantees import GaussianReport as GaussianReport
+from indistinct.guarantees import Guarantee as Guarantee
+from indistinct.guarantees import Interval as Interval
+from indistinct.guarantees import PrivacyProfile as PrivacyProfile
+from indistinct.guarantees import PureDP as PureDP
+from indistinct.guarantees import RenyiCurve as RenyiCurve
+from indistinct.guarantees import TradeoffCurve as TradeoffCurve
+from indistinct.guarantees import ZeroConcentratedDP as ZeroConcentratedDP
+from indistinct.mechanisms import *  # noqa: F403 (which they are is said there, once)
 
-if TYPE_CHECKING:
-    from indistinct.adversaries import (
-        Adversary,
-        Features,
-        Linear,
-        PiecewiseLinear,
-        Polynomial,
-        Unrestricted,
-        generalization_gap,
-    )
+if _TYPE_CHECKING:
+    from indistinct.adversaries import Adversary as Adversary
+    from indistinct.adversaries import Features as Features
+    from indistinct.adversaries import Linear as Linear
+    from indistinct.adversaries import PiecewiseLinear as PiecewiseLinear
+    from indistinct.adversaries import Polynomial as Polynomial
+    from indistinct.adversaries import Unrestricted as Unrestricted
+    from indistinct.adversaries import generalization_gap as generalization_gap
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Adjacency",
+_LATER = {
     "Adversary",
-    "ApproxDP",
-    "ArgumentError",
-    "Budget",
-    "Calibrated",
-    "Discrete",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Exponential",
-    "ExpressionError",
     "Features",
-    "Gaussian",
-    "GaussianDP",
-    "GaussianReport",
-    "Guarantee",
-    "Interval",
-    "Laplace",
     "Linear",
-    "Mechanism",
-    "PermuteAndFlip",
     "PiecewiseLinear",
     "Polynomial",
-    "PrivacyProfile",
-    "PureDP",
-    "RandomizedResponse",
-    "Release",
-    "RenyiCurve",
-    "ReportNoisyMax",
-    "Stated",
-    "TargetError",
-    "TradeoffCurve",
     "Unrestricted",
-    "ZeroConcentratedDP",
-    "calibrate",
-    "from_json",
     "generalization_gap",
-    "mechanism_from_json",
-    "mixture",
-    "parallel",
-    "parse",
-    "parse_guarantee",
-]
+}
+"""Of adversaries."""
+__all__ = sorted(
+    _LATER | {name for name, one in globals().items() if name[0] != "_" and not isinstance(one, _ModuleType)}
+)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     """Adversaries are imported when they are asked for: most programs start a little faster."""
-    if name not in __all__:
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("indistinct.adversaries"), name)

@@ -1,6 +1,5 @@
 """Laws that hold for every guarantee, over the one list of cases."""
 
-import json
 import math
 from functools import cache
 from itertools import pairwise
@@ -10,19 +9,20 @@ import numpy as np
 import pytest
 from cases import CASES, COMPOSED, DEAR, MECHANISMS, SILENT, SINGLE, STATED, Case, each
 
-from indistinct import Discrete, Gaussian, Guarantee, Laplace, RandomizedResponse, mechanism_from_json, parse
+from indistinct import Discrete, Gaussian, Guarantee, Laplace, Mechanism, RandomizedResponse
 from indistinct.guarantees import engines
 from indistinct.guarantees.guarantee import PairGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
-
-ENGINE = 2e-6
-"""Relative error allowed to the lattice engine, in delta; the contour is far below it."""
-
-ORDERS = [0.5, 0.75, 0.9, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2, 5, 32, 300, 1000, math.inf]
-FPRS = np.array([0, 1e-9, 1e-4, 0.05, 0.3, 0.8, 0.999, 1])
-DELTAS = np.array([0, 1e-300, 1e-5, 0.5, 1 - 1e-12, 1])
-EPSILONS = np.array([0, 1e-12, 30, 1e6, math.inf])
+from indistinct.testing import (
+    check_edges,
+    check_engine,
+    check_profile,
+    check_renyi,
+    check_saved,
+    check_tradeoff,
+)
+from indistinct.testing.guarantees import DELTAS, ENGINE, EPSILONS, FPRS, ORDERS, Profile, profile_of
 
 SMOOTH = [
     case
@@ -33,7 +33,6 @@ SMOOTH = [
 """Compositions that the contour answers."""
 
 every_case = each(CASES)
-told_something = each([*SINGLE, *COMPOSED, *STATED])
 
 
 def readings(guarantee: Guarantee) -> dict[str, Any]:
@@ -46,12 +45,9 @@ def readings(guarantee: Guarantee) -> dict[str, Any]:
 
 
 @cache
-def profile(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Epsilons from 0 to where delta is 1e-12, or to 3 if it never is, and their deltas."""
-    g = case.guarantee()
-    reach = g.epsilon(1e-12)
-    epsilons = np.linspace(0, min(reach, 500.0) if math.isfinite(reach) else 3.0, 7)
-    return epsilons, g.delta(epsilons)
+def profile(case: Case) -> Profile:
+    """Read once for all laws."""
+    return profile_of(case.guarantee())
 
 
 # -- 1: composition ------------------------------------------------------------------------------
@@ -113,15 +109,7 @@ def test_engines_agree(case: Case) -> None:
     """Each engine alone: bounds that hold must overlap."""
     known = case.fresh()
     assert isinstance(known, PairGuarantee)
-    for direction in known.directions:
-        loss = direction._reader.loss
-        for delta in (1e-8, 1e-3):
-            level = loss.level_of(math.log(delta))
-            asked = (engines.drawn(engine, loss, level) for engine in engines.ENGINES)
-            tails = [tail for tail in asked if tail is not None]
-            assert len(tails) > 2, "nothing would be compared"
-            bounds = [engines.solve(tail, np.log([delta]), loss.top) for tail in tails]
-            assert max(low[0] for low, _ in bounds) <= min(high[0] for _, high in bounds)
+    check_engine(engines.contour, known)
 
 
 @pytest.mark.parametrize(("scale", "steps"), [(1, 2), (5, 10), (100, 10**4), (1e4, 10**9)])
@@ -151,70 +139,23 @@ def test_randomized_response_is_binomial(truth: float, steps: int) -> None:
         assert value >= exact * (1 - 1e-9) - 1e-16
 
 
-@told_something
-def test_delta_is_within_the_renyi_bound(case: Case) -> None:
-    """Mironov 2017, Proposition 3, sharpened by Canonne, Kamath and Steinke 2020, Proposition 12."""
-    g = case.guarantee()
-    epsilons, delta = profile(case)
-    for order in (1.1, 1.5, 2.0, 4.0, 16.0, 64.0):
-        divergence = g.renyi(order)
-        if divergence < math.inf:
-            log_bound = (order - 1) * (divergence - epsilons + math.log1p(-1 / order)) - math.log(order)
-            assert (delta <= np.exp(np.minimum(log_bound, 0)) * (1 + 1e-7) + 1e-300).all()
-
-
-@told_something
-def test_epsilon_inverts_delta(case: Case) -> None:
-    g = case.guarantee()
-    for target in (1e-100, 1e-5, 0.05):
-        epsilon = g.epsilon(target)
-        if math.isinf(epsilon):
-            assert g.delta(300.0) > target
-            continue
-        # at the largest loss delta is a difference of equal numbers, and zero only up to rounding
-        rounding = 1e-14 if epsilon >= g.pure() * (1 - 1e-12) else 0.0
-        # both are bounds, each as close as engines are asked to be
-        assert g.delta(epsilon) <= target * (1 + 4 * engines.NARROW) + rounding
-        if epsilon > 1e-9:
-            assert g.delta(epsilon * (1 - 1e-4)) > target
-    for epsilon, delta in list(zip(*profile(case), strict=True))[3:4]:
-        assert g.epsilon(min(delta * (1 + 1e-5), 1.0)) <= epsilon * (1 + 1e-9) + 1e-12
-
-
-# -- 3: shapes -----------------------------------------------------------------------------------
+# -- 2 and 3: readings agree, and have their shapes ----------------------------------------------------
 
 
 @every_case
-def test_delta_falls_and_is_convex(case: Case) -> None:
-    epsilons, delta = profile(case)
-    assert (delta[1:] <= delta[:-1] * (1 + ENGINE)).all()
-    if epsilons[-1] > 0:
-        x = np.exp(epsilons)
-        share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
-        chord = (1 - share) * delta[:-2] + share * delta[2:]
-        assert (delta[1:-1] <= chord * (1 + ENGINE) + 1e-300).all()
+def test_profile(case: Case) -> None:
+    check_profile(case.guarantee(), profile(case))
 
 
 @every_case
-def test_renyi_does_not_fall_with_the_order(case: Case) -> None:
-    divergence = case.guarantee().renyi(ORDERS)
-    assert all(b >= a * (1 - 1e-8) for a, b in pairwise(divergence))
+def test_renyi(case: Case) -> None:
+    check_renyi(case.guarantee(), profile(case))
 
 
 @every_case
-def test_tradeoff_is_convex_falling_and_between_its_bounds(case: Case) -> None:
-    g = case.guarantee()
-    fnr = g.tradeoff(FPRS)
-    assert ((fnr >= 0) & (fnr <= 1 - FPRS)).all()
-    assert (np.diff(fnr) <= 1e-9).all()
-    share = np.diff(FPRS)[:-1] / (FPRS[2:] - FPRS[:-2])
-    chord = (1 - share) * fnr[:-2] + share * fnr[2:]
-    if case.name != "points of a trade-off curve":  # the least that curves may be, each at another point
-        assert (fnr[1:-1] <= chord + 1e-7).all()
-    # no test does better than any (epsilon, delta) allows, nor gets further than the advantage
-    for epsilon, delta in zip(*profile(case), strict=True):
-        assert (fnr >= 1 - delta - math.exp(epsilon) * FPRS - 1e-7).all()
-        assert (fnr >= math.exp(-epsilon) * (1 - delta - FPRS) - 1e-7).all()
+def test_tradeoff(case: Case) -> None:
+    # of points the least that curves may be, each at another point
+    check_tradeoff(case.guarantee(), profile(case), convex=case.name != "points of a trade-off curve")
 
 
 # -- 4: more noise, fewer steps, smaller samples tell less ------------------------------------------
@@ -249,16 +190,7 @@ def test_more_tells_more(name: str) -> None:
 
 @every_case
 def test_every_reading_is_an_honest_number(case: Case) -> None:
-    g = case.guarantee()
-    epsilon, delta, divergence = g.epsilon(DELTAS), g.delta(EPSILONS), g.renyi(ORDERS)
-    assert not np.isnan(np.concatenate([epsilon, delta, divergence])).any()
-    assert (epsilon >= 0).all() and (divergence >= 0).all()
-    assert ((delta >= 0) & (delta <= 1)).all()
-    assert all(b <= a * (1 + 1e-7) for a, b in pairwise(epsilon))
-    assert all(b <= a * (1 + ENGINE) for a, b in pairwise(delta))
-    assert epsilon[-1] == 0
-    assert epsilon[0] == pytest.approx(g.pure()) == pytest.approx(g.renyi(math.inf))
-    assert delta[0] == pytest.approx(g.advantage())
+    check_edges(case.guarantee())
 
 
 @each(SILENT)
@@ -307,10 +239,8 @@ def test_without_noise_the_answer_is_infinite() -> None:
 
 @each(MECHANISMS)
 def test_saved_mechanism_reads_back_equal(case: Case) -> None:
-    m = case.subject
-    for copy in (mechanism_from_json(json.loads(json.dumps(m.to_json()))), parse(str(m))):
-        assert copy == m and hash(copy) == hash(m) and repr(copy) == repr(m)
-        assert copy.guarantee(case.adjacency) == m.guarantee(case.adjacency)
+    assert isinstance(case.subject, Mechanism)
+    check_saved(case.subject)
 
 
 def test_names_of_cases_are_unique() -> None:

@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from indistinct import Gaussian, Guarantee, Interval, RandomizedResponse
 from indistinct.guarantees import sampled_gaussians
+from indistinct.testing import check_intervals, check_no_less
+from indistinct.testing.guarantees import OWN_DIGITS
 
-OWN_DIGITS = 1e-12
-SEARCHED = 1e-7
-"""What a search over (epsilon, delta) may lose of a trade-off curve."""
-FPRS = np.array([0.05, 0.3])
 ORDERS = [0.5, 1.0, 2.0, 16.0, math.inf]
 
 FEW = settings(max_examples=settings.default.max_examples // 6)
@@ -34,48 +32,20 @@ def ends(interval: Interval) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-def assert_enclosure(interval: Interval, reading: float) -> None:
-    low, high = ends(interval)
-    assert 0 <= low <= high == reading and not math.isnan(high)
-
-
-def assert_no_less(whole: Guarantee, parts: list[Guarantee], delta: float, epsilon: float) -> None:
-    """A part was read with an error, which its interval states; the whole is an upper bound in any case."""
-    least_epsilon, deltas, advantage = whole.epsilon(delta), whole.delta([epsilon, 0.0]), whole.advantage()
-    tradeoff, divergence = whole.tradeoff(FPRS), whole.renyi(ORDERS)
-    for part in parts:
-        assert least_epsilon >= part.epsilon_interval(delta).low * (1 - OWN_DIGITS)
-        stated = part.delta_interval([epsilon, 0.0]).low
-        assert (deltas >= stated * (1 - OWN_DIGITS)).all() and advantage >= stated[1] * (1 - OWN_DIGITS)
-        assert (tradeoff <= part.tradeoff(FPRS) + SEARCHED).all()
-        assert (divergence >= part.renyi(ORDERS) * (1 - 1e-9)).all()
-
-
-def assert_enclosed(g: Guarantee, delta: float, epsilon: float) -> None:
-    """Both ends hold, and those of epsilon do not contradict those of delta."""
-    stated = g.epsilon_interval(delta)
-    assert_enclosure(stated, g.epsilon(delta))
-    assert_enclosure(g.delta_interval(epsilon), g.delta(epsilon))
-    if stated.high < math.inf:
-        assert g.delta_interval(stated.high).low <= delta * (1 + OWN_DIGITS)
-    if 0 < stated.low < math.inf:
-        assert g.delta(stated.low * (1 - OWN_DIGITS)) >= delta * (1 - 1e-9)
-
-
 # -- what is composed tells no less -------------------------------------------------------------------------
 
 
 @FEW
 @given(anything, anything, deltas, epsilons)
 def test_more_tells_no_less(first: str, second: str, delta: float, epsilon: float) -> None:
-    assert_no_less(fresh(f"{first} + {second}"), [fresh(first), fresh(second)], delta, epsilon)
+    check_no_less(fresh(f"{first} + {second}"), [fresh(first), fresh(second)], delta, epsilon)
 
 
 @FEW
 @given(lattices, weak, deltas, epsilons)
 def test_a_weak_part_hides_no_lattice(strong: str, weak: str, delta: float, epsilon: float) -> None:
     """The characteristic function of a lattice comes back at every multiple of its frequency."""
-    assert_no_less(fresh(f"{strong} + {weak}"), [fresh(strong)], delta, epsilon)
+    check_no_less(fresh(f"{strong} + {weak}"), [fresh(strong)], delta, epsilon)
 
 
 @every_case
@@ -144,14 +114,14 @@ def test_only_the_request_matters_for_a_case(case: Case) -> None:
 @FEW
 @given(anything, tiny_deltas, epsilons)
 def test_intervals_do_not_contradict_each_other(text: str, delta: float, epsilon: float) -> None:
-    assert_enclosed(fresh(text), delta, epsilon)
+    check_intervals(fresh(text), delta, epsilon)
 
 
 @every_case
 def test_intervals_of_a_case_do_not_contradict_each_other(case: Case) -> None:
     g = case.fresh()
     for delta, epsilon in ((1e-12, 0.3), (1e-4, 2.0)):
-        assert_enclosed(g, delta, epsilon)
+        check_intervals(g, delta, epsilon)
 
 
 # -- found by reviewers -------------------------------------------------------------------------------------
@@ -169,7 +139,7 @@ def test_intervals_of_a_case_do_not_contradict_each_other(case: Case) -> None:
 )
 def test_intervals_that_did_not_hold(text: str, delta: float, epsilon: float) -> None:
     g = fresh(text)
-    assert_enclosed(g, delta, epsilon)
+    check_intervals(g, delta, epsilon)
     assert g.epsilon(delta) < math.inf
 
 

@@ -12,60 +12,40 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from indistinct.guarantees import rare_losses
+from indistinct.guarantees import rare_losses, tails
 from indistinct.guarantees.composed_loss import LOG_ACCURACY, LOG_FLOOR, ComposedLoss, Levels
 from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.contour import ContourLine, LogBounds, draw_line
+from indistinct.numerics.contour import ContourLine, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
 
 NARROW = 1e-7
 """Engines are asked until epsilon, or log delta, is known to this (relatively, absolutely)."""
-_ROUNDING = 1e-9
 _NEAR = 3.0
 """A line whose delta at its aim is this near its level, in nats, was aimed well."""
 _LEVELS_LOST = 4
-_FURTHEST = 1e12
-"""A larger epsilon is not looked for."""
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
-Engine = Callable[[ComposedLoss, int], "Tail | None"]
-
-
-class Tail(Protocol):
-    """The law of a composed loss near one size of delta."""
-
-    @property
-    def final(self) -> bool:
-        """Whether no other engine can know better."""
-        ...
-
-    def read(self, epsilon: Array) -> LogBounds:
-        """Bounds on log delta at each epsilon, each computed as if it were alone."""
-        ...
-
-    def guess(self, log_delta: Array) -> Array:
-        """About where delta has each size."""
-        ...
+Engine = Callable[[ComposedLoss, int], tails.Tail | None]
 
 
 # -- the engines -----------------------------------------------------------------------------------
 
 
-def enumerated(loss: ComposedLoss, level: int) -> Tail | None:
+def enumerated(loss: ComposedLoss, level: int) -> tails.Tail | None:
     """Listed sums, and at most one pair with a profile in closed form."""
     return enumerate_losses(loss.factors, loss.infinite_mass, loss.log_cut(level))
 
 
-def contour(loss: ComposedLoss, level: int) -> Tail | None:
+def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     """The contour integral through the saddle, while the transform decays along it."""
     log_delta, log_cut = loss.log_delta_of(level), loss.log_cut(level)
     found = loss.scan(level)
@@ -87,7 +67,7 @@ def contour(loss: ComposedLoss, level: int) -> Tail | None:
         if abs(line.at_aim[0] - log_delta) < _NEAR:
             break
         # aimed badly, as with heavy tails: once more, at what this line says
-        centre = float(solve(line, np.array([log_delta]), loss.top)[1][0])
+        centre = float(tails.solve(line, np.array([log_delta]), loss.top)[1][0])
         if math.isinf(centre):
             break
     return line
@@ -124,7 +104,7 @@ def lattice(cells: int, coarser: Lattice | None = None) -> Lattice:
             below = [(law_below(pair.tails, *span, step, pair.atoms), n) for (pair, n), span in placed]
             high, low = (convolve(laws, step, aim, log_level) for laws in (above, below))
             tail = LatticeTail(high, low, aim, loss.infinite_mass, ON_POINT * step * loss.steps)
-            centre = float(solve(tail, np.array([log_delta]), loss.top)[1][0])
+            centre = float(tails.solve(tail, np.array([log_delta]), loss.top)[1][0])
             # aimed badly: once more, at what this one says
             if coarser is not None or not abs(centre - aim.epsilon) > aim.period / 16 or math.isinf(centre):
                 break
@@ -168,7 +148,7 @@ def lattice_step(atoms: Sequence[float], wanted: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def drawn(engine: Engine, loss: ComposedLoss, level: int) -> Tail | None:
+def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
     """What an engine knows at a level: a function of the three, kept for a while."""
     try:
         return engine(loss, level)
@@ -195,8 +175,8 @@ class LossReader:
         low, high = np.zeros_like(delta), np.zeros_like(delta)
         if (listed := self._listed) is not None:
             for least, rows in _by_size(delta):
-                tails = listed.coarse(least), listed
-                low[rows], high[rows] = self._solved(tails, np.log(delta[rows]), enough[rows])
+                both = listed.coarse(least), listed
+                low[rows], high[rows] = self._solved(both, np.log(delta[rows]), enough[rows])
             return (low if listed.exact else np.zeros_like(low)), high
         levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
         levels[delta >= self.loss.most] = -1  # nothing is told at all
@@ -209,11 +189,13 @@ class LossReader:
             low[rows], high[rows] = self._solved(asked, np.log(delta[rows]), enough[rows])
         return (low if self.loss.exact else np.zeros_like(low)), high
 
-    def _solved(self, tails: Iterable[Tail | None], log_delta: Array, enough: Array) -> tuple[Array, Array]:
+    def _solved(
+        self, asked: Iterable[tails.Tail | None], log_delta: Array, enough: Array
+    ) -> tuple[Array, Array]:
         """What tails say together, until it is enough; the first is only asked for that."""
         low, high = np.zeros_like(log_delta), np.full_like(log_delta, max(self.loss.top, 0.0))
         rows = np.arange(log_delta.size)  # of what is open
-        for asked, tail in enumerate(tails):
+        for place, tail in enumerate(asked):
             if tail is None:
                 continue
             wanted = (enough[rows] > 0) & (enough[rows] < math.inf)
@@ -224,9 +206,9 @@ class LossReader:
                 low[rows[met]] = 0.0
                 high[rows[met]] = np.minimum(np.where(meets[0], at[0], at[1])[met], high[rows[met]])
                 rows = rows[~met]
-            if asked and rows.size:
-                found = solve(tail, log_delta[rows], self.loss.top)
-                low[rows], high[rows] = both((low[rows], high[rows]), found)
+            if place and rows.size:
+                found = tails.solve(tail, log_delta[rows], self.loss.top)
+                low[rows], high[rows] = tails.both((low[rows], high[rows]), found)
                 narrow = high[rows] - low[rows] <= NARROW * np.minimum(high[rows], 1e300)
                 rows = rows[~(narrow | tail.final)]
             if not rows.size:
@@ -263,7 +245,7 @@ class LossReader:
                 if (tail := drawn(engine, self.loss, level)) is not None:
                     at = np.flatnonzero(levels == level)
                     bounds = tail.read(epsilon[at])
-                    low[at], high[at] = both((low[at], high[at]), (bounds.low, bounds.high))
+                    low[at], high[at] = tails.both((low[at], high[at]), (bounds.low, bounds.high))
                     least = np.maximum(low[at], enough[at])  # of what is known
                     done = at[(high[at] - np.maximum(least, LOG_FLOOR) <= accuracy) | tail.final]
                     rows = np.setdiff1d(rows, done, assume_unique=True)
@@ -278,18 +260,6 @@ def _by_size(values: Array) -> Iterator[tuple[float, Any]]:
         sizes = np.exp2(np.floor(np.log2(values) / 4) * 4)
     for size in np.unique(sizes).tolist():
         yield size, sizes == size
-
-
-def both(one: tuple[Any, Any], other: tuple[Any, Any]) -> tuple[Any, Any]:
-    """What two enclosures say together. If they contradict each other one of them is wrong, and nobody knows
-    which: then no more than their union is claimed."""
-    # what is undefined claims nothing
-    low, high = np.fmax(one[0], other[0]), np.fmin(one[1], other[1])
-    wrong = low > high + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
-    return (
-        np.where(wrong, np.fmin(one[0], other[0]), np.fmin(low, high)),
-        np.where(wrong, np.fmax(one[1], other[1]), high),
-    )
 
 
 def by_order(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
@@ -325,9 +295,6 @@ def below_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | Non
     return loss.levels_of(high) + 1
 
 
-ENGINES: tuple[Engine, ...] = (enumerated, contour, split_tail, *LATTICES)
-"""In order of cost: how epsilon is looked for, at the level of its delta."""
-
 ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]], ...] = (
     (chernoff, by_order),
     (enumerated, by_order),
@@ -341,56 +308,8 @@ ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]
     (LATTICES[-1], by_bound),
     (chernoff, by_bound),
 )
-"""How delta is looked for, whose level has to be found as well."""
+"""How delta is looked for, in order of cost: an engine, and how the level is found that it is asked at. A new
+engine is a line here; one may come again, at another level."""
 
-
-def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
-    """Where delta falls to each e^{log_delta}, by safeguarded Newton steps on the upper bound; then a little
-    to the left, until the lower bound is above. Both ends were checked on the bounds themselves."""
-    fails, meets = np.full_like(log_delta, -math.inf), np.full_like(log_delta, math.inf)
-    gap, steep = np.zeros_like(log_delta), np.ones_like(log_delta)
-    epsilon = tail.guess(log_delta)
-    epsilon = np.where(np.isfinite(epsilon), np.minimum(epsilon, top), min(top, 1.0))
-    rows = np.arange(log_delta.size)  # of what is open
-    for _ in range(80):
-        at, bounds = epsilon[rows], tail.read(epsilon[rows])
-        value, fall = bounds.high - log_delta[rows], np.maximum(-bounds.slope, 1e-300)
-        good, bad = rows[value <= 0], rows[~(value <= 0)]
-        meets[good], gap[good] = epsilon[good], (log_delta[rows] - bounds.low)[value <= 0]
-        steep[good], fails[bad] = fall[value <= 0], epsilon[bad]
-        left, right = fails[rows], meets[rows]
-        with np.errstate(invalid="ignore"):
-            tight = right - left <= 1e-13 * np.abs(right)
-            step = np.where(bounds.slope < 0, value / fall, math.inf)
-            # over the root by a little, so that the next point is on the safe side
-            aimed = at + step + 2e-14 * np.abs(at + step) + 3e-12 / fall
-            wild = ~((left < aimed) & (aimed < right))
-            wild |= np.abs(step) > 64 * np.maximum(1 / fall, 1e-3 * np.abs(at))
-            further = np.where(left > 0, np.maximum(2 * left, left + 8 / np.maximum(fall, 1e-12)), 1.0)
-            nearer = np.where(np.isinf(left), np.minimum(right / 2, right - 1e-9), (left + right) / 2)
-        aimed = np.where(wild, np.where(np.isinf(right), further, nearer), aimed)
-        done = (
-            ((value <= 0) & (value >= -1e-11)) | (right <= 0) | (tight & np.isfinite(right)) | (left >= top)
-        )
-        going = ~done & (np.abs(aimed) < _FURTHEST)
-        rows = rows[going]
-        epsilon[rows] = aimed[going]
-        if not rows.size:
-            break
-    low, high = np.zeros_like(log_delta), np.clip(meets, 0.0, max(top, 0.0))
-    high[np.isinf(meets)] = math.inf
-    known = np.isfinite(gap)
-    with np.errstate(invalid="ignore"):
-        width = np.where(known, np.minimum(1.01 * gap / steep, 0.5 * np.abs(meets)), 1e-13 * np.abs(meets))
-        width += 1e-14 * np.abs(meets)
-        rows = np.flatnonzero(np.isfinite(meets) & (meets - width > 0))
-    for _ in range(50):
-        if not rows.size:
-            break
-        below = meets[rows] - width[rows]
-        holds = tail.read(below).low >= log_delta[rows]
-        low[rows[holds]] = below[holds]
-        rows = rows[~holds]
-        width[rows] *= np.where(known[rows], 2.0, 4.0)
-        rows = rows[meets[rows] - width[rows] > 0]
-    return low, high
+ENGINES: tuple[Engine, ...] = tuple(dict.fromkeys(engine for engine, _ in ROUTE if engine is not chernoff))
+"""The same engines, for epsilon, whose level is that of its delta."""

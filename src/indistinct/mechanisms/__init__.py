@@ -1,38 +1,32 @@
-"""Mechanisms: plain descriptions of releases, and how they combine."""
+"""Mechanisms: plain descriptions of releases, and how they combine. Whatever is imported here is offered here
+and by `indistinct` itself: a new one is one more line."""
 
-from indistinct.mechanisms.budget import Budget, check_budget
-from indistinct.mechanisms.calibration import Calibrated, calibrate
-from indistinct.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
-from indistinct.mechanisms.expression import parse, parse_guarantee
-from indistinct.mechanisms.finite import Discrete, RandomizedResponse
-from indistinct.mechanisms.mechanism import Mechanism, Stated, mixture, natural_adjacency, parallel
-from indistinct.mechanisms.noise import Gaussian, Laplace
-from indistinct.mechanisms.release import Release
-from indistinct.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
+from types import ModuleType as _ModuleType
+
+from indistinct.mechanisms.budget import Budget as Budget
+from indistinct.mechanisms.budget import check_budget as check_budget
+from indistinct.mechanisms.calibration import Calibrated as Calibrated
+from indistinct.mechanisms.calibration import calibrate as calibrate
+from indistinct.mechanisms.discrete_noise import DiscreteGaussian as DiscreteGaussian
+from indistinct.mechanisms.discrete_noise import DiscreteLaplace as DiscreteLaplace
+from indistinct.mechanisms.expression import parse as parse
+from indistinct.mechanisms.expression import parse_guarantee as parse_guarantee
+from indistinct.mechanisms.finite import Discrete as Discrete
+from indistinct.mechanisms.finite import RandomizedResponse as RandomizedResponse
+from indistinct.mechanisms.mechanism import Mechanism as Mechanism
+from indistinct.mechanisms.mechanism import Stated as Stated
+from indistinct.mechanisms.mechanism import mixture as mixture
+from indistinct.mechanisms.mechanism import natural_adjacency as natural_adjacency
+from indistinct.mechanisms.mechanism import parallel as parallel
+from indistinct.mechanisms.noise import Gaussian as Gaussian
+from indistinct.mechanisms.noise import Laplace as Laplace
+from indistinct.mechanisms.release import Release as Release
+from indistinct.mechanisms.selection import Exponential as Exponential
+from indistinct.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
+from indistinct.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
 
 mechanism_from_json = Mechanism.from_json
 
 __all__ = [
-    "Budget",
-    "Calibrated",
-    "Discrete",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Exponential",
-    "Gaussian",
-    "Laplace",
-    "Mechanism",
-    "PermuteAndFlip",
-    "RandomizedResponse",
-    "Release",
-    "ReportNoisyMax",
-    "Stated",
-    "calibrate",
-    "check_budget",
-    "mechanism_from_json",
-    "mixture",
-    "natural_adjacency",
-    "parallel",
-    "parse",
-    "parse_guarantee",
+    name for name, one in list(globals().items()) if name[0] != "_" and not isinstance(one, _ModuleType)
 ]

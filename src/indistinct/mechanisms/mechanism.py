@@ -109,8 +109,7 @@ class PoissonSampled(Mechanism):
     rate: float
 
     def __post_init__(self) -> None:
-        _check_base(self.base)
-        _check_samples_records(self.base)
+        check_sampled(self.base)
         object.__setattr__(self, "rate", check_probability("rate", self.rate))
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
@@ -138,8 +137,7 @@ class FixedSizeSampled(Mechanism):
     of: int
 
     def __post_init__(self) -> None:
-        _check_base(self.base)
-        _check_samples_records(self.base)
+        check_sampled(self.base)
         object.__setattr__(self, "of", check_count("of", self.of, least=1))
         size = check_count("size", self.size)
         if size > self.of:
@@ -326,8 +324,10 @@ def natural_adjacency(mechanism: Mechanism) -> Adjacency:
     return Adjacency.REPLACE_ONE if fixed else Adjacency.ADD_REMOVE
 
 
-def _check_samples_records(base: Mechanism) -> None:
-    """Refuses to sample a group as if by one coin: its records are sampled one by one."""
+def check_sampled(base: Mechanism) -> None:
+    """Refuses what no scheme can sample: a group as if by one coin, whose records are sampled one by one, and
+    what is only claimed."""
+    _check_base(base)
     for m in nested(base):
         if isinstance(m, Grouped):
             allowed = "sampled first and grouped last: m.subsample(...).group(k)"
