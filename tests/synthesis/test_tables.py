@@ -318,3 +318,15 @@ def test_users_are_bounded() -> None:
     data = records(40) | {"who": np.repeat(np.arange(4), 10)}
     assert query.statistic(data).values.sum() == 4 * 2 * 2
     assert query.sensitivity(Norm.L2) == pytest.approx(2 * math.sqrt(2))
+
+
+def test_a_table_remembers_whom_it_was_fitted_for(tmp_path: Path) -> None:
+    synthesizer = TableSynthesizer({"a": Categories(["x", "y"]), "b": Categories(["u", "v"])})
+    rows = {"a": ["x", "y"] * 20, "b": ["u", "v"] * 20}
+    budget = Budget(epsilon=1, delta=1e-6)
+    quick = TableTraining(components=4, latent=2, width=4, steps=2)
+    table = synthesizer.fit(rows, budget, adjacency="replace-one", training=quick)
+    table.save(tmp_path / "t.safetensors")
+    for one in (table, SyntheticTable.load(tmp_path / "t.safetensors")):
+        assert one.guarantee().epsilon(1e-6) == pytest.approx(1.0)
+        assert one.guarantee("add-remove").epsilon(1e-6) < 0.9

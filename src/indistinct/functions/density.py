@@ -81,15 +81,18 @@ class PrivateDensity:
     """Whether the number of records was used, because neighbours have as many."""
     otherwise: WithLaplace | FunctionNoise | None = field(repr=False, default=None)
     """What another first count would have led to: which of both was released, its noise decided."""
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    """The neighbours that its noise was calibrated for."""
 
     @property
     def private(self) -> bool:
         """False if noise came from a seed."""
         return self.released.private and (self.count is None or self.count.private)
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
-        """Of all that was released."""
-        if self.sized and check_adjacency(adjacency) is Adjacency.ADD_REMOVE:
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
+        """Of all that was released, for the neighbours it was calibrated for unless others are named."""
+        adjacency = self.adjacency if adjacency is None else check_adjacency(adjacency)
+        if self.sized and adjacency is Adjacency.ADD_REMOVE:
             return no_guarantee(adjacency)
         known = self.released.guarantee(adjacency)
         if self.count is None:
@@ -319,7 +322,8 @@ class _Counted:
         drawn = noisy.drawn(Adjacency.ADD_REMOVE).release(exact, source=self.source)
         released = Release(np.asarray(drawn.values, dtype=np.float64), noisy, drawn.private)
         density = density_from_counts(released, self._known, self.first)
-        return replace(density, sized=self.sized, otherwise=self._function if self.chosen else None)
+        otherwise = self._function if self.chosen else None
+        return replace(density, sized=self.sized, otherwise=otherwise, adjacency=self.adjacency)
 
     @property
     def _function(self) -> FunctionNoise:
@@ -347,7 +351,7 @@ class _Counted:
             function = replace(function, mechanism=noise)
         density = density_from(function, self._known, self.first)
         otherwise = self.query.laplace(self.laplace_scale) if self.chosen else None
-        return replace(density, sized=self.sized, otherwise=otherwise)
+        return replace(density, sized=self.sized, otherwise=otherwise, adjacency=self.adjacency)
 
     def _multiplier(self) -> float:
         """Of what is left after the first count."""

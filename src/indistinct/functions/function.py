@@ -106,9 +106,10 @@ class PrivateFunction(ABC):
         """The standard deviation of the noise at the points."""
         return abs(self.factor) * self.mechanism.scale * self.space.deviation(points)
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
         """Of the release, whatever is asked of the function; none at all if its noise came from a seed."""
-        return self.mechanism.guarantee(adjacency) if self.private else no_guarantee(adjacency)
+        known = self.mechanism.guarantee(adjacency)
+        return known if self.private else no_guarantee(known.adjacency)
 
     def __mul__(self, number: Any) -> Self:
         factor = check_real("number", number)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from indistinct.adjacency import check_adjacency
 from indistinct.data import WithLaplace
 from indistinct.description import from_json, given
 from indistinct.errors import ArgumentError, check_positive, check_probability, check_real
@@ -102,6 +103,7 @@ def write_density(density: PrivateDensity, path: str | Path) -> None:
         "records": density.records,
         "floor": density.floor,
         "sized": density.sized,
+        "adjacency": density.adjacency.value,
         "log_total": density.shape.log_total,
         "count": None if count is None else {**_head(count), "values": count.values, "unit": count.unit},
         "otherwise": density.otherwise,
@@ -157,6 +159,7 @@ def read_density(path: str | Path) -> PrivateDensity:
             first,
             _truth("sized", head["sized"]),
             None if other is None else _other_noise("otherwise", from_json(other)),
+            check_adjacency(head["adjacency"]),
         )
 
 

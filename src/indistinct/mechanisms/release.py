@@ -56,6 +56,8 @@ class Release(Generic[T]):
     """False if the noise came from a seed: who knows the seed knows the statistic."""
     unit: float = 1.0
     """What one unit of the mechanism is worth: values lie on multiples of this."""
+    adjacency: Adjacency | None = None
+    """The neighbours that its noise was calibrated for, if it was."""
 
     @classmethod
     def of(cls, values: Any, mechanism: Mechanism, source: Source) -> "Release[Any]":
@@ -63,8 +65,9 @@ class Release(Generic[T]):
         return Release(array if array.ndim else array.item(), mechanism, source.private)
 
     def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
-        """That of the noise that was drawn; none at all if it was drawn from a seed."""
-        known = self.mechanism.guarantee(adjacency)
+        """That of the noise that was drawn, for the neighbours it was calibrated for unless others are named;
+        none at all if it was drawn from a seed."""
+        known = self.mechanism.guarantee(adjacency or self.adjacency)
         return known if self.private else no_guarantee(known.adjacency)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -73,7 +76,7 @@ class Release(Generic[T]):
         if values.dtype.kind not in "iufb":
             allowed = "numbers; what a query has made of them is saved by whoever needs it"
             raise ArgumentError("values", type(self.values).__name__, allowed)
-        head = {"release": self.mechanism, "private": self.private, "unit": self.unit}
+        head = {"release": self.mechanism, "private": self.private, "unit": self.unit} | named(self.adjacency)
         write_npz(path, head, {"values": values})
 
     @staticmethod
@@ -92,7 +95,8 @@ class Release(Generic[T]):
             mechanism, unit = Mechanism.from_json(head["release"]), check_positive("unit", head["unit"])
             values = arrays["values"] if arrays["values"].ndim else arrays["values"].item()
             scale = mechanism.scale * unit if isinstance(mechanism, AdditiveNoise) else None
-            return restored(values, mechanism, head["private"], unit, scale)
+            found: Release[Any] = restored(values, mechanism, head["private"], unit, scale)
+            return replace(found, adjacency=unnamed(head))
 
     def __repr__(self) -> str:
         warning = "" if self.private else ", NOT PRIVATE: the noise came from a seed"
@@ -167,6 +171,16 @@ def restored(
     if deviation is not None:  # the values are the statistic and its noise
         check_noise(values, deviation, unit)
     return Release(values, mechanism, private, unit)
+
+
+def named(adjacency: Adjacency | None) -> dict[str, str]:
+    """The neighbours that noise was calibrated for, as a file says it."""
+    return {} if adjacency is None else {"adjacency": adjacency.value}
+
+
+def unnamed(head: dict[str, Any]) -> Adjacency | None:
+    """What `named` wrote."""
+    return check_adjacency(head["adjacency"]) if "adjacency" in head else None
 
 
 def real_values(argument: str, values: Any) -> npt.NDArray[np.float64]:

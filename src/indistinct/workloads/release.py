@@ -55,12 +55,12 @@ class MatrixRelease:
         """The standard deviation of each answer (of those that may be negative)."""
         return self.mechanism.standard_errors()
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
         """That of the noise that was drawn; none at all if it was drawn from a seed."""
+        which = Adjacency.ADD_REMOVE if adjacency is None else check_adjacency(adjacency)
         if not self.private:
-            return no_guarantee(adjacency)
-        drawn = _fine(self.mechanism, self.unit, self.rounding, check_adjacency(adjacency))
-        return drawn.guarantee(adjacency)
+            return no_guarantee(which)
+        return _fine(self.mechanism, self.unit, self.rounding, which).guarantee(which)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the measurements to a file (.npz: an array and a line of JSON, nothing that could run)."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from indistinct.errors import ArgumentError
 from indistinct.files import meaning, read_saved, write_safetensors
-from indistinct.mechanisms.release import restored
+from indistinct.mechanisms.release import named, restored, unnamed
 from indistinct.synthesis.images.feature_maps import ImageMap
 from indistinct.synthesis.images.generator import Generator
 from indistinct.synthesis.images.synthesizer import ImageSynthesizer, Mode, SyntheticImages
@@ -29,7 +29,7 @@ def write(images: SyntheticImages, path: str | os.PathLike[str]) -> None:
         "mode": design.mode.name,
         "records": design.records,
         "release": [images.mechanism.scale, release.private],
-    }
+    } | named(release.adjacency)
     numbers: dict[str, Any] = {"released": np.asarray(release.values)}
     for place, fitted in enumerate(images.fitted):
         description |= {"channels": fitted.generator.channels, "latent": fitted.generator.latent}
@@ -74,7 +74,8 @@ def read(path: str | os.PathLike[str]) -> SyntheticImages:
         )
         scale, private = description["release"]
         noisy = design.query.gaussian(scale)
-        images = SyntheticImages(design, restored(released, noisy, private, noisy.unit, noisy.deviation))
+        told = restored(released, noisy, private, noisy.unit, noisy.deviation)
+        images = SyntheticImages(design, replace(told, adjacency=unnamed(description)))
         if "channels" not in description:
             return images
         fitted: dict[int, dict[str, Any]] = {place: {} for place in range(len(design.generators))}

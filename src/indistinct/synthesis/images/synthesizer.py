@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.adjacency import Adjacency
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Categories, FeatureSum, Histogram, NoisyQuery, Numbers, Outside, Table, table
 from indistinct.errors import ArgumentError, DataError, check_count, needs
@@ -176,7 +176,8 @@ class ImageSynthesizer:
         noisy = self.mechanism(budget, adjacency)
         self.check(data)
         self._rehearse(training or ImageTraining(), device)
-        return SyntheticImages(self, noisy.release(data, source=source))
+        release = replace(noisy.release(data, source=source), adjacency=check_adjacency(adjacency))
+        return SyntheticImages(self, release)
 
     def _rehearse(self, training: ImageTraining, device: str | None) -> None:
         """Is the device there? Two steps of training on nothing, where memory may not suffice. Better now
@@ -229,7 +230,7 @@ class SyntheticImages:
     def private(self) -> bool:
         return self.release.private
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
         """That of the one release; training and drawing add nothing."""
         return self.release.guarantee(adjacency)
 

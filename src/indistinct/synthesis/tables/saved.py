@@ -10,7 +10,7 @@ from indistinct.data import NoisyQuery, Tables
 from indistinct.errors import ArgumentError
 from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms import Release
-from indistinct.mechanisms.release import restored
+from indistinct.mechanisms.release import named, restored, unnamed
 from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
@@ -35,6 +35,7 @@ def write(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
         assert isinstance(release.mechanism, NoisyQuery)
         numbers["released"] = np.concatenate([part.ravel() for part in release.values.values()])
         description["release"] = [release.mechanism.scale, release.private]
+        description |= named(release.adjacency)
     write_safetensors(path, description, numbers)
 
 
@@ -65,7 +66,7 @@ def read(path: str | os.PathLike[str]) -> SyntheticTable:
             if values.shape != (query.size,):
                 raise ArgumentError("released", values.shape, f"{query.size} counts")
             told = restored(values, noisy, private, noisy.unit, noisy.deviation)
-            release = replace(told, values=query.read(values))
+            release = replace(told, values=query.read(values), adjacency=unnamed(description))
         design = _design(query, description)
         if release is not None:
             _counted(design, release)

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.adjacency import Adjacency
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
 from indistinct.data import (
     ORDERED_CATEGORY,
@@ -167,7 +167,7 @@ class TableSynthesizer:
         noisy = self.mechanism(budget, adjacency)
         with guarded("the table"):
             noisy.check(data)
-            release = noisy.release(data, source=source)
+            release = replace(noisy.release(data, source=source), adjacency=check_adjacency(adjacency))
         mixture = self.mixture(release.values, noisy.deviation, training, seed, progress)
         return SyntheticTable(self, mixture, release)
 
@@ -220,7 +220,7 @@ class SyntheticTable:
     def private(self) -> bool:
         return self._known_release().private
 
-    def guarantee(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Guarantee:
+    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
         """That of the one release; drawing rows adds nothing."""
         return self._known_release().guarantee(adjacency)
 
