@@ -28,7 +28,7 @@ from indistinct.description import TABLE, describable
 from indistinct.guarantees.composed_loss import ComposedLoss
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.engines import contour
-from indistinct.guarantees.guarantee import Known, PairGuarantee
+from indistinct.guarantees.guarantee import ExactGuarantee, PairGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.product import Product
 from indistinct.noise import Source
@@ -57,7 +57,7 @@ def test_what_is_known_otherwise(case: Case) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class Planted(Known):
+class Planted(ExactGuarantee):
     """A guarantee with one method replaced."""
 
     method: str = ""
