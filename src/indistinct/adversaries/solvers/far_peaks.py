@@ -122,7 +122,7 @@ class PeakSearch:
         reach = self._family.reach(a, ceiling)
         if reach is None:
             return None
-        x, log_weight = self._measure.rule(*reach, exponential=True)
+        x, log_weight = self._measure.rule(reach, exponential=True)
         basis = self._basis @ self._measure.features(x)
         h = a @ basis
         height, log_share = h + self._measure.log_density(x), h + log_weight
