@@ -48,9 +48,10 @@ def subject_lines(data: dict[str, Any]) -> list[tuple[str, str]]:
     """What the report is about, by name."""
     # an expression without a mechanism has claims among its parts
     what = "Stated" if data["mechanism"] is None else "Mechanism"
+    neighbours = _NEIGHBOURS[data["adjacency"]].format(them=whom(data).differ)
     return [
         (what, data["expression"]),
-        ("Neighbours", f"{data['adjacency']}: {_neighbours(data)}"),
+        ("Neighbours", f"{data['adjacency']}: {neighbours}"),
         *(("Sampling", line) for line in data["sampling"]),
     ]
 
@@ -135,22 +136,15 @@ def meaning_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def _neighbours(data: dict[str, Any]) -> str:
-    return _NEIGHBOURS[data["adjacency"]].format(them=whom(data).differ)
-
-
 def _test(data: dict[str, Any]) -> str:
     """The trade-off curve at one point, as a test that someone runs."""
     if data["adjacency"] == "add/remove":
-        want, wrong, looked_for = (
-            f"whether {whom(data).used}",
-            "those who were not in the data",
-            "those who were",
-        )
+        want, wrong, looked_for = whom(data).used, "those who were not in the data", "those who were"
+        want = f"whether {want}"
     else:
         want, wrong, looked_for = whom(data).valued, "the cases of the first", "the cases of the second"
     start = f"Someone who wants to know {want}, and accepts being wrong about 5 % of {wrong},"
-    missed = _missed(data, 0.05)
+    (missed,) = [entry["fnr"] for entry in data["tradeoff"] if entry["fpr"] == 0.05]
     if missed < 0.001:
         return f"{start} may find practically all of {looked_for}: this does not protect."
     return f"{start} will still miss at least {_percent(missed, math.floor)} of {looked_for}."
@@ -244,11 +238,6 @@ def _limited(data: dict[str, Any]) -> str:
         f" at most {_up(few)} at order 4{scope}; everybody, at most {_up(all_)}{note}. The other statements"
         " here are for everybody."
     )
-
-
-def _missed(data: dict[str, Any], fpr: float) -> float:
-    rates: list[float] = [entry["fnr"] for entry in data["tradeoff"] if entry["fpr"] == fpr]
-    return rates[0]
 
 
 # -- numbers --------------------------------------------------------------------------------------

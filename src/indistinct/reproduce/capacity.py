@@ -202,14 +202,14 @@ def text() -> Figure:
 
 
 def _error_panels() -> tuple[Panel, ...]:
+    laplace, gaussian = "Laplace, order 3", "Gaussian, order 5"
     epsilons, sigmas = np.geomspace(0.01, 5.0, 60), np.geomspace(0.2, 20.0, 60)
     left = _error_lines(epsilons, 3, lambda e: Laplace(1 / e), published_laplace_linear, laplace_linear_bound)
     right = _error_lines(sigmas, 5, Gaussian, published_gaussian_linear, gaussian_linear_bound)
-    drawn = (
-        ("Laplace, order 3", "ε", "parameter", left, (0.01, 5), (1e-6, 10), "lower right"),
-        ("Gaussian, order 5", "σ", "parameter", right, (0.2, 20), (1e-6, 100), "lower left"),
+    return (
+        Panel(laplace, "ε", "parameter", left, (0.01, 5), (1e-6, 10), True, True, legend="lower right"),
+        Panel(gaussian, "σ", "parameter", right, (0.2, 20), (1e-6, 100), True, True, legend="lower left"),
     )
-    return tuple(Panel(*panel, x_log=True, y_log=True, legend=legend) for *panel, legend in drawn)
 
 
 def _error_lines(

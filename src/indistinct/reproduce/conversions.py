@@ -107,16 +107,13 @@ def figure_2() -> Figure:
             first[0] > 1 and tiny < 1e-6,
         ),
     )
+    largest = "largest divergence for (ε, δ)-DP"
     panels = (
-        Panel(
-            "largest divergence for (ε, δ)-DP", "δ", "γ", tuple(left), (0, 0.9), (0, 4.2), legend="upper left"
-        ),
+        Panel(largest, "δ", "γ", tuple(left), (0, 0.9), (0, 4.2), legend="upper left"),
         Panel("α = 2, δ = 10⁻⁴", "ε", "γ", right, (0, 12.5), (0, 4), legend="upper left"),
     )
     return Figure(
-        panels,
-        claims,
-        note="Left: the paper does not print its three pairs (α, ε); these are ours.",
+        panels, claims, note="Left: the paper does not print its three pairs (α, ε); these are ours."
     )
 
 

@@ -72,6 +72,16 @@ class ExponentialFamily:
         total = float(density.sum())
         return _Density(features, basis, top + math.log(total), density / total)
 
+    def slope(self, a: Array, basis: Array, density: Array, barrier: float) -> tuple[Array, Array, Array]:
+        """The slope and the bend of log Z - a . E_P φ - barrier log|a_last|, and the features less means."""
+        mean = basis @ density
+        centred = basis - mean[:, None]
+        slope, bend = mean - self.target, (centred * density) @ centred.T
+        if barrier:
+            slope[-1] -= barrier / a[-1]
+            bend[-1, -1] += barrier / a[-1] ** 2
+        return slope, bend, centred
+
     def judge(self, a: Array) -> Bracket:
         """What an exponent proves, whatever it is."""
         reach = self.reach(a)
