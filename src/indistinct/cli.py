@@ -25,7 +25,7 @@ from indistinct import (
     calibrate,
     parse,
 )
-from indistinct.adjacency import check_adjacency
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import SWITCH
 from indistinct.errors import DataError
 from indistinct.mechanisms import natural_adjacency
