@@ -9,12 +9,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from indistinct import (
-    Adjacency,
     Adversary,
     ArgumentError,
     Budget,
@@ -26,7 +25,7 @@ from indistinct import (
     calibrate,
     parse,
 )
-from indistinct.adjacency import check_adjacency
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import SWITCH
 from indistinct.errors import DataError
 from indistinct.mechanisms import natural_adjacency
@@ -103,12 +102,12 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"indistinct {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    command = commands.add_parser(
-        "explain",
-        help="what can someone learn from a release?",
-        description="What someone can learn from a release, in words, numbers and a picture.",
-        epilog='Example: indistinct explain "1000 * gaussian(1.1).subsample(0.01)" --delta 1e-5',
-        allow_abbrev=False,
+    command = _add_command(
+        commands,
+        _explain,
+        "what can someone learn from a release?",
+        "What someone can learn from a release, in words, numbers and a picture.",
+        'explain "1000 * gaussian(1.1).subsample(0.01)" --delta 1e-5',
     )
     command.add_argument(
         "expression", help='the mechanism, or what is claimed, such as "gaussian(20) + 3 * pure(0.2)"'
@@ -122,61 +121,66 @@ def parser() -> argparse.ArgumentParser:
         help="with --against: all releases were chosen before the first was seen",
     )
     _add_common(command)
-    command.set_defaults(run=_explain)
 
-    command = commands.add_parser(
-        "calibrate",
-        help="how much noise, or how many runs, does a target allow?",
-        description=(
-            "The least noise that meets a target, where the expression says SCALE; else how often the"
-            " mechanism may be run. Give one target: --epsilon (with --delta), --advantage, --fnr with"
-            " --fpr, --renyi with --order, --rho or --mu."
-        ),
-        epilog='Example: indistinct calibrate "250 * laplace(SCALE)" --epsilon 1 --delta 1e-5',
-        allow_abbrev=False,
+    command = _add_command(
+        commands,
+        _calibrate,
+        "how much noise, or how many runs, does a target allow?",
+        "The least noise that meets a target, where the expression says SCALE; else how often the"
+        " mechanism may be run. Give one target: --epsilon (with --delta), --advantage, --fnr with"
+        " --fpr, --renyi with --order, --rho or --mu.",
+        'calibrate "250 * laplace(SCALE)" --epsilon 1 --delta 1e-5',
     )
     command.add_argument("expression", help="the mechanism, with SCALE for the noise to be found")
     for name, words in _TARGETS.items():
         command.add_argument(f"--{name}", type=float, help=words)
     _add_adversary(command)
     _add_common(command)
-    command.set_defaults(run=_calibrate)
 
-    command = commands.add_parser(
-        "run",
-        help="private answers from a table, as a plan file asks",
-        description=(
-            "Check a plan, read its table, charge its budget, and write every release once, with the"
-            " guarantee and a report. A run that was interrupted is finished by the same command."
-        ),
-        epilog="Example: indistinct run plan.toml --dry-run",
-        allow_abbrev=False,
+    command = _add_command(
+        commands,
+        _run,
+        "private answers from a table, as a plan file asks",
+        "Check a plan, read its table, charge its budget, and write every release once, with the"
+        " guarantee and a report. A run that was interrupted is finished by the same command.",
+        "run plan.toml --dry-run",
     )
     command.add_argument("plan", help="the plan, a TOML file")
     command.add_argument(
         "--dry-run", action="store_true", help="check everything and say the expected accuracy, no more"
     )
     command.add_argument("--out", metavar="DIR", help="the folder to write to (out/NAME of the plan)")
-    command.set_defaults(run=_run)
 
     _add_synth(commands)
 
-    command = commands.add_parser(
-        "reproduce",
-        help="compute the figures, tables and numbers of papers again",
-        description=(
-            "Draw the figures and tables of papers again from the library's own numbers, write them with"
-            " their data to a folder, and compare what the papers print with what comes out."
-        ),
-        epilog="Example: indistinct reproduce 002-fig2 004-fig5 --out pictures",
-        allow_abbrev=False,
+    command = _add_command(
+        commands,
+        _reproduce,
+        "compute the figures, tables and numbers of papers again",
+        "Draw the figures and tables of papers again from the library's own numbers, write them with"
+        " their data to a folder, and compare what the papers print with what comes out.",
+        "reproduce 002-fig2 004-fig5 --out pictures",
     )
     command.add_argument(
         "names", nargs="*", default=["list"], metavar="NAME", help="list, all, or names such as 004-fig5"
     )
     command.add_argument("--out", metavar="DIR", default="out", help="the folder to write to (out)")
-    command.set_defaults(run=_reproduce)
     return top
+
+
+def _add_command(
+    commands: Any, run: Callable[[argparse.Namespace], None], words: str, description: str, example: str
+) -> argparse.ArgumentParser:
+    """A command that is called as the function that runs it."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        run.__name__.lstrip("_"),
+        help=words,
+        description=description,
+        epilog=f"Example: indistinct {example}",
+        allow_abbrev=False,
+    )
+    command.set_defaults(run=run)
+    return command
 
 
 def _add_adversary(command: argparse.ArgumentParser) -> None:
@@ -226,16 +230,14 @@ def _add_synth(commands: Any) -> None:
         description="Synthetic records. They are made by indistinct run, or in Python.",
         allow_abbrev=False,
     )
-    command = synth.add_subparsers(title="commands", metavar="COMMAND", required=True).add_parser(
-        "evaluate",
-        help="judge synthetic rows by real records",
-        description=(
-            "Train models on synthetic rows and test them on real records, compare tables of one and two"
-            " columns, and look for copies. It looks at real records: what it prints is not private."
-        ),
-        epilog="Example: indistinct synth evaluate out/plan/people.csv real.csv --plan plan.toml; or"
+    command = _add_command(
+        synth.add_subparsers(title="commands", metavar="COMMAND", required=True),
+        _evaluate,
+        "judge synthetic rows by real records",
+        "Train models on synthetic rows and test them on real records, compare tables of one and two"
+        " columns, and look for copies. It looks at real records: what it prints is not private.",
+        "synth evaluate out/plan/people.csv real.csv --plan plan.toml; or"
         " indistinct synth evaluate digits.safetensors real.npz --images --grid digits.png",
-        allow_abbrev=False,
     )
     command.add_argument("synthetic", help="synthetic rows (CSV, Parquet), or a generator that was saved")
     command.add_argument("real", help="real records that were set aside (CSV, Parquet)")
@@ -258,17 +260,14 @@ def _add_synth(commands: Any) -> None:
     pictures.add_argument(
         "--inception", metavar="FILE", help="an Inception network (TorchScript), for an FID"
     )
-    command.set_defaults(run=_evaluate)
 
 
 def _explain(options: argparse.Namespace) -> None:
-    stated = parse(options.expression)
-    adjacency = _adjacency(options, stated)
     report = explain(
-        stated,
+        parse(options.expression),
         delta=options.delta,
         epsilon=options.epsilon,
-        adjacency=adjacency,
+        adjacency=options.adjacency,
         against=options.against,
         adaptive=not options.non_adaptive,
     )
@@ -282,7 +281,8 @@ def _calibrate(options: argparse.Namespace) -> None:
         return parse(_PLACEHOLDER.sub(repr(scale), options.expression))
 
     first, budget = family(1.0), Budget(**target)
-    whom: dict[str, Any] = {"adjacency": _adjacency(options, first), "against": options.against}
+    adjacency = options.adjacency or natural_adjacency(first)
+    whom: dict[str, Any] = {"adjacency": adjacency, "against": options.against}
     if _PLACEHOLDER.search(options.expression):
         found, kind = calibrate(family, budget, **whom), "scale"
         words = f"The least noise that meets the target: a scale of {found.parameter!r}."
@@ -304,7 +304,7 @@ def _run(options: argparse.Namespace) -> None:
         print(check_plan(plan))
         return
     out = options.out or Path("out") / Path(options.plan).stem
-    report = run_plan(plan, out, lambda line: print(line, file=sys.stderr, flush=True))
+    report = run_plan(plan, out, _tell)
     print(f"The report is in {report}.")
 
 
@@ -320,15 +320,12 @@ def _reproduce(options: argparse.Namespace) -> None:
     if options.names == ["list"]:
         print(listing())
         return
-    # progress is not the answer: it goes where it can be thrown away
-    figures = reproduce(
-        options.names, Path(options.out), lambda line: print(line, file=sys.stderr, flush=True)
-    )
-    print(claims(figures))
+    print(claims(reproduce(options.names, Path(options.out), _tell)))
 
 
-def _adjacency(options: argparse.Namespace, stated: Mechanism) -> Adjacency:
-    return options.adjacency or natural_adjacency(stated)
+def _tell(line: str) -> None:
+    """Progress is not the answer: it goes where it can be thrown away."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def _show(
@@ -339,10 +336,11 @@ def _show(
         text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False)
     else:
         text = f"{words}\n\n{report}" if words else str(report)
-    if options.plot:
-        report.plot(options.plot)
-        text += "" if options.json else f"\n\nThe picture is in {options.plot}."
-    if options.html:
-        report.html(options.html)
-        text += "" if options.json else f"\n\nThe page is in {options.html}."
+    for path, write, words in (
+        (options.plot, report.plot, "The picture is in"),
+        (options.html, report.html, "The page is in"),
+    ):
+        if path:
+            write(path)
+            text += "" if options.json else f"\n\n{words} {path}."
     print(text)

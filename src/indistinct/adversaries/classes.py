@@ -33,7 +33,6 @@ class Rules:
     translation_invariant: bool = True
     """With h it has h + c for every constant c. Composition (Theorems 3, 4) needs this and convexity."""
 
-    closed_under_sums: bool = True
     adaptive: bool = False
     """Whether composition may be adaptive; known for all functions only (Section 4)."""
 

@@ -99,25 +99,33 @@ def _laplace_renyi(order: float, shift: float) -> float:
 
 def published_laplace_linear(order: float, epsilon: float, shift: Sequence[float] = (1.0,)) -> PublishedBound:
     """log(1 + 2^(d(α-1)) (ε |v|_α)^α) / (α-1) (Table 1, Corollary 2). **Not valid in general.**"""
-    alpha, moves, e = _order(order), _shift(shift), check_positive("epsilon", epsilon)
-    log_term = len(moves) * (alpha - 1) * math.log(2.0) + alpha * math.log(e) + _log_norm(moves, alpha)
-    return PublishedBound(_log1p_exp(log_term) / (alpha - 1), "Table 1, Corollary 2")
+    moves, log_scale = _shift(shift), math.log(check_positive("epsilon", epsilon))
+    return _published(order, len(moves) * math.log(2.0), log_scale, moves, "Table 1, Corollary 2")
 
 
 def published_gaussian_linear(order: float, sigma: float, shift: Sequence[float] = (1.0,)) -> PublishedBound:
     """log(1 + 2^(d(α-1)) (π/2)^((α-1)/2) (|v|_α/σ)^α) / (α-1) (Table 1). **Not valid in general.**"""
-    alpha, moves, scale = _order(order), _shift(shift), check_positive("sigma", sigma)
+    moves, log_scale = _shift(shift), -math.log(check_positive("sigma", sigma))
     log_factor = len(moves) * math.log(2.0) + 0.5 * math.log(math.pi / 2)
-    log_term = (alpha - 1) * log_factor - alpha * math.log(scale) + _log_norm(moves, alpha)
-    return PublishedBound(_log1p_exp(log_term) / (alpha - 1), "Table 1, Corollary 2")
+    return _published(order, log_factor, log_scale, moves, "Table 1, Corollary 2")
 
 
 def published_matrix_mechanism(order: float, epsilon: float, rows: int) -> PublishedBound:
     """log(1 + 2^(s(α-1)) ε^α) / (α-1) for a strategy of s rows (Theorem 5). **Not valid in general**: it
     follows from the bound for Laplace noise. Exact: `g.against(Linear())`, valid after affine maps."""
-    alpha, e = _order(order), check_positive("epsilon", epsilon)
-    log_term = check_count("rows", rows, least=1) * (alpha - 1) * math.log(2.0) + alpha * math.log(e)
-    return PublishedBound(_log1p_exp(log_term) / (alpha - 1), "Theorem 5")
+    count, log_scale = check_count("rows", rows, least=1), math.log(check_positive("epsilon", epsilon))
+    return _published(order, count * math.log(2.0), log_scale, [1.0], "Theorem 5")
+
+
+def _published(
+    order: float, log_factor: float, log_scale: float, moves: list[float], where: str
+) -> PublishedBound:
+    """log(1 + factor^(α-1) (scale |v|_α)^α) / (α-1)."""
+    alpha, top = _order(order), max(map(abs, moves))
+    log_norm = alpha * math.log(top) + math.log(math.fsum((abs(v) / top) ** alpha for v in moves))
+    x = (alpha - 1) * log_factor + alpha * log_scale + log_norm
+    value = x + math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x))
+    return PublishedBound(value / (alpha - 1), where)
 
 
 def _order(order: float) -> float:
@@ -132,13 +140,3 @@ def _shift(shift: Sequence[float]) -> list[float]:
     if not moves or not all(map(math.isfinite, moves)) or not any(moves):
         raise ArgumentError("shift", shift, "finite numbers, not all of them zero")
     return moves
-
-
-def _log_norm(moves: list[float], order: float) -> float:
-    """log of |v|_α^α."""
-    top = max(map(abs, moves))
-    return order * math.log(top) + math.log(math.fsum((abs(v) / top) ** order for v in moves))
-
-
-def _log1p_exp(x: float) -> float:
-    return x + math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x))

@@ -228,6 +228,11 @@ class Worst(CombinedDivergences):
     def __init__(self, parts: Sequence[Divergences]) -> None:
         self._parts = parts
 
+    @classmethod
+    def of(cls, parts: Sequence[Divergences]) -> Divergences:
+        """One part is its own worst."""
+        return parts[0] if len(parts) == 1 else cls(parts)
+
     def _combine(self, read: Callable[[Divergences], Bracket]) -> Bracket:
         found = [read(part) for part in self._parts]
         return Bracket(max(b.low for b in found), max(b.high for b in found))

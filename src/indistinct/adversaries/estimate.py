@@ -173,21 +173,28 @@ def _fit(p: Array, q: Array, order: float) -> tuple[Array, float]:
 def _judge(coefficients: Array, p: Array, q: Array, order: float) -> tuple[float, float, float]:
     """What a function shows on samples, the variance of that, and the largest share of one sample in it."""
     h_p, h_q = coefficients @ p, coefficients @ q
-    n_p, n_q = h_p.size, h_q.size
-    if order == 1:
-        weight = np.exp(h_q - h_q.max())
-        value = float(h_p.mean()) - float(h_q.max()) - math.log(float(weight.mean()))
-        variance = float(h_p.var()) / n_p + float(weight.var()) / n_q / float(weight.mean()) ** 2
-        return value, variance, float(weight.max() / weight.sum())
-    power = order / (order - 1)
-    weight = np.abs(h_q / np.abs(h_q).max()) ** power
-    top, mean = float(np.abs(h_q).max()), float(h_p.mean())
-    if mean <= 0:
+    top = float((h_q if order == 1 else np.abs(h_q)).max())
+    weight = _weights(h_q, order, top)
+    mean, level = float(h_p.mean()), float(weight.mean())
+    value = _shown(mean, level, order, top)
+    if value == -math.inf:
         return 0.0, math.inf, 1.0
-    value = power * math.log(mean / top) - math.log(float(weight.mean()))
-    variance = (power / mean) ** 2 * float(h_p.var()) / n_p
-    variance += float(weight.var()) / n_q / float(weight.mean()) ** 2
+    slope = 1.0 if order == 1 else order / (order - 1) / mean
+    variance = slope**2 * float(h_p.var()) / h_p.size + float(weight.var()) / h_q.size / level**2
     return value, variance, float(weight.max() / weight.sum())
+
+
+def _weights(h: Array, order: float, top: float) -> Array:
+    """|h|^A (order 1: e^h) of values of a function, in units of what it is at the top."""
+    weight: Array = np.exp(h - top) if order == 1 else np.abs(h / top) ** (order / (order - 1))
+    return weight
+
+
+def _shown(mean: float, level: float, order: float, top: float) -> float:
+    """The divergence that a function shows with its mean under P and that of its weights under Q."""
+    if order == 1:
+        return mean - top - math.log(level)
+    return order / (order - 1) * math.log(mean / top) - math.log(level) if mean > 0 else -math.inf
 
 
 def _limits(limits: Any) -> tuple[float, float]:
@@ -219,20 +226,12 @@ def _bernstein(
     """What a function shows at least: E_P h from below and E_Q|h|^A (order 1: E_Q e^h) from above, each by
     Maurer and Pontil 2009, Theorem 4, with log_odds = log(2/δ)."""
     low, high = bounds
-    size = max(abs(low), abs(high))
     if not 0 < high - low < math.inf:
         return 0.0
-    h_p, h_q = coefficients @ p, coefficients @ q
+    top = high if order == 1 else max(abs(low), abs(high))
+    h_p, weight = coefficients @ p, _weights(coefficients @ q, order, top)
     mean = float(h_p.mean()) - _deviation(h_p, high - low, log_odds)
-    if order == 1:
-        weight = np.exp(h_q - high)
-        return max(mean - high - math.log(float(weight.mean()) + _deviation(weight, 1.0, log_odds)), 0.0)
-    if mean <= 0:
-        return 0.0
-    power = order / (order - 1)
-    weight = np.abs(h_q / size) ** power
-    above = float(weight.mean()) + _deviation(weight, 1.0, log_odds)
-    return max(power * math.log(mean / size) - math.log(above), 0.0)
+    return max(_shown(mean, float(weight.mean()) + _deviation(weight, 1.0, log_odds), order, top), 0.0)
 
 
 def _deviation(values: Array, width: float, log_odds: float) -> float:

@@ -1,6 +1,7 @@
 """What an adversary of limited capacity can learn from a release, and what may be done with that."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ WHY_NOT_ADAPTIVE = (
     "limited; if all were fixed beforehand say adaptive=False (--non-adaptive in the shell), else read "
     "against Unrestricted()"
 )
+_SUMS = "sums of functions of the single"
 _ORDERS = "1 (Kullback-Leibler) or a finite number above 1; Unrestricted() answers at infinity"
 
 
@@ -122,33 +124,31 @@ def read(adversary: "Adversary", guarantee: Guarantee, *, adaptive: bool) -> Rea
         every = all(part.every_neighbour for part in parts)
         return Reading(adversary, worst, guarantee.adjacency, "the worst of disjoint parts", every)
     everything = OfEverything(guarantee, attained=False)
-    outputs = guarantee.outputs
-    if outputs is None:
-        return Reading(adversary, everything, guarantee.adjacency, ONLY_LOSS)
+    outputs = guarantee.outputs or ()
     inner = _divergences(adversary, outputs)
     if inner is None:
         return Reading(adversary, everything, guarantee.adjacency, ONLY_LOSS)
-    if adaptive and sum(count for _, count in outputs) > 1:
+    several = sum(count for _, count in outputs) > 1
+    if adaptive and several:
         raise ArgumentError("adaptive", True, f"False for a composition: {WHY_NOT_ADAPTIVE}")
-    several = len(outputs) > 1 or outputs[0][1] > 1
     note = "all releases were chosen beforehand" if several else ""
     capped = Capped(inner, everything)
     return Reading(adversary, capped, guarantee.adjacency, note, adversary.every_neighbour)
 
 
 def _divergences(adversary: "Adversary", outputs: Outputs) -> Divergences | None:
+    """Those of what is released; none where that is not known, or not numbers with noise."""
+    if not outputs:
+        return None
     if adversary.matrix is not None:
         return _of_outcomes(adversary.matrix, outputs)
-    numbers: Numbers = []
-    for pair, count in outputs:
-        number = ReleasedNumber.behind(pair)
-        if number is None:
-            return None
-        numbers.append((number, count))
+    known = [(ReleasedNumber.behind(pair), count) for pair, count in outputs]
+    numbers: Numbers = [(number, count) for number, count in known if number is not None]
+    if len(numbers) < len(known):
+        return None
     if adversary.rotates:
         numbers = _rotated(numbers)
-    sides = [_one_direction(adversary, direction) for direction in _directions(adversary, numbers)]
-    return sides[0] if len(sides) == 1 else Worst(sides)
+    return Worst.of([_one_direction(adversary, way) for way in _directions(adversary, numbers)])
 
 
 def _directions(adversary: "Adversary", numbers: Numbers) -> list[Numbers]:
@@ -173,7 +173,7 @@ def _one_direction(adversary: "Adversary", numbers: Numbers) -> Divergences:
     parts: list[tuple[Divergences, int]] = []
     for number, count in numbers:
         sides = [OfOneNumber(side, span, constant=constant) for side in _sides(adversary, number)]
-        parts.append((sides[0] if len(sides) == 1 else Worst(sides), count))
+        parts.append((Worst.of(sides), count))
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
     if not adversary.rules.composes:
@@ -212,25 +212,21 @@ def sequential(*readings: Reading, adaptive: bool) -> Reading:
     Holds for sums of functions of the single releases (and of their products), if every class is convex and
     translation invariant and no release was chosen after seeing another: say `adaptive=False`.
     """
-    _check_same(readings)
     for reading in readings:
         if adaptive and not reading.adversary.rules.adaptive:
             raise ArgumentError("adaptive", True, f"False for {reading.adversary}: {WHY_NOT_ADAPTIVE}")
         _check_composes(reading)
-    parts = Added([(reading.divergences, 1) for reading in readings])
-    return _joined(readings, parts, "sums of functions of the single releases")
+    return _joined(readings, lambda parts: Added([(part, 1) for part in parts]), f"{_SUMS} releases")
 
 
 def disjoint(*readings: Reading) -> Reading:
     """Releases on disjoint parts of the data: the worst part counts (Theorem 3)."""
-    _check_same(readings)
     for reading in readings:
         _check_composes(reading)
         if reading.adjacency is not Adjacency.ADD_REMOVE:
             allowed = "add/remove for disjoint parts (a replaced record may move to another part)"
             raise ArgumentError("adjacency", reading.adjacency.value, allowed)
-    worst = Worst([reading.divergences for reading in readings])
-    return _joined(readings, worst, "sums of functions of the single parts")
+    return _joined(readings, Worst, f"{_SUMS} parts")
 
 
 def either(*readings: Reading) -> Reading:
@@ -239,19 +235,9 @@ def either(*readings: Reading) -> Reading:
     f-divergences are convex, α-divergences among them, so their maximum bounds the mixture, and the Rényi
     divergence of one order grows with the α-divergence.
     """
-    _check_same(readings)
     if any(reading.adversary != readings[0].adversary for reading in readings):
         raise ArgumentError("readings", [str(r) for r in readings], "against the same adversary")
-    return _joined(readings, Worst([reading.divergences for reading in readings]), "one of them, by a coin")
-
-
-def _check_same(readings: tuple[Reading, ...]) -> None:
-    if not readings:
-        raise ArgumentError("readings", readings, "at least one reading")
-    for reading in readings:
-        if reading.adjacency is not readings[0].adjacency:
-            allowed = f"that of the other reading ({readings[0].adjacency.value})"
-            raise ArgumentError("adjacency", reading.adjacency.value, allowed)
+    return _joined(readings, Worst, "one of them, by a coin")
 
 
 def _check_composes(reading: Reading) -> None:
@@ -260,7 +246,16 @@ def _check_composes(reading: Reading) -> None:
         raise ArgumentError("adversary", reading.adversary, allowed)
 
 
-def _joined(readings: tuple[Reading, ...], divergences: Divergences, note: str) -> Reading:
+def _joined(
+    readings: tuple[Reading, ...], combine: Callable[[list[Divergences]], Divergences], note: str
+) -> Reading:
+    if not readings:
+        raise ArgumentError("readings", readings, "at least one reading")
     first = readings[0]
+    for reading in readings:
+        if reading.adjacency is not first.adjacency:
+            allowed = f"that of the other reading ({first.adjacency.value})"
+            raise ArgumentError("adjacency", reading.adjacency.value, allowed)
+    parts = combine([reading.divergences for reading in readings])
     every = all(reading.every_neighbour for reading in readings)
-    return Reading(first.adversary, divergences, first.adjacency, note, every)
+    return Reading(first.adversary, parts, first.adjacency, note, every)

@@ -30,35 +30,19 @@ def to_data(subject: "Subject") -> dict[str, Any]:
         "user": None if subject.user is None else {"column": subject.user.column, "most": subject.user.most},
         "epsilon": {"delta": subject.delta, "epsilon": number(guarantee.epsilon(subject.delta))},
         "delta": None if asked is None else {"epsilon": asked, "delta": guarantee.delta(asked)},
-        "renyi": [
-            {"order": order, "divergence": number(value)}
-            for order, value in zip(ORDERS, guarantee.renyi(ORDERS), strict=True)
-        ],
-        "tradeoff": [
-            {"fpr": fpr, "fnr": number(value)}
-            for fpr, value in zip(FALSE_POSITIVE_RATES, guarantee.tradeoff(FALSE_POSITIVE_RATES), strict=True)
-        ],
+        "renyi": _entries(order=ORDERS, divergence=guarantee.renyi(ORDERS)),
+        "tradeoff": _entries(fpr=FALSE_POSITIVE_RATES, fnr=guarantee.tradeoff(FALSE_POSITIVE_RATES)),
         "advantage": guarantee.advantage(),
-        "posterior": [
-            {"prior": prior, "beyond": subject.delta, "low": float(low), "high": float(high)}
-            for prior, low, high in zip(PRIORS, belief.low, belief.high, strict=True)  # type: ignore[arg-type]
-        ],
+        "posterior": _entries(
+            prior=PRIORS, beyond=[subject.delta] * len(PRIORS), low=belief.low, high=belief.high
+        ),
         "bayes_factor": {
             "beyond": subject.delta,
             "factor": number(guarantee.bayes_factor().quantile(subject.delta)),
         },
-        "bayes_risk": [
-            {"prior": prior, "risk": float(risk)}
-            for prior, risk in zip(PRIORS, guarantee.bayes_risk(PRIORS), strict=True)
-        ],
-        "event": [
-            {"probability": chance, "low": float(low), "high": float(high)}
-            for chance, low, high in zip(CHANCES, event.low, event.high, strict=True)  # type: ignore[arg-type]
-        ],
-        "reconstruction": [
-            {"baseline": chance, "success": float(success)}
-            for chance, success in zip(CHANCES, event.high, strict=True)  # type: ignore[arg-type]
-        ],
+        "bayes_risk": _entries(prior=PRIORS, risk=guarantee.bayes_risk(PRIORS)),
+        "event": _entries(probability=CHANCES, low=event.low, high=event.high),
+        "reconstruction": _entries(baseline=CHANCES, success=event.high),
         "pure": number(guarantee.pure()),
         "against": None if subject.reading is None else _against(subject.reading),
         "gaussian": {
@@ -77,11 +61,14 @@ def _against(reading: Reading) -> dict[str, Any]:
         "note": reading.note,
         "every_neighbour": reading.every_neighbour,
         "kl": number(reading.kl()),
-        "renyi": [
-            {"order": order, "divergence": number(high), "at_least": number(low)}
-            for order, low, high in zip(ORDERS, renyi.low, renyi.high, strict=True)  # type: ignore[arg-type]
-        ],
+        "renyi": _entries(order=ORDERS, divergence=renyi.high, at_least=renyi.low),
     }
+
+
+def _entries(**columns: Any) -> list[dict[str, float | str]]:
+    """Columns of numbers as rows by name."""
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, map(number, row), strict=True)) for row in rows]
 
 
 def number(value: float) -> float | str:

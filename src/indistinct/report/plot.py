@@ -14,10 +14,11 @@ from indistinct.report.text import rounded_up, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from indistinct.report.subject import Subject
 
-_INK, _MAIN, _FIT, _PLAIN = "#222222", "#1f5fa8", "#d1702a", "#8a8a8a"
+INK, _MAIN, _FIT, _PLAIN = "#222222", "#1f5fa8", "#d1702a", "#8a8a8a"
 _POINTS = 81
 _USUAL_DELTA = 1e-5
 _FAINTEST = 1e-290
@@ -26,23 +27,15 @@ _LONGEST_TITLE = 90
 
 def draw(subject: "Subject", path: str | Path | None = None) -> Any:
     """The report's picture, as a matplotlib figure; written to `path` if one is given."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError('a picture needs matplotlib: pip install "indistinct[plot]"') from None
-
-    figure = Figure(figsize=(9.6, 4.2), dpi=110, layout="constrained")
+    figure = canvas((9.6, 4.2), dpi=110)
     left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.08})
     _profile(left, subject)
     _tradeoff(right, subject.guarantee, subject.gaussian.mu)
     for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(colors=_INK, labelsize=9)
-        axes.grid(color="#e6e6e6", linewidth=0.6)
-        axes.set_axisbelow(True)
+        tidy(axes, 9)
     title = subject.expression
     title = title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
-    figure.suptitle(f"{title}\n{subject.guarantee.adjacency.value}", fontsize=10, color=_INK)
+    figure.suptitle(f"{title}\n{subject.guarantee.adjacency.value}", fontsize=10, color=INK)
     if path is not None:
         try:
             figure.savefig(path)
@@ -52,13 +45,31 @@ def draw(subject: "Subject", path: str | Path | None = None) -> Any:
     return figure
 
 
+def canvas(size: tuple[float, float], dpi: int) -> "Figure":
+    """An empty figure."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError('a picture needs matplotlib: pip install "indistinct[plot]"') from None
+
+    return Figure(figsize=size, dpi=dpi, layout="constrained")
+
+
+def tidy(axes: "Axes", letters: float) -> None:
+    """Axes with no more ink than they need."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=INK, labelsize=letters)
+    axes.grid(color="#e6e6e6", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
 def _profile(axes: "Axes", subject: "Subject") -> None:
     epsilon, delta = subject.guarantee.epsilon(subject.delta or _USUAL_DELTA), subject.delta or _USUAL_DELTA
     grid, values, floor = profile_points(subject)
     reach = float(grid[-1])
     axes.semilogy(grid, np.where(values > 1e-300, values, np.nan), color=_MAIN, linewidth=2)
     if subject.delta and math.isfinite(epsilon):
-        axes.plot([epsilon], [delta], "o", color=_INK, markersize=6)
+        axes.plot([epsilon], [delta], "o", color=INK, markersize=6)
         beyond = epsilon > 0.6 * reach
         axes.annotate(
             f"ε = {rounded_up(epsilon)}\nδ = {short(delta)}",
@@ -67,7 +78,7 @@ def _profile(axes: "Axes", subject: "Subject") -> None:
             textcoords="offset points",
             ha="right" if beyond else "left",
             va="top" if beyond else "baseline",
-            color=_INK,
+            color=INK,
             fontsize=10,
         )
     axes.minorticks_off()
@@ -75,7 +86,7 @@ def _profile(axes: "Axes", subject: "Subject") -> None:
     axes.set_ylim(floor, 2.0)
     axes.set_xlabel("ε")
     axes.set_ylabel("δ")
-    axes.set_title("Privacy profile: the δ that goes with each ε", fontsize=10, color=_INK)
+    axes.set_title("Privacy profile: the δ that goes with each ε", fontsize=10, color=INK)
 
 
 def profile_points(subject: "Subject") -> tuple[Array, Array, float]:
@@ -113,5 +124,5 @@ def _tradeoff(axes: "Axes", guarantee: Guarantee, mu: float) -> None:
     membership = guarantee.adjacency is Adjacency.ADD_REMOVE
     axes.set_xlabel("false positive rate" + (" (wrongly said to be in the data)" if membership else ""))
     axes.set_ylabel("false negative rate" + (" (missed)" if membership else ""))
-    axes.set_title("Trade-off of an attacker's errors", fontsize=10, color=_INK)
+    axes.set_title("Trade-off of an attacker's errors", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=9, loc="upper right")

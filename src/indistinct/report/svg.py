@@ -55,28 +55,21 @@ class _Axes:
         y_ticks: Sequence[tuple[float, str]],
         names: tuple[str, str],
     ) -> str:
-        parts = []
         right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+        middle_x, middle_y = (_LEFT + right) / 2, (_TOP + bottom) / 2
+        body = ""
         for x, label in x_ticks:
             at = f"{self.across(x):.1f}"
-            parts.append(f'<line class="grid" x1="{at}" y1="{_TOP}" x2="{at}" y2="{bottom}"/>')
-            parts.append(f'<text x="{at}" y="{bottom + 15}" text-anchor="middle">{escape(label)}</text>')
+            body += f'<line class="grid" x1="{at}" y1="{_TOP}" x2="{at}" y2="{bottom}"/>'
+            body += f'<text x="{at}" y="{bottom + 15}" text-anchor="middle">{escape(label)}</text>'
         for y, label in y_ticks:
             at = f"{self.up(y):.1f}"
-            parts.append(f'<line class="grid" x1="{_LEFT}" y1="{at}" x2="{right}" y2="{at}"/>')
-            parts.append(
-                f'<text x="{_LEFT - 6}" y="{at}" dy="0.35em" text-anchor="end">{escape(label)}</text>'
-            )
-        middle_x, middle_y = (_LEFT + right) / 2, (_TOP + bottom) / 2
-        parts.append(
-            f'<text class="name" x="{middle_x}" y="{_HEIGHT - 10}" text-anchor="middle">'
-            f"{escape(names[0])}</text>"
-        )
-        parts.append(
-            f'<text class="name" text-anchor="middle"'
-            f' transform="translate(13 {middle_y}) rotate(-90)">{escape(names[1])}</text>'
-        )
-        return "".join(parts)
+            body += f'<line class="grid" x1="{_LEFT}" y1="{at}" x2="{right}" y2="{at}"/>'
+            body += f'<text x="{_LEFT - 6}" y="{at}" dy="0.35em" text-anchor="end">{escape(label)}</text>'
+        place = f'x="{middle_x}" y="{_HEIGHT - 10}"'
+        body += f'<text class="name" {place} text-anchor="middle">{escape(names[0])}</text>'
+        turned = f'transform="translate(13 {middle_y}) rotate(-90)"'
+        return body + f'<text class="name" text-anchor="middle" {turned}>{escape(names[1])}</text>'
 
     def label(
         self, x: float, y: float, text: str, anchor: str = "start", dx: float = 6, dy: float = -7

@@ -48,9 +48,10 @@ def subject_lines(data: dict[str, Any]) -> list[tuple[str, str]]:
     """What the report is about, by name."""
     # an expression without a mechanism has claims among its parts
     what = "Stated" if data["mechanism"] is None else "Mechanism"
+    neighbours = _NEIGHBOURS[data["adjacency"]].format(them=whom(data).differ)
     return [
         (what, data["expression"]),
-        ("Neighbours", f"{data['adjacency']}: {_neighbours(data)}"),
+        ("Neighbours", f"{data['adjacency']}: {neighbours}"),
         *(("Sampling", line) for line in data["sampling"]),
     ]
 
@@ -78,13 +79,9 @@ def table(data: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [(f"epsilon at delta = {short(epsilon['delta'])}", _up(epsilon["epsilon"]))]
     if delta is not None:
         rows.append((f"delta at epsilon = {short(delta['epsilon'])}", _up(delta["delta"])))
-    rows += [
-        (f"Rényi divergence of order {entry['order']:g}", _up(entry["divergence"])) for entry in data["renyi"]
-    ]
-    rows += [
-        (f"least false negative rate at false positive rate {entry['fpr']:g}", rounded_down(entry["fnr"]))
-        for entry in data["tradeoff"]
-    ]
+    rows += _rows("Rényi divergence of order {}", data["renyi"], "order", "divergence")
+    tests = "least false negative rate at false positive rate {}"
+    rows += _rows(tests, data["tradeoff"], "fpr", "fnr", rounded_down)
     but = f", up to a probability of {short(gaussian['slack'])}" if gaussian["slack"] else ""
     return [
         *rows,
@@ -103,54 +100,35 @@ def against_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     if against is None:
         return []
     who = f"against {against['adversary']}"
-    rows = [(f"Kullback-Leibler divergence {who}", _up(against["kl"]))]
-    return rows + [
-        (f"Rényi divergence of order {entry['order']:g} {who}", _up(entry["divergence"]))
-        for entry in against["renyi"]
-    ]
+    first = (f"Kullback-Leibler divergence {who}", _up(against["kl"]))
+    return [first, *_rows(f"Rényi divergence of order {{}} {who}", against["renyi"], "order", "divergence")]
 
 
 def meaning_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     """Beliefs, guesses and consequences by name."""
     factor = data["bayes_factor"]
     but = f", up to a probability of {short(factor['beyond'])}" if factor["beyond"] else ""
-    rows = [(f"Bayes factor: how much the odds of the truth grow{but}", _up(factor["factor"]))]
-    rows += [
-        (f"  belief after, if it was {short(entry['prior'])} before", _up(entry["high"]))
-        for entry in data["posterior"]
-    ]
-    rows += [
-        (f"least error of a guess, prior {short(entry['prior'])}", rounded_down(entry["risk"]))
-        for entry in data["bayes_risk"]
-    ]
-    return rows + [
-        (
-            f"chance of an event, or of a reconstruction, if it was {short(entry['probability'])}",
-            _up(entry["high"]),
-        )
-        for entry in data["event"]
+    event = "chance of an event, or of a reconstruction, if it was {}"
+    return [
+        (f"Bayes factor: how much the odds of the truth grow{but}", _up(factor["factor"])),
+        *_rows("  belief after, if it was {} before", data["posterior"], "prior", "high"),
+        *_rows("least error of a guess, prior {}", data["bayes_risk"], "prior", "risk", rounded_down),
+        *_rows(event, data["event"], "probability", "high"),
     ]
 
 
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def _neighbours(data: dict[str, Any]) -> str:
-    return _NEIGHBOURS[data["adjacency"]].format(them=whom(data).differ)
-
-
 def _test(data: dict[str, Any]) -> str:
     """The trade-off curve at one point, as a test that someone runs."""
     if data["adjacency"] == "add/remove":
-        want, wrong, looked_for = (
-            f"whether {whom(data).used}",
-            "those who were not in the data",
-            "those who were",
-        )
+        want, wrong, looked_for = whom(data).used, "those who were not in the data", "those who were"
+        want = f"whether {want}"
     else:
         want, wrong, looked_for = whom(data).valued, "the cases of the first", "the cases of the second"
     start = f"Someone who wants to know {want}, and accepts being wrong about 5 % of {wrong},"
-    missed = _missed(data, 0.05)
+    (missed,) = [entry["fnr"] for entry in data["tradeoff"] if entry["fpr"] == 0.05]
     if missed < 0.001:
         return f"{start} may find practically all of {looked_for}: this does not protect."
     return f"{start} will still miss at least {_percent(missed, math.floor)} of {looked_for}."
@@ -246,11 +224,6 @@ def _limited(data: dict[str, Any]) -> str:
     )
 
 
-def _missed(data: dict[str, Any], fpr: float) -> float:
-    rates: list[float] = [entry["fnr"] for entry in data["tradeoff"] if entry["fpr"] == fpr]
-    return rates[0]
-
-
 # -- numbers --------------------------------------------------------------------------------------
 
 
@@ -293,6 +266,11 @@ def _rounded(value: float, digits: int, to_integer: Any) -> str:
 
 def _up(entry: float | str) -> str:
     return rounded_up(value_of(entry))
+
+
+def _rows(words: str, entries: Any, place: str, reading: str, rounded: Any = _up) -> list[tuple[str, str]]:
+    """A row of the table for each place where something was read."""
+    return [(words.format(short(entry[place])), rounded(entry[reading])) for entry in entries]
 
 
 def _percent(share: float, to_integer: Any) -> str:

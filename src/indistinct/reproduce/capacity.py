@@ -174,28 +174,13 @@ def table_1() -> Figure:
 def _bounded() -> Iterator[tuple[str, Mechanism, Reader]]:
     """Names, releases and printed bounds of the Rényi rows."""
     for epsilon in (1.0, 0.1):
-        yield (
-            f"Laplace, ε = {epsilon:g}",
-            Laplace(1 / epsilon),
-            _laplace_printed(epsilon),
-        )
+        yield f"Laplace, ε = {epsilon:g}", Laplace(1 / epsilon), _laplace_printed(epsilon)
     for sigma in (1.0, 3.0):
-        yield (
-            f"Gaussian, σ = {sigma:g}",
-            Gaussian(sigma),
-            _gaussian_printed(sigma),
-        )
+        yield f"Gaussian, σ = {sigma:g}", Gaussian(sigma), _gaussian_printed(sigma)
     for epsilon in (1.0, 0.01):
-        yield (
-            f"Laplace, ε = {epsilon:g}, v = (1, 1, 1)",
-            3 * Laplace(1 / epsilon),
-            _laplace_printed(epsilon, 3),
-        )
-    yield (
-        "Gaussian, σ = 20, v = (1, 1, 1)",
-        3 * Gaussian(20),
-        _gaussian_printed(20, 3),
-    )
+        name = f"Laplace, ε = {epsilon:g}, v = (1, 1, 1)"
+        yield name, 3 * Laplace(1 / epsilon), _laplace_printed(epsilon, 3)
+    yield "Gaussian, σ = 20, v = (1, 1, 1)", 3 * Gaussian(20), _gaussian_printed(20, 3)
 
 
 def _laplace_printed(epsilon: float, dimension: int = 1) -> Reader:
@@ -217,32 +202,13 @@ def text() -> Figure:
 
 
 def _error_panels() -> tuple[Panel, ...]:
+    laplace, gaussian = "Laplace, order 3", "Gaussian, order 5"
     epsilons, sigmas = np.geomspace(0.01, 5.0, 60), np.geomspace(0.2, 20.0, 60)
     left = _error_lines(epsilons, 3, lambda e: Laplace(1 / e), published_laplace_linear, laplace_linear_bound)
     right = _error_lines(sigmas, 5, Gaussian, published_gaussian_linear, gaussian_linear_bound)
     return (
-        Panel(
-            "Laplace, order 3",
-            "ε",
-            "parameter",
-            left,
-            (0.01, 5),
-            (1e-6, 10),
-            True,
-            True,
-            legend="lower right",
-        ),
-        Panel(
-            "Gaussian, order 5",
-            "σ",
-            "parameter",
-            right,
-            (0.2, 20),
-            (1e-6, 100),
-            True,
-            True,
-            legend="lower left",
-        ),
+        Panel(laplace, "ε", "parameter", left, (0.01, 5), (1e-6, 10), True, True, legend="lower right"),
+        Panel(gaussian, "σ", "parameter", right, (0.2, 20), (1e-6, 100), True, True, legend="lower left"),
     )
 
 

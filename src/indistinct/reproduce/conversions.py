@@ -1,6 +1,7 @@
 """*Three Variants of Differential Privacy* (Asoodeh et al. 2021), Figures 1 to 3: from Rényi DP to (ε, δ)."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from indistinct.guarantees.published import (
     mironov_epsilon,
     moments_accountant_epsilon,
 )
-from indistinct.reproduce.figure import Arrow, Curve, Figure, FigureTable, Panel, Printed, curve
+from indistinct.reproduce.figure import Arrow, Curve, Figure, FigureTable, Panel, Printed, curve, wedges
 
 
 def figure_1() -> Figure:
@@ -29,8 +30,7 @@ def figure_1() -> Figure:
     polygon = asoodeh_renyi(2.0, grid, np.append(release.tradeoff(grid[:-1]), 0.0))
     test = GaussianDP(1.0).tradeoff(fpr)
     epsilon = np.linspace(0.0, 8.0, 400)
-    lines = 1 - release.delta(epsilon) - np.exp(epsilon) * fpr
-    from_profile = float(np.maximum(lines, np.exp(-epsilon) * (1 - release.delta(epsilon) - fpr)).max())
+    from_profile = float(wedges(epsilon, release.delta(epsilon), fpr))
     arrows = (
         Arrow("Rényi DP", "(ε, δ)-DP", "Theorems 3 and 4,\nLemmas 1 and 2"),
         Arrow("Rényi DP", "f-DP (hypothesis test)", "Lemmas 3 and 4,\nCorollary 1"),
@@ -70,38 +70,28 @@ def figure_2() -> Figure:
     """Left: δ to the largest divergence, and Theorem 4. Right: ε to it, Lemma 1 and its first term."""
     deltas = np.concatenate((np.geomspace(1e-4, 0.05, 25), np.linspace(0.06, 0.9, 85)))
     left, gaps, above = [], [], 0.0
-    for role, (order, epsilon) in zip(
-        ("first", "second", "third"), ((2, 0.5), (4, 1.0), (10, 1.5)), strict=True
-    ):
-        exact = np.array([asoodeh_divergence(order, epsilon, d) for d in deltas.tolist()])
-        bound = np.array([asoodeh_least_divergence(order, epsilon, d) for d in deltas.tolist()])
+    for role, order, epsilon in (("first", 2, 0.5), ("second", 4, 1.0), ("third", 10, 1.5)):
+        exact = curve(partial(asoodeh_divergence, order, epsilon), deltas)
+        bound = curve(partial(asoodeh_least_divergence, order, epsilon), deltas)
         gaps.append(exact - bound)
         above = max(above, float((bound - exact).max()))
         name = f"α = {order}, ε = {epsilon}"
-        left += [
-            Curve(name, deltas, exact, role),
-            Curve(f"{name}: Theorem 4", deltas, bound, role, dashed=True),
-        ]
+        left.append(Curve(name, deltas, exact, role))
+        left.append(Curve(f"{name}: Theorem 4", deltas, bound, role, dashed=True))
     two, delta = 2.0, 1e-4
     epsilons = np.linspace(0.05, 12.5, 120)
     values = np.concatenate((np.geomspace(1e-6, 0.1, 30), np.linspace(0.15, 4.0, 60)))
     first = values + mironov_epsilon(two, 0.0, delta) - math.log(4)
     both = curve(lambda g: asoodeh_epsilon(two, g, delta), values)
+    exact = curve(lambda e: asoodeh_divergence(two, e, delta), epsilons)
     right = (
-        Curve(
-            "exact, Theorem 3",
-            epsilons,
-            curve(lambda e: asoodeh_divergence(two, e, delta), epsilons),
-            "exact",
-        ),
+        Curve("exact, Theorem 3", epsilons, exact, "exact"),
         Curve("Lemma 1, both terms", both, values, "first", dashed=True),
         Curve("first term only (Balle et al.)", first, values, "second", dashed=True),
     )
-    flat = curve(
-        lambda d: asoodeh_divergence(4, 1.0, d) - asoodeh_least_divergence(4, 1.0, d),
-        np.linspace(0.25, 0.9, 40),
-    )
-    tiny = asoodeh_epsilon(two, 1e-12, delta)
+    flat = np.linspace(0.25, 0.9, 40)
+    off = curve(lambda d: asoodeh_divergence(4, 1.0, d) - asoodeh_least_divergence(4, 1.0, d), flat)
+    most, tiny = float(np.abs(off).max()), asoodeh_epsilon(two, 1e-12, delta)
     claims = (
         Printed("Theorem 4 is a lower bound", f"above by {max(above, 0):.0e} at most", above < 1e-9),
         Printed(
@@ -110,32 +100,20 @@ def figure_2() -> Figure:
             bool(np.mean(gaps) < 0.05),
             f"at most {', '.join(f'{float(g.max()):.3f}' for g in gaps)} for the three pairs",
         ),
-        Printed(
-            "equation 22 is exact for αδ >= 1",
-            f"differs by {np.abs(flat).max():.0e}",
-            bool(np.abs(flat).max() < 1e-9),
-        ),
+        Printed("equation 22 is exact for αδ >= 1", f"differs by {most:.0e}", most < 1e-9),
         Printed(
             "with γ → 0 the first term of (25) does not vanish, the second does",
             f"first {first[0]:.3f}, second {tiny:.1e}",
             first[0] > 1 and tiny < 1e-6,
         ),
     )
+    largest = "largest divergence for (ε, δ)-DP"
+    panels = (
+        Panel(largest, "δ", "γ", tuple(left), (0, 0.9), (0, 4.2), legend="upper left"),
+        Panel("α = 2, δ = 10⁻⁴", "ε", "γ", right, (0, 12.5), (0, 4), legend="upper left"),
+    )
     return Figure(
-        (
-            Panel(
-                "largest divergence for (ε, δ)-DP",
-                "δ",
-                "γ",
-                tuple(left),
-                (0, 0.9),
-                (0, 4.2),
-                legend="upper left",
-            ),
-            Panel("α = 2, δ = 10⁻⁴", "ε", "γ", right, (0, 12.5), (0, 4), legend="upper left"),
-        ),
-        claims,
-        note="Left: the paper does not print its three pairs (α, ε); these are ours.",
+        panels, claims, note="Left: the paper does not print its three pairs (α, ε); these are ours."
     )
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from indistinct.report.plot import INK, canvas, tidy
 from indistinct.reproduce.figure import Arrow, Figure, FigureTable, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_INK = "#222222"
 _COLOURS = {
     "first": "#1f5fa8",
     "second": "#d1702a",
@@ -28,29 +28,25 @@ _ASPECT = 1.6
 
 def draw(figure: Figure, title: str, path: Path) -> None:
     """The figure as a picture file."""
-    try:
-        from matplotlib.figure import Figure as Canvas
-        from PIL import Image
-    except ImportError:
-        raise ImportError('a picture needs matplotlib: pip install "indistinct[plot]"') from None
-
     columns = max(-(-len(figure.panels) // figure.rows), 1)
     tall = _SQUARE if any(panel.square for panel in figure.panels) else _HEIGHT
     size = (max(_WIDTH * columns, 6.4), tall * figure.rows + 0.8)
-    canvas = Canvas(figsize=size, dpi=92, layout="constrained")
-    axes = canvas.subplots(figure.rows, columns, squeeze=False)
+    picture = canvas(size, dpi=92)
+    axes = picture.subplots(figure.rows, columns, squeeze=False)
     for panel, place in zip(figure.panels, axes.flat, strict=False):
         _panel(place, panel)
     for place in axes.flat[len(figure.panels) :]:
         place.set_axis_off()
     if figure.arrows:
         _diagram(axes.flat[0], figure.arrows)
-    canvas.suptitle(title, fontsize=11, color=_INK)
+    picture.suptitle(title, fontsize=11, color=INK)
     if figure.note:
-        canvas.supxlabel(fill(figure.note, int(17 * size[0])), fontsize=8, color="#555555")
+        picture.supxlabel(fill(figure.note, int(17 * size[0])), fontsize=8, color="#555555")
     # few colours are used, and files with few colours are a third of the size
+    from PIL import Image  # comes with matplotlib
+
     pixels = BytesIO()
-    canvas.savefig(pixels, format="png")
+    picture.savefig(pixels, format="png")
     Image.open(pixels).convert("RGB").quantize(64).save(path, optimize=True)
 
 
@@ -77,13 +73,10 @@ def _panel(axes: "Axes", panel: Panel) -> None:
         axes.set_ylim(*panel.y_range)
     if panel.square:
         axes.set_box_aspect(1)
-    axes.set_title(panel.title, fontsize=9.5, color=_INK)
+    axes.set_title(panel.title, fontsize=9.5, color=INK)
     axes.set_xlabel(panel.x_label, fontsize=9)
     axes.set_ylabel(panel.y_label, fontsize=9)
-    axes.tick_params(colors=_INK, labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#e6e6e6", linewidth=0.6)
-    axes.set_axisbelow(True)
+    tidy(axes, 8)
     if panel.legend and any(line.label for line in panel.lines):
         axes.legend(frameon=False, fontsize=8, loc=panel.legend)  # type: ignore[call-overload]
 
@@ -94,7 +87,7 @@ def _diagram(axes: "Axes", arrows: tuple[Arrow, ...]) -> None:
     axes.set_ylim(0, 1)
     frame = {"boxstyle": "round,pad=0.6", "facecolor": "#eef3f9", "edgecolor": _COLOURS["first"]}
     boxes = {
-        name: axes.text(x, y, name, ha="center", va="center", fontsize=10, color=_INK, bbox=frame)
+        name: axes.text(x, y, name, ha="center", va="center", fontsize=10, color=INK, bbox=frame)
         for name, (x, y) in _BOXES.items()
     }
     both = {(a.start, a.end) for a in arrows} & {(a.end, a.start) for a in arrows}
@@ -102,13 +95,13 @@ def _diagram(axes: "Axes", arrows: tuple[Arrow, ...]) -> None:
         (x0, y0), (x1, y1) = _BOXES[arrow.start], _BOXES[arrow.end]
         # arrows that go both ways bend apart; half of the bend is where the curve passes, its label too
         bend = 0.25 if (arrow.start, arrow.end) in both else 0.0
-        look: dict[str, Any] = {"arrowstyle": "-|>", "color": _INK, "connectionstyle": f"arc3,rad={bend}"}
+        look: dict[str, Any] = {"arrowstyle": "-|>", "color": INK, "connectionstyle": f"arc3,rad={bend}"}
         look |= {"patchA": boxes[arrow.start].get_bbox_patch(), "patchB": boxes[arrow.end].get_bbox_patch()}
         axes.annotate("", (x1, y1), (x0, y0), arrowprops=look | {"shrinkA": 4, "shrinkB": 4})
         x = (x0 + x1) / 2 + bend / 2 * (y1 - y0) / _ASPECT
         y = (y0 + y1) / 2 - bend / 2 * (x1 - x0) * _ASPECT
         plate = {"facecolor": "white", "edgecolor": "none", "pad": 2.0}
-        axes.text(x, y, arrow.label, ha="center", va="center", fontsize=8.5, color=_INK, bbox=plate)
+        axes.text(x, y, arrow.label, ha="center", va="center", fontsize=8.5, color=INK, bbox=plate)
 
 
 def write_data(figure: Figure, path: Path) -> None:

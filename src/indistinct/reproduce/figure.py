@@ -105,6 +105,15 @@ class Entry:
     compute: Callable[[], Figure]
 
 
+def wedges(epsilon: npt.ArrayLike, delta: npt.ArrayLike, fpr: npt.ArrayLike) -> Array:
+    """The false negative rates that (ε, δ) allow at least: the best of the lines of all (Asoodeh et al. 2021,
+    equation 39)."""
+    epsilon, kept, rates = np.asarray(epsilon), 1 - np.asarray(delta), np.asarray(fpr)[..., None]
+    lines = np.maximum(kept - np.exp(epsilon) * rates, np.exp(-epsilon) * (kept - rates))
+    best: Array = np.maximum(lines.max(axis=-1), 0.0)
+    return best
+
+
 def curve(function: Callable[[float], float], points: Numbers) -> Array:
     """A function of one number, read at many points."""
     return np.array([function(float(point)) for point in points])

@@ -6,6 +6,7 @@ They use γ(α) = αq²/((1-q)σ²) for a sampled Gaussian step, after Abadi et 
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from indistinct.guarantees.published import (
     noisy_sgd_rho,
 )
 from indistinct.numerics.arrays import Array
-from indistinct.reproduce.figure import Curve, Figure, Panel, Printed, curve
+from indistinct.reproduce.figure import Curve, Figure, Panel, Printed, curve, wedges
 from indistinct.reproduce.regions import DIAGONAL
 
 _RATE = 256 / 60000
+Region = Callable[[float, int, Array], Array]
+"""From scale, steps and false positive rates to false negative rates."""
 
 
 def figure_4() -> Figure:
@@ -146,14 +149,16 @@ def _by_renyi(scale: float, steps: int, fpr: Array) -> Array:
     return asoodeh_tradeoff(orders, orders * rho * steps, fpr)
 
 
+def _by_limit(scale: float, steps: int, fpr: Array) -> Array:
+    """Equation 55: the central limit of f-DP."""
+    return np.asarray(GaussianDP(_limit_mu(_RATE, scale, steps)).tradeoff(fpr))
+
+
 def _exactly(scale: float, steps: int, fpr: Array) -> Array:
     """What `tradeoff` gives, to the eye and much quicker: the lines of 400 (ε, δ) below the curve."""
     guarantee = (steps * Gaussian(scale).subsample(_RATE)).guarantee()
     delta = np.concatenate((np.geomspace(1e-10, 0.01, 120), np.linspace(0.01, 1.0, 280)))
-    kept, epsilon = 1 - delta, guarantee.epsilon(delta)
-    lines = np.maximum(kept - np.exp(epsilon) * fpr[:, None], np.exp(-epsilon) * (kept - fpr[:, None]))
-    best: Array = np.maximum(lines.max(axis=1), 0.0)
-    return best
+    return wedges(guarantee.epsilon(delta), delta, fpr)
 
 
 def figure_8() -> Figure:
@@ -163,13 +168,12 @@ def figure_8() -> Figure:
     for steps in (2000, 14062):
         for scale in (0.5, 0.7, 1.0):
             renyi = _by_renyi(scale, steps, fpr)
-            limit = GaussianDP(_limit_mu(_RATE, scale, steps)).tradeoff(fpr)
             exact = _exactly(scale, steps, fpr)
             above[steps, scale] = float((renyi - exact).max())
             lines = (
                 DIAGONAL,
                 Curve("Rényi (54)", fpr, renyi, "first"),
-                Curve("f-DP limit (55)", fpr, limit, "second"),
+                Curve("f-DP limit (55)", fpr, _by_limit(scale, steps, fpr), "second"),
                 Curve("exact (ours)", fpr, exact, "exact", dashed=True),
             )
             legend = "upper right" if (steps, scale) == (2000, 0.5) else ""
@@ -196,11 +200,10 @@ def figure_8() -> Figure:
     return Figure(tuple(panels), claims, rows=2, note=note)
 
 
-def _area_difference(scale: float, steps: int) -> float:
-    """Area of the region (55) less that of (54)."""
+def _area_difference(scale: float, steps: int, other: Region = _by_limit) -> float:
+    """Area of another region, (55), less that of (54)."""
     fpr = np.linspace(0.0, 1.0, 101)
-    limit = GaussianDP(_limit_mu(_RATE, scale, steps)).tradeoff(fpr)
-    return float(np.trapezoid(_by_renyi(scale, steps, fpr) - limit, fpr))
+    return float(np.trapezoid(_by_renyi(scale, steps, fpr) - other(scale, steps, fpr), fpr))
 
 
 def _crossing(steps: int) -> float:
@@ -223,11 +226,7 @@ def figure_9() -> Figure:
     ]
     crossings = [_crossing(n) for n in counts]
     few = np.array([0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
-    fpr = np.linspace(0.0, 1.0, 101)
-    missing = []
-    for scale in few.tolist():
-        exact = _exactly(scale, 5000, fpr)
-        missing.append(float(np.trapezoid(_by_renyi(scale, 5000, fpr) - exact, fpr)))
+    missing = [_area_difference(scale, 5000, _exactly) for scale in few.tolist()]
     zero = Curve("", np.array([0.4, 1.0]), np.zeros(2), "plain")
     left = Panel(
         "area of (55) less area of (54)", "σ", "area", (zero, *lines), (0.4, 1.0), legend="upper right"

@@ -13,7 +13,7 @@ from indistinct.guarantees.published import (
     asoodeh_kullback_tradeoff,
     asoodeh_renyi,
 )
-from indistinct.reproduce.figure import Curve, Figure, Panel, Printed
+from indistinct.reproduce.figure import Curve, Figure, Panel, Printed, wedges
 
 DIAGONAL = Curve("nothing can be told", np.array([0.0, 1.0]), np.array([1.0, 0.0]), "plain")
 
@@ -23,7 +23,7 @@ def figure_6() -> Figure:
     fpr = np.linspace(0.0, 1.0, 201)
     release = Gaussian(1).guarantee()
     delta = release.delta(1.0)
-    wedge = np.maximum(np.maximum(1 - delta - math.e * fpr, (1 - delta - fpr) / math.e), 0.0)
+    wedge = wedges([1.0], [delta], fpr)
     exact = GaussianDP(1.0).tradeoff(fpr)
     lines = (
         DIAGONAL,
@@ -31,11 +31,7 @@ def figure_6() -> Figure:
         Curve(f"(1, {delta:.3f})-DP alone", fpr, wedge, "first"),
     )
     epsilon = np.linspace(0.0, 12.0, 600)
-    profile = release.delta(epsilon)
-    inner = fpr[2:-2]
-    lifted = 1 - profile - np.exp(epsilon) * inner[:, None]
-    tilted = np.exp(-epsilon) * (1 - profile - inner[:, None])
-    gap = float(np.abs(np.maximum(lifted, tilted).max(axis=1) - exact[2:-2]).max())
+    gap = float(np.abs(wedges(epsilon, release.delta(epsilon), fpr) - exact)[2:-2].max())
     claims = (
         Printed("Remark 2: all (ε, δ) together are the trade-off curve", f"differ by {gap:.0e}", gap < 1e-3),
         Printed(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from indistinct.guarantees.published import (
     randomized_response_renyi,
 )
 from indistinct.numerics.arrays import Array
-from indistinct.reproduce.figure import Curve, Figure, FigureTable, Panel, Printed
+from indistinct.reproduce.figure import Curve, Figure, FigureTable, Panel, Printed, curve
 
+Reader = Callable[[float], float]
 _RANKS = ("first", "second", "third", "fourth")
 _RESTRICTED = (1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 16, 32, 64, math.inf)
 _MASSES = (1e-6, 1e-3, 0.1)
@@ -28,26 +30,19 @@ _MASS_NAMES = {1e-6: "10⁻⁶", 1e-3: "10⁻³", 0.1: "0.1"}
 def figure_1() -> Figure:
     """Budget curves of randomized response, Laplace and Gaussian noise, orders 1 to 10."""
     orders = np.linspace(1.0, 10.0, 91)
-    responses = [(f"p = {p}", RandomizedResponse(p).guarantee()) for p in (0.55, 0.6, 0.75)]
-    laplaces = [(f"1/λ = {e}", Laplace(1 / e).guarantee()) for e in (0.25, 0.5, 1.0)]
-    gaussians = [(f"σ = {s}", Gaussian(s).guarantee()) for s in (4, 3, 2)]
-    printed = [[randomized_response_renyi(p, a) for a in orders.tolist()] for p in (0.55, 0.6, 0.75)]
-    printed += [[laplace_renyi(1 / e, a) for a in orders.tolist()] for e in (0.25, 0.5, 1.0)]
-    printed += [[gaussian_renyi(s, a) for a in orders.tolist()] for s in (4, 3, 2)]
-    families = {
-        "Randomized response": responses,
-        "Laplace mechanism": laplaces,
-        "Gaussian mechanism": gaussians,
-    }
-    panels = []
-    for title, members in families.items():
-        lines = [
-            Curve(label, orders, guarantee.renyi(orders), role)
-            for role, (label, guarantee) in zip(_RANKS, members, strict=False)
-        ]
+    families: list[tuple[str, list[tuple[str, Guarantee, Reader]]]] = [
+        ("Randomized response", [(f"p = {p}", *_response(p)) for p in (0.55, 0.6, 0.75)]),
+        ("Laplace mechanism", [(f"1/λ = {e}", *_laplace(1 / e)) for e in (0.25, 0.5, 1.0)]),
+        ("Gaussian mechanism", [(f"σ = {s}", *_gaussian(s)) for s in (4, 3, 2)]),
+    ]
+    panels, gap = [], 0.0
+    for title, members in families:
+        lines = []
+        for role, (label, guarantee, printed) in zip(_RANKS, members, strict=False):
+            ours = guarantee.renyi(orders)
+            gap = max(gap, float(np.abs(ours - curve(printed, orders)).max()))
+            lines.append(Curve(label, orders, ours, role))
         panels.append(Panel(title, "order α", "ε", tuple(lines), (1, 10), (0, 2.5), legend="upper left"))
-    ours = [line.y for panel in panels for line in panel.lines]
-    gap = float(np.abs(np.array(ours) - np.array(printed)).max())
     straight = np.diff(Gaussian(2).guarantee().renyi(orders), 2)
     bend = float(np.abs(straight).max())
     return Figure(
@@ -57,6 +52,19 @@ def figure_1() -> Figure:
             Printed("the Gaussian budget curve is a straight line", f"bends by {bend:.0e}", bend < 1e-12),
         ),
     )
+
+
+def _response(p: float) -> tuple[Guarantee, Reader]:
+    """A mechanism, and its row of Table II."""
+    return RandomizedResponse(p).guarantee(), partial(randomized_response_renyi, p)
+
+
+def _laplace(scale: float) -> tuple[Guarantee, Reader]:
+    return Laplace(scale).guarantee(), partial(laplace_renyi, scale)
+
+
+def _gaussian(scale: float) -> tuple[Guarantee, Reader]:
+    return Gaussian(scale).guarantee(), partial(gaussian_renyi, scale)
 
 
 # -- Figure 2 ---------------------------------------------------------------------------------------
@@ -80,7 +88,7 @@ def figure_2() -> Figure:
             naive = np.exp(steps * epsilon)
             generic = np.array([mironov_pure_event(epsilon, n, mass) / mass for n in steps.tolist()])
             standard = np.array([_advanced_ratio(epsilon, n, mass) for n in steps.tolist()])
-            renyi = np.array([_renyi_ratio(orders, n * one, mass) for n in steps])
+            renyi = np.array([_best(orders, n * one, mass)[1] for n in steps])
             # pure DP is the order infinity of the Rényi curve
             renyi = np.minimum(renyi, naive)
             exact = truth[:, column] / mass
@@ -123,12 +131,6 @@ def _advanced_ratio(epsilon: float, steps: int, mass: float) -> float:
     return min(1 / mass, *(math.exp(min(e, 700.0)) + d / mass for e, d in pairs))
 
 
-def _renyi_ratio(orders: Array, values: Array, mass: float) -> float:
-    """Proposition 10 at its best order."""
-    logs = (values + math.log(mass)) * (1 - 1 / orders)
-    return math.exp(float(logs.min())) / mass
-
-
 def _most(guarantee: Guarantee, masses: Array) -> Array:
     """What `event(masses).high` gives, quicker for many steps: the least of δ(ε) + e^ε p over ε."""
     epsilon = np.linspace(0.0, 1.0, 250) * min(guarantee.epsilon(1e-12), 60.0)
@@ -163,15 +165,8 @@ def figure_3() -> Figure:
             Curve(f"{name}, all orders", steps, best[:, 0], role),
             Curve(f"{name}, 13 orders", steps, restricted[:, 0], role, dashed=True),
         ]
-    left = Panel(
-        "bound on the ratio (dots: exact, ours)",
-        "iterations",
-        "probability ratio",
-        tuple(ratios),
-        (1, 100),
-        (0, 100),
-        legend="",
-    )
+    title = "bound on the ratio (dots: exact, ours)"
+    left = Panel(title, "iterations", "probability ratio", tuple(ratios), (1, 100), (0, 100), legend="")
     right = Panel(
         "order chosen",
         "iterations",
@@ -197,6 +192,7 @@ def figure_3() -> Figure:
 
 
 def _best(orders: Array, values: Array, mass: float) -> tuple[float, float]:
+    """The best order of Proposition 10, and the ratio that it gives."""
     logs = (values + math.log(mass)) * (1 - 1 / orders)
     place = int(logs.argmin())
     return float(orders[place]), math.exp(float(logs[place])) / mass
@@ -248,16 +244,11 @@ def table_1() -> Figure:
 def table_2() -> Figure:
     """Pure and Rényi parameters of the three mechanisms: printed formulas against our readings."""
     rows, gap = [], 0.0
-    mechanisms: list[tuple[str, Guarantee, Callable[[float], float]]] = [
-        (
-            "randomized response p=0.75",
-            RandomizedResponse(0.75).guarantee(),
-            lambda a: randomized_response_renyi(0.75, a),
-        ),
-        ("Laplace λ=2", Laplace(2).guarantee(), lambda a: laplace_renyi(2, a)),
-        ("Gaussian σ=2", Gaussian(2).guarantee(), lambda a: gaussian_renyi(2, a)),
-    ]
-    for name, guarantee, printed in mechanisms:
+    for name, guarantee, printed in (
+        ("randomized response p=0.75", *_response(0.75)),
+        ("Laplace λ=2", *_laplace(2)),
+        ("Gaussian σ=2", *_gaussian(2)),
+    ):
         for order in (1.0, 1.5, 2.0, 8.0, 64.0, math.inf):
             says, ours = printed(order), guarantee.renyi(order)
             rows.append((name, order, says, ours))

@@ -57,7 +57,7 @@ class PeakSearch:
 
     def __init__(self, family: ExponentialFamily) -> None:
         self._family, self._measure = family, family.measure
-        self._basis, self._target = family.basis, family.target
+        self._basis = family.basis
         self._left = _MOST_TRIALS
 
     def propose(self, a: Array, barrier: float) -> Array:
@@ -73,19 +73,14 @@ class PeakSearch:
             for side, part in split.peaks.items():
                 density[part.nodes] = math.exp(masses[side]) * part.shares
             density /= density.sum()
-            centred = split.basis - (split.basis @ density)[:, None]
-            slope = self._target - split.basis @ density
-            spread = (centred * density) @ centred.T
-            if barrier:
-                slope[-1] += barrier / a[-1]
-                spread[-1, -1] += barrier / a[-1] ** 2
+            slope, bend, centred = self._family.slope(a, split.basis, density, barrier)
             off = {side: masses[side] - part.height for side, part in split.peaks.items()}
             for side, part in split.peaks.items():
-                slope += off[side] * (centred[:, part.nodes] @ density[part.nodes])
-            undo = inverse_of(spread)
+                slope -= off[side] * (centred[:, part.nodes] @ density[part.nodes])
+            undo = inverse_of(bend)
             if undo is None:
                 break
-            step = undo(slope)
+            step = undo(-slope)
             if not abs(float(slope @ step)) > _NOTHING and all(abs(o) < 1e-9 for o in off.values()):
                 break
             moves = {
@@ -122,7 +117,7 @@ class PeakSearch:
         reach = self._family.reach(a, ceiling)
         if reach is None:
             return None
-        x, log_weight = self._measure.rule(*reach, exponential=True)
+        x, log_weight = self._measure.rule(reach, exponential=True)
         basis = self._basis @ self._measure.features(x)
         h = a @ basis
         height, log_share = h + self._measure.log_density(x), h + log_weight

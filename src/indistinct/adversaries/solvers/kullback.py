@@ -111,13 +111,8 @@ class KullbackProgramme:
             if reach is None:
                 return None
             _, basis, _, density = self.family.density(a, reach)
-            mean = basis @ density
-            centred = basis - mean[:, None]
-            left, spread = mean - self.family.target, (centred * density) @ centred.T
-            if barrier:
-                left[-1] -= barrier / a[-1]
-                spread[-1, -1] += barrier / a[-1] ** 2
-            undo = inverse_of(spread)
+            left, bend, _ = self.family.slope(a, basis, density, barrier)
+            undo = inverse_of(bend)
             return None if undo is None else Slope(left, undo, value=0.0)
 
         return newton(look, a, enough=_ENOUGH, move=add, most=200)

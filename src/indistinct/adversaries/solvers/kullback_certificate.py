@@ -41,7 +41,7 @@ class ExponentialFamily:
         self.measure = q
         moments = feature_moments(p, q)
         # the constant is the sum of E_Q[φ_j] φ_j over orthonormal φ; it does not matter, so leave it out
-        x, log_weight = q.rule(*q.square_extent(), dense=True)
+        x, log_weight = q.rule(q.square_extent(), dense=True)
         plane = null_space(moments.basis @ q.features(x) @ np.exp(log_weight)).T
         plane[np.abs(plane) < _TRACE] = 0.0  # no feature takes up a trace of a faster one
         self.basis, self.target = plane @ moments.basis, plane @ moments.target
@@ -60,12 +60,10 @@ class ExponentialFamily:
         far = self.measure.extent(
             lambda features: raw @ features + 2 * np.log1p(np.abs(self.basis @ features).max(axis=0)), cuts
         )
-        if near is None or far is None:
-            return None
-        return Reach(min(near[0], far[0]), max(near[1], far[1]), cuts)
+        return None if near is None or far is None else near.and_to(far, cuts)
 
     def density(self, a: Array, reach: Reach, *, dense: bool = False) -> _Density:
-        x, log_weight = self.measure.rule(*reach, dense=dense, exponential=True)
+        x, log_weight = self.measure.rule(reach, dense=dense, exponential=True)
         features = self.measure.features(x)
         basis = self.basis @ features
         h = a @ basis
@@ -73,6 +71,16 @@ class ExponentialFamily:
         density = np.exp(h + log_weight - top)
         total = float(density.sum())
         return _Density(features, basis, top + math.log(total), density / total)
+
+    def slope(self, a: Array, basis: Array, density: Array, barrier: float) -> tuple[Array, Array, Array]:
+        """The slope and the bend of log Z - a . E_P φ - barrier log|a_last|, and the features less means."""
+        mean = basis @ density
+        centred = basis - mean[:, None]
+        slope, bend = mean - self.target, (centred * density) @ centred.T
+        if barrier:
+            slope[-1] -= barrier / a[-1]
+            bend[-1, -1] += barrier / a[-1] ** 2
+        return slope, bend, centred
 
     def judge(self, a: Array) -> Bracket:
         """What an exponent proves, whatever it is."""

@@ -46,15 +46,14 @@ def feature_moments(p: Measure, q: Measure, *, orthonormal: bool = True) -> Mome
 
 def feature_means(measure: Measure) -> tuple[Array, Array]:
     """E[φ] under a law, and how far it may be off."""
-    _, mean, error = _expect(measure)
-    return mean, error
+    return _expect(measure)[1:]
 
 
 def _expect(measure: Measure) -> tuple[Array, Array, Array]:
     reach = measure.square_extent()
     means = []
     for dense in (False, True):
-        x, log_weight = measure.rule(*reach, dense=dense)
+        x, log_weight = measure.rule(reach, dense=dense)
         features, weight = measure.features(x), np.exp(log_weight)
         means.append(features @ weight)
     error = np.abs(means[1] - means[0]) + ROUNDING * (np.abs(features) @ weight)
@@ -87,18 +86,18 @@ def power_reach(measure: Measure, basis: Array, a: Coefficients, power: float) -
         )
         if alone is None or beside is None:
             raise LostError
-        low, high = min(alone[0], beside[0]), max(alone[1], beside[1])
+        reach = alone.and_to(beside)
     else:
         raw = plain = np.asarray(a @ basis)
-        reach = measure.extent(lambda features: power * np.log(np.abs(plain @ features)))
-        if reach is None:
+        far = measure.extent(lambda features: power * np.log(np.abs(plain @ features)))
+        if far is None:
             if measure.all_moments or not (plain.any() and np.isfinite(plain).all()):
                 raise LostError
             allowed = f"of finite moment of order {power:g} under the noise"
             raise ArgumentError("features", measure.named, allowed)
-        low, high = reach
-    zeros = measure.zeros(raw, low, high)
-    return Reach(low, high, zeros[(zeros > low) & (zeros < high)])
+        reach = far
+    zeros = measure.zeros(raw, reach.low, reach.high)
+    return reach._replace(cuts=zeros[(zeros > reach.low) & (zeros < reach.high)])
 
 
 def held(basis: Array) -> Array:

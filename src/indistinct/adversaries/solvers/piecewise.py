@@ -79,7 +79,7 @@ class PieceSearch:
         reached = float(a.over(a.largest()) @ self._target)
         if not reached > 0:
             raise LostError
-        x, log_weight = self._line.rule(*power_reach(self._line, self._basis, a, power))
+        x, log_weight = self._line.rule(power_reach(self._line, self._basis, a, power))
         log_h = a.combine(self._basis @ self._line.features(x)).log
         return log_sum(power * log_h + log_weight) - math.log(reached) - a.largest()
 
@@ -105,13 +105,13 @@ class PieceSearch:
         """E_Q[g φ] - E_P φ, weighted, g = |h|^(A-1) sign h in a unit, and what undoes its
         derivative in the coordinates of the values."""
         line = self._line
-        low, high, zeros = power_reach(line, self._basis, a, power)
-        ends = line.ends(low, high, zeros)
+        reach = power_reach(line, self._basis, a, power)
+        ends = line.ends(reach)
         left, length = ends[:-1, None], np.diff(ends)[:, None]
         share, other = GRADED.nodes, GRADED.nodes[::-1]
         features = line.features(ends) * self._scale[:, None]
         value = a.combine(features)
-        crossed = np.isin(ends, zeros) & ~np.isin(ends, line.span.breaks)
+        crossed = np.isin(ends, reach.cuts) & ~np.isin(ends, line.span.breaks)
         log_value = np.where(crossed, -math.inf, value.log)
         # h is linear on a panel; in units of the larger of its ends, so that nothing vanishes
         log_large = np.maximum(log_value[:-1], log_value[1:])

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.adversaries.solvers.laws import Law
 from indistinct.adversaries.solvers.signed import Coefficients
@@ -44,12 +45,19 @@ class Rule(NamedTuple):
     log_weight: Array
 
 
+NOWHERE: Array = np.zeros(0)
+
+
 class Reach(NamedTuple):
     """From where to where to integrate, and where to cut: at the zeros of h, or so that no peak is missed."""
 
     low: float
     high: float
-    cuts: Array
+    cuts: Array = NOWHERE
+
+    def and_to(self, other: "Reach", cuts: Array = NOWHERE) -> "Reach":
+        """As far as either reaches."""
+        return Reach(min(self.low, other.low), max(self.high, other.high), cuts)
 
 
 class QuadraturePanel(NamedTuple):
@@ -97,34 +105,26 @@ class Measure(ABC):
 
     def zeros(self, coefficients: Coefficients, low: float, high: float) -> Array:
         """Where a function changes sign, as far as its rule has to know."""
-        return np.zeros(0)
+        return NOWHERE
 
     def peaks(self, coefficients: Array) -> Array:
         """Where to cut for e^h with these coefficients, so that no peak is missed."""
-        return np.zeros(0)
+        return NOWHERE
 
     @abstractmethod
     def extent(
-        self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
-    ) -> tuple[float, float] | None:
+        self, log_size: Callable[[Array], Array], cuts: Array = NOWHERE, ceiling: float = math.inf
+    ) -> Reach | None:
         """Where e^{log_size(features)} times the density is not negligible against its largest value, or
         against a ceiling in logarithms; none if that never ends."""
 
     @abstractmethod
-    def square_extent(self) -> tuple[float, float]:
+    def square_extent(self) -> Reach:
         """Where the square of any feature matters; refused where a second moment is infinite."""
 
     @abstractmethod
-    def rule(
-        self,
-        low: float,
-        high: float,
-        zeros: Array | None = None,
-        *,
-        dense: bool = False,
-        exponential: bool = False,
-    ) -> Rule:
-        """A rule from low to high for functions with these zeros, or for exponentials of functions."""
+    def rule(self, reach: Reach, *, dense: bool = False, exponential: bool = False) -> Rule:
+        """A rule for functions with these zeros, or for exponentials of functions."""
 
 
 class Outcomes(Measure):
@@ -150,11 +150,11 @@ class Outcomes(Measure):
         chosen: Array = self._log[x.astype(np.intp)]
         return chosen
 
-    def extent(self, *_: Any, **__: Any) -> tuple[float, float]:
+    def extent(self, *_: Any, **__: Any) -> Reach:
         return self.square_extent()
 
-    def square_extent(self) -> tuple[float, float]:
-        return 0.0, float(self._log.size)
+    def square_extent(self) -> Reach:
+        return Reach(0.0, float(self._log.size))
 
     def rule(self, *_: Any, **__: Any) -> Rule:
         return Rule(np.arange(self._log.size, dtype=np.float64), self._log)
@@ -207,30 +207,26 @@ class NoiseLine(Measure):
             for side in (-1.0, 1.0)
         ]
         if not found:
-            return np.zeros(0)
+            return NOWHERE
         cuts = np.unique(found)
         inside: Array = cuts[(cuts > self._grid[0]) & (cuts < self._grid[-1])]
         return inside
 
     def extent(
-        self, log_size: Callable[[Array], Array], cuts: Array | None = None, ceiling: float = math.inf
-    ) -> tuple[float, float] | None:
+        self, log_size: Callable[[Array], Array], cuts: Array = NOWHERE, ceiling: float = math.inf
+    ) -> Reach | None:
         grid, features, log_density = self._cut_grid(cuts)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = log_size(features) + log_density
         top = min(size.max(), ceiling)
         if not -math.inf < top < math.inf:  # NaN too
             return None
-        seen = np.flatnonzero(size >= top - _LOG_NEGLIGIBLE)
-        first, last = int(seen[0]) - 1, int(seen[-1]) + 1
-        if first < 0 or last >= size.size:
-            return None
-        return float(grid[first]), float(grid[last])
+        return _around(grid, size >= top - _LOG_NEGLIGIBLE)
 
-    def _cut_grid(self, cuts: Array | None) -> tuple[Array, Array, Array]:
+    def _cut_grid(self, cuts: Array) -> tuple[Array, Array, Array]:
         """The grid that looks for extents, with features and density, and with places more; the last such
         grid is kept, because every function is looked at twice."""
-        if cuts is None or not cuts.size:
+        if not cuts.size:
             return self._grid, self._features, self._log_density
         if self._last_cut is None or self._last_cut[0] is not cuts:
             place = np.searchsorted(self._grid, cuts)
@@ -240,59 +236,46 @@ class NoiseLine(Measure):
             self._last_cut = cuts, (grid, features, log_density)
         return self._last_cut[1]
 
-    def square_extent(self) -> tuple[float, float]:
+    def square_extent(self) -> Reach:
         # each by itself: far out P may live where Q hardly does, and a feature that is small there counts
         with np.errstate(divide="ignore"):
             size = 2 * np.log(np.abs(self._features)) + self._log_density
         size = size[size.max(axis=1) > -math.inf]  # a feature that is 0 is refused elsewhere
-        size[size < size.max(axis=1, keepdims=True) - _LOG_NEGLIGIBLE] = -math.inf
-        seen = np.flatnonzero((size > -math.inf).any(axis=0))
-        if not seen.size:
-            return float(self._grid[0]), float(self._grid[-1])
-        first, last = int(seen[0]) - 1, int(seen[-1]) + 1
-        if first < 0 or last >= self._grid.size:
+        if not size.size:
+            return Reach(float(self._grid[0]), float(self._grid[-1]))
+        seen = size >= size.max(axis=1, keepdims=True) - _LOG_NEGLIGIBLE
+        reach = _around(self._grid, seen.any(axis=0))
+        if reach is None:
             raise ArgumentError("features", self.span, "of finite second moment under the noise")
-        return float(self._grid[first]), float(self._grid[last])
+        return reach
 
-    def ends(self, low: float, high: float, zeros: Array | None = None) -> Array:
-        """Where the line is cut from low to high."""
-        ends = self._ends[(self._ends > low) & (self._ends < high)]
-        more = () if zeros is None else zeros[(zeros > low) & (zeros < high)]
-        cuts: Array = np.unique(np.concatenate(((low,), ends, more, (high,))))
-        return cuts
+    def ends(self, reach: Reach) -> Array:
+        """Where the line is cut."""
+        places = np.concatenate((self._ends, reach.cuts))
+        inside = places[(places > reach.low) & (places < reach.high)]
+        ends: Array = np.unique(np.concatenate(((reach.low,), inside, (reach.high,))))
+        return ends
 
-    def rule(
-        self,
-        low: float,
-        high: float,
-        zeros: Array | None = None,
-        *,
-        dense: bool = False,
-        exponential: bool = False,
-    ) -> Rule:
-        """A rule from low to high, cut at the zeros and graded towards them; for exponentials only cut."""
-        ends = self.ends(low, high, zeros)
+    def rule(self, reach: Reach, *, dense: bool = False, exponential: bool = False) -> Rule:
+        """Cut at the zeros and graded towards them; for exponentials only cut."""
+        ends, zeros = self.ends(reach), reach.cuts
         if exponential:
-            zeros = None
+            zeros = NOWHERE
             places = np.arange(_PIECES * (ends.size - 1) + 1) / _PIECES
             ends = np.interp(places, np.arange(ends.size), ends)
-        plain: Any = np.ones(ends.size - 1, dtype=bool)
-        if zeros is not None and zeros.size:
-            left, length = ends[:-1], ends[1:] - ends[:-1]
-            # far enough from every zero
-            nearest = np.maximum(left - zeros[:, None], zeros[:, None] - ends[1:])
-            plain = (nearest >= 0.7 * length).all(axis=0)
-        left, length = ends[:-1, None], (ends[1:] - ends[:-1])[:, None]
-        smooth, sharp = _PLAIN[dense], _GRADED[dense]
-        graded = ~plain
-        x = np.concatenate(
-            (
-                (left[plain] + length[plain] * smooth.nodes).ravel(),
-                (left[graded] + length[graded] * sharp.nodes).ravel(),
-            )
-        )
-        weight = np.concatenate(
-            ((length[plain] * smooth.weights).ravel(), (length[graded] * sharp.weights).ravel())
-        )
+        left, length = ends[:-1, None], np.diff(ends)[:, None]
+        # a panel is plain that is far enough from every zero
+        nearest = np.maximum(ends[:-1] - zeros[:, None], zeros[:, None] - ends[1:])
+        plain = (nearest >= 0.7 * length[:, 0]).all(axis=0)
+        panels = ((plain, _PLAIN[dense]), (~plain, _GRADED[dense]))
+        x = np.concatenate([(left[kind] + length[kind] * panel.nodes).ravel() for kind, panel in panels])
+        weight = np.concatenate([(length[kind] * panel.weights).ravel() for kind, panel in panels])
         with np.errstate(divide="ignore"):  # two zeros in one place
             return Rule(x, np.log(weight) + self.law.log_density(x))
+
+
+def _around(grid: Array, seen: npt.NDArray[np.bool_]) -> Reach | None:
+    """A place more on either side than is seen; none where the grid ends first."""
+    places = np.flatnonzero(seen)
+    first, last = int(places[0]) - 1, int(places[-1]) + 1
+    return None if first < 0 or last >= grid.size else Reach(float(grid[first]), float(grid[last]))

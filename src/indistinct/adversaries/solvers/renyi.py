@@ -11,7 +11,6 @@ an h, and `renyi_certificate` says what it proves: an upper bound, and by V itse
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -60,7 +59,7 @@ class RenyiProgramme:
             power, found = order / (order - 1), UNKNOWN
             for propose in self._searches(power):
                 if not found.gap < CLOSED:
-                    found = found.narrowed(self._tried(power, propose))
+                    found = found.narrowed(self.judge(power, propose))
             self._known[order] = found
         return self._known[order]
 
@@ -71,31 +70,16 @@ class RenyiProgramme:
         by_means = [self.pieces.propose, self.pieces.propose_plainly]
         return [*by_norm, *by_means] if power > 2 else [*by_means, *by_norm]
 
-    def _tried(self, power: float, propose: Callable[[float], Coefficients]) -> Bracket:
+    def judge(self, power: float, found: Coefficients | Callable[[float], Coefficients]) -> Bracket:
+        """What a function proves, whatever it is, or what a search finds."""
         try:
-            return self.judge(power, propose(power))
-        except (LostError, np.linalg.LinAlgError):
-            return UNKNOWN
-
-    def judge(self, power: float, a: Coefficients) -> Bracket:
-        """What a function proves, whatever it is."""
-        try:
-            reach = power_reach(self.measure, self.moments.basis, a, power)
-            return self._certificate.judge(power, a, reach)
+            return self._certificate.judge(power, found(power) if callable(found) else found)
         except (LostError, np.linalg.LinAlgError):
             return UNKNOWN
 
     @cached_property
     def _certificate(self) -> RenyiCertificate:
         return RenyiCertificate(self.measure, self.moments)
-
-
-class _Norm(NamedTuple):
-    """log ||h||_A under Q for h = a . φ, with its first two derivatives in a (divided by the norm)."""
-
-    log: float
-    slope: Array
-    bend: Array
 
 
 class NormSearch:
@@ -144,20 +128,21 @@ class NormSearch:
 
         def look(a: Array) -> Slope | None:
             try:
-                norm = self._norm(a, power)
+                log_norm, slope, bend = self._norm(a, power)
             except LostError:
                 return None
-            undo = inverse_of(plane.T @ norm.bend @ plane)
-            return None if undo is None else Slope(plane.T @ norm.slope, undo, norm.log)
+            undo = inverse_of(plane.T @ bend @ plane)
+            return None if undo is None else Slope(plane.T @ slope, undo, log_norm)
 
         def move(a: Array, step: Array) -> Array:
             return a + plane @ step
 
         return newton(look, a, enough=enough, move=move, most=12 if rough else 60)
 
-    def _norm(self, a: Array, power: float) -> _Norm:
+    def _norm(self, a: Array, power: float) -> tuple[float, Array, Array]:
+        """log ||h||_A under Q for h = a . φ, with its first two derivatives in a (divided by the norm)."""
         reach = power_reach(self._measure, self._moments.basis, a, power)
-        x, log_weight = self._measure.rule(*reach)
+        x, log_weight = self._measure.rule(reach)
         basis = self._moments.basis @ self._measure.features(x)
         h = a @ basis
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -171,7 +156,7 @@ class NormSearch:
             bend = (power - 1) * ((ratio * weight) @ ratio.T - np.outer(slope, slope))
         if power < 2.5 and reach.cuts.size:
             bend += self._bend_at_zeros(a, power, reach.cuts, top + math.log(total))
-        return _Norm((top + math.log(total)) / power, slope, bend)
+        return (top + math.log(total)) / power, slope, bend
 
     def _bend_at_zeros(self, a: Array, power: float, zeros: Array, log_total: float) -> Array:
         """What |h|^(A-2) holds nearer to its poles than any node: nearly all of it as A falls to 1."""

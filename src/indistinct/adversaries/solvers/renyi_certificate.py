@@ -14,7 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from indistinct.adversaries.solvers.bracket import UNKNOWN, Bracket
-from indistinct.adversaries.solvers.moments import Moments, held, held_at_most, log_power, log_sum
+from indistinct.adversaries.solvers.moments import (
+    Moments,
+    held,
+    held_at_most,
+    log_power,
+    log_sum,
+    power_reach,
+)
 from indistinct.adversaries.solvers.quadrature import ROUNDING, Measure, Reach
 from indistinct.adversaries.solvers.signed import Coefficients, Signed
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -44,17 +51,17 @@ class RenyiCertificate:
         self._measure, self._moments = measure, moments
         self._repair = Repair(measure, moments.basis)
 
-    def judge(self, power: float, a: Coefficients, reach: Reach) -> Bracket:
+    def judge(self, power: float, a: Coefficients) -> Bracket:
         """The divergence lies between V's and that of the g which a . φ stands for, once it is repaired."""
         target, target_error = self._moments.target, self._moments.error
-        order = power / (power - 1)
+        order, reach = power / (power - 1), power_reach(self._measure, self._moments.basis, a, power)
         log_unit = a.largest() if isinstance(a, Signed) else 0.0
         values = a.over(log_unit) if isinstance(a, Signed) else a
         reached = float(values @ target) - float(np.abs(values) @ target_error)
         log_reached = math.log(reached) if reached > 0 else 0.0
         found = []
         for dense in (False, True):
-            x, log_weight = self._measure.rule(*reach, dense=dense)
+            x, log_weight = self._measure.rule(reach, dense=dense)
             basis = self._moments.basis @ self._measure.features(x)
             h = a.combine(basis) if isinstance(a, Signed) else Signed.of(a @ basis)
             log_h = h.log - log_unit
@@ -92,10 +99,10 @@ class Repair:
 
     def __init__(self, measure: Measure, basis: Array) -> None:
         self._measure, self._basis = measure, basis
-        self._low, self._high = measure.square_extent()
+        self._extent = measure.square_extent()
         means, sizes = [], []
         for dense in (False, True):
-            x, log_weight = measure.rule(self._low, self._high, dense=dense)
+            x, log_weight = measure.rule(self._extent, dense=dense)
             given = measure.features(x)
             features = basis @ given
             kept, weight = held(features), np.exp(log_weight)
@@ -130,12 +137,10 @@ class Repair:
         whole = log_power(_ABOVE * (change @ self._values), order, self._log_weight)
         if whole < negligible:
             return float(np.logaddexp(whole, parts[0]))
-        for start, stop in (
-            (self._low, min(reach.low, self._high)),
-            (max(reach.high, self._low), self._high),
-        ):
-            if start < stop:
-                x, log_weight = self._measure.rule(start, stop)
+        low, high, _ = self._extent
+        for side in (Reach(low, min(reach.low, high)), Reach(max(reach.high, low), high)):
+            if side.low < side.high:
+                x, log_weight = self._measure.rule(side)
                 values = change @ self(self._basis @ self._measure.features(x))
                 parts.append(log_power(_ABOVE * values, order, log_weight))
         return log_sum(np.array(parts))

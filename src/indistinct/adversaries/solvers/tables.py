@@ -24,7 +24,7 @@ class TableProgramme:
 
     def __init__(self, p: Outcomes, q: Outcomes) -> None:
         self.primal = RenyiProgramme(p, q)
-        moments, (x, log_weight) = self.primal.moments, q.rule()
+        moments, (x, log_weight) = self.primal.moments, q.rule(q.square_extent())
         self._basis = moments.basis @ q.features(x)
         self._weight, self._log_weight = np.exp(log_weight), log_weight
         self._target, self._error = moments.target, moments.error
