@@ -47,7 +47,7 @@ def test_explain_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["epsilon"]["epsilon"] == pytest.approx(2.381805, rel=1e-6)
     assert data["delta"]["delta"] == pytest.approx(0.015534, rel=1e-4)
     assert data["pure"] == "infinity"
-    assert indistinct.mechanism_from_json(data["mechanism"]) == indistinct.parse(RUN)
+    assert indistinct.from_json(data["mechanism"]) == indistinct.parse(RUN)
 
 
 def test_adjacency_follows_the_sampling_unless_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +124,7 @@ def test_calibrate_finds_the_noise(
     data = run_json(capsys, "calibrate", expression, *target)
     assert data["found"]["scale"] == pytest.approx(scale, rel=1e-4)
     assert data["target"] == {k[2:]: float(v) for k, v in zip(target[::2], target[1::2], strict=True)}
-    assert indistinct.mechanism_from_json(data["mechanism"]) == indistinct.parse(data["expression"])
+    assert indistinct.from_json(data["mechanism"]) == indistinct.parse(data["expression"])
 
 
 def test_calibrate_finds_the_number_of_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,6 @@ from indistinct import (
     ZeroConcentratedDP,
     calibrate,
     from_json,
-    mechanism_from_json,
     mixture,
     parallel,
     parse,
@@ -93,7 +92,7 @@ from indistinct.functions import (
     RationalQuadraticKernel,
 )
 from indistinct.functions.function import FunctionNoise
-from indistinct.mechanisms import natural_adjacency
+from indistinct.mechanisms.mechanism import natural_adjacency
 from indistinct.plans.measured import MeasuredWorkload
 from indistinct.plans.together import Together
 from indistinct.report import explain
@@ -285,7 +284,7 @@ def test_what_is_saved_reads_back_equal_and_prints_as_what_makes_it(value: Descr
     check(value)
     if isinstance(value, Mechanism):
         neighbours = natural_adjacency(value)
-        again = mechanism_from_json(value.to_json())
+        again = Mechanism.from_json(value.to_json())
         assert again.guarantee(neighbours) == value.guarantee(neighbours)
 
 
@@ -330,7 +329,7 @@ def test_kinds_are_found_where_they_are_declared() -> None:
 
 def test_a_query_is_read_from_the_core() -> None:
     told = json.dumps((2 * Count().laplace(2)).to_json())
-    code = f"import indistinct; print(repr(indistinct.mechanism_from_json({json.loads(told)!r})))"
+    code = f"import indistinct; print(repr(indistinct.from_json({json.loads(told)!r})))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "2 * Count().laplace(2.0)"
 
@@ -385,7 +384,7 @@ def test_what_describes_nothing_is_refused(data: Any, words: str) -> None:
 
 def test_another_class_is_refused_and_so_is_nesting() -> None:
     with pytest.raises(ExpressionError, match="a description of a Mechanism"):
-        mechanism_from_json(Count().to_json())
+        Mechanism.from_json(Count().to_json())
     deep: Any = {"kernel": "constant"}
     for _ in range(DEEPEST + 1):
         deep = {"kernel": "scaled", "part": deep, "factor": 1}

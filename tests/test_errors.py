@@ -18,13 +18,13 @@ from indistinct import (
     Gaussian,
     GaussianDP,
     Laplace,
+    Mechanism,
     PureDP,
     RandomizedResponse,
     RenyiCurve,
     TargetError,
     ZeroConcentratedDP,
     calibrate,
-    mechanism_from_json,
     parallel,
     parse,
 )
@@ -283,7 +283,7 @@ def test_long_chain_is_read_or_refused() -> None:
 )  # fmt: skip
 def test_json_that_is_no_mechanism(data: Any) -> None:
     with pytest.raises(ArgumentError):
-        mechanism_from_json(data)
+        Mechanism.from_json(data)
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -295,13 +295,13 @@ def nested(depth: int) -> dict[str, Any]:
 
 def test_huge_nesting_of_json() -> None:
     with pytest.raises(ExpressionError, match="deep"):
-        mechanism_from_json(nested(50_000))
-    assert mechanism_from_json(nested(20)).to_json() == {"format": 1, **nested(20)}
+        Mechanism.from_json(nested(50_000))
+    assert Mechanism.from_json(nested(20)).to_json() == {"format": 1, **nested(20)}
     parts: Any = [0.5]
     for _ in range(50_000):
         parts = [parts]
     with pytest.raises(ArgumentError):
-        mechanism_from_json({"mechanism": "discrete", "p": parts, "q": [1.0]})
+        Mechanism.from_json({"mechanism": "discrete", "p": parts, "q": [1.0]})
 
 
 def test_json_is_plain_and_refuses_nan() -> None:

@@ -28,7 +28,7 @@ from indistinct import (
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import SWITCH
 from indistinct.errors import DataError
-from indistinct.mechanisms import natural_adjacency
+from indistinct.mechanisms.mechanism import natural_adjacency
 from indistinct.report import Subject, explain
 
 _ADVERSARIES: dict[str, Adversary] = {

@@ -28,8 +28,9 @@ from indistinct.functions.space import Axes, Space
 from indistinct.functions.torus import Periodic
 from indistinct.guarantees.alternatives import either
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import Budget, DiscreteLaplace, Gaussian, check_budget
+from indistinct.mechanisms import Budget, DiscreteLaplace, Gaussian
 from indistinct.mechanisms.additive import NO_NOISE
+from indistinct.mechanisms.budget import check_budget
 from indistinct.mechanisms.release import Release, no_guarantee
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array, ComplexArray

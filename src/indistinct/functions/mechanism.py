@@ -11,7 +11,8 @@ from indistinct.errors import ArgumentError, check_nonnegative
 from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
 from indistinct.functions.space import FiniteSpace, Space
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.mechanisms import Budget, Gaussian, Mechanism, calibrate, check_budget
+from indistinct.mechanisms import Budget, Gaussian, Mechanism, calibrate
+from indistinct.mechanisms.budget import check_budget
 from indistinct.noise import Source
 
 

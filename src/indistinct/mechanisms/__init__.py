@@ -4,7 +4,6 @@ and by `indistinct` itself: a new one is one more line."""
 from types import ModuleType as _ModuleType
 
 from indistinct.mechanisms.budget import Budget as Budget
-from indistinct.mechanisms.budget import check_budget as check_budget
 from indistinct.mechanisms.calibration import Calibrated as Calibrated
 from indistinct.mechanisms.calibration import calibrate as calibrate
 from indistinct.mechanisms.discrete_noise import DiscreteGaussian as DiscreteGaussian
@@ -16,7 +15,6 @@ from indistinct.mechanisms.finite import RandomizedResponse as RandomizedRespons
 from indistinct.mechanisms.mechanism import Mechanism as Mechanism
 from indistinct.mechanisms.mechanism import Stated as Stated
 from indistinct.mechanisms.mechanism import mixture as mixture
-from indistinct.mechanisms.mechanism import natural_adjacency as natural_adjacency
 from indistinct.mechanisms.mechanism import parallel as parallel
 from indistinct.mechanisms.noise import Gaussian as Gaussian
 from indistinct.mechanisms.noise import Laplace as Laplace
@@ -24,8 +22,6 @@ from indistinct.mechanisms.release import Release as Release
 from indistinct.mechanisms.selection import Exponential as Exponential
 from indistinct.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
 from indistinct.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
-
-mechanism_from_json = Mechanism.from_json
 
 __all__ = [
     name for name, one in list(globals().items()) if name[0] != "_" and not isinstance(one, _ModuleType)

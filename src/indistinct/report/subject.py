@@ -12,8 +12,7 @@ from indistinct.adversaries import Adversary, Reading
 from indistinct.description import arguments, nested, parts_of
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability
 from indistinct.guarantees import GaussianReport, Guarantee
-from indistinct.mechanisms import Mechanism, Stated, natural_adjacency
-from indistinct.mechanisms.mechanism import Grouped
+from indistinct.mechanisms.mechanism import Grouped, Mechanism, Stated, natural_adjacency
 from indistinct.report.data import to_data
 from indistinct.report.page import to_html
 from indistinct.report.plot import draw

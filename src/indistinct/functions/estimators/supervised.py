@@ -19,7 +19,8 @@ from indistinct.functions.function import FiniteFunction
 from indistinct.functions.kernels.kernel import Kernel
 from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee, compose
-from indistinct.mechanisms import Exponential, Release, check_budget
+from indistinct.mechanisms import Exponential, Release
+from indistinct.mechanisms.budget import check_budget
 from indistinct.numerics.arrays import Array
 
 
