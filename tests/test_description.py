@@ -72,7 +72,7 @@ from indistinct.data import (
     UserTotals,
     VectorSum,
 )
-from indistinct.description import _HOMES, DEEPEST, TABLE, Described, describable, home
+from indistinct.description import _HOMES, DEEPEST, TABLE, Described, arguments, describable, home
 from indistinct.errors import FileError
 from indistinct.files import arrays
 from indistinct.functions import (
@@ -478,3 +478,22 @@ def test_adjacencies_may_be_named() -> None:
 )
 def test_guarantees_are_printed_for_people(guarantee: Any, text: str) -> None:
     assert repr(guarantee) == str(guarantee) == text
+
+
+def words_of(example: Described) -> dict[str, Any]:
+    fields = getattr(example, "__dataclass_fields__", {})
+    return {
+        name: getattr(example, name)
+        for name, own in fields.items()
+        if isinstance(own.type, type) and issubclass(own.type, Enum)
+    }
+
+
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if words_of(one)], ids=repr)
+def test_words_are_checked_where_they_are_given(example: Described) -> None:
+    """A word that is none of those allowed is refused at once, and one that is may be given by its name."""
+    given = arguments(example)
+    for name, word in words_of(example).items():
+        with pytest.raises(ArgumentError, match=name):
+            type(example)(**{**given, name: "banana"})
+        assert type(example)(**{**given, name: word.value}) == example

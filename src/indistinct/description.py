@@ -69,6 +69,7 @@ _SLOT = re.compile(r"\{(?P<name>\w+)(?P<tight>!?)(?::(?P<between>[^}]*))?\}")
 _MADE_WITH: dict[type[Any], dict[str, Parameter]] = {}
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 Positive = Annotated[float, check_positive]
 Nonnegative = Annotated[float, check_nonnegative]
@@ -153,6 +154,8 @@ def checked_fields(cls: type[T]) -> type[T]:
     itself."""
     types = {name: own for base in reversed(cls.__mro__) for name, own in get_annotations(base).items()}
     checks = {name: own.__metadata__[0] for name, own in types.items() if get_origin(own) is Annotated}
+    words = {name: own for name, own in types.items() if isinstance(own, type) and issubclass(own, Enum)}
+    checks |= {name: one_of(own) for name, own in words.items()}
     rest = getattr(cls, "__post_init__", None)
 
     def __post_init__(self: Any) -> None:
@@ -173,6 +176,19 @@ def given(kind: Any, allowed: str) -> Callable[[str, Any], Any]:
         if not isinstance(value, kind):
             raise ArgumentError(argument, value, allowed)
         return value
+
+    return check
+
+
+def one_of(words: type[E]) -> Callable[[str, Any], E]:
+    """The check of a field that is one of several words, which may be given by its name."""
+
+    def check(argument: str, value: Any) -> E:
+        try:
+            return words(value)
+        except ValueError:
+            allowed = f"one of {', '.join(repr(one.value) for one in words)}"
+            raise ArgumentError(argument, value, allowed) from None
 
     return check
 

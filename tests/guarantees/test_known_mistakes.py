@@ -10,19 +10,22 @@ from indistinct import (
     Adjacency,
     ArgumentError,
     Discrete,
+    DiscreteGaussian,
     Gaussian,
     Laplace,
     PureDP,
     RandomizedResponse,
     RenyiCurve,
     ZeroConcentratedDP,
+    parallel,
     parse_guarantee,
 )
-from indistinct.guarantees.guarantee import ExactGuarantee
+from indistinct.guarantees.guarantee import ExactGuarantee, worst_of
 from indistinct.guarantees.mixture_pair import MixturePair
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
+from indistinct.mechanisms.budget import dominating_shift
 
 REPLACE = Adjacency.REPLACE_ONE
 
@@ -230,3 +233,45 @@ def test_absurd_groups_are_refused() -> None:
         Laplace(scale=1.0).subsample(0.1).group(2**62).guarantee()
     with pytest.raises(ArgumentError, match="size"):
         Gaussian(scale=1.0).guarantee().group(10**400)
+
+
+@pytest.mark.parametrize("order", [8.5, 20.0, 1e3])
+def test_a_claim_of_infinite_order_counts_below_it(order: float) -> None:
+    """Its chord was not a number, and the larger of two bounds left that out."""
+    claim, weak = RenyiCurve([2, 8, math.inf], [0.01, 0.05, 0.5]), Gaussian(100.0).guarantee()
+    p = mpmath.mpf("0.0115")
+    q = p * mpmath.exp(-mpmath.mpf("0.4999"))
+    moment = q * (p / q) ** order + (1 - q) * ((1 - p) / (1 - q)) ** order
+    told = float(mpmath.log(moment) / (order - 1))
+    for one in (claim, parallel(weak, claim), parallel(claim, weak)):
+        assert told <= one.renyi(order) <= 0.5 * (1 + 1e-12)
+    assert (3 * parallel(weak, claim)).delta(0.45) > 1.4e-3
+
+
+@pytest.mark.parametrize("bounds", [(1.0, math.nan), (math.nan, 1.0), (math.nan,)])
+def test_what_is_not_a_number_bounds_nothing(bounds: tuple[float, ...]) -> None:
+    assert worst_of(bounds) == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 5.0, 30.0, 36.5, 300.0])
+def test_the_shift_of_a_large_pure_loss(epsilon: float) -> None:
+    """Of a probability that is 1 but for rounding."""
+    with mpmath.workdps(60):
+        rest = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
+        log_tail = mpmath.log(rest)
+        mu = mpmath.findroot(
+            lambda x: mpmath.log(mpmath.erfc(x / mpmath.sqrt(8)) / 2) - log_tail, mpmath.sqrt(8 * epsilon)
+        )
+        assert mu <= dominating_shift(epsilon) <= mu * (1 + mpmath.mpf("1e-8"))
+
+
+def test_moments_beyond_all_floats() -> None:
+    g = (473 * Laplace(1 / 266.3333249035125) + Laplace(0.00868)).guarantee()
+    assert g.delta(0.0) <= 1
+    assert 0 < DiscreteGaussian(1e200).guarantee().delta(0.0) < 1e-190
+
+
+def test_few_stated_orders_beside_noise_lose_nothing_between() -> None:
+    g = RenyiCurve([2, 8, 32], [0.1, 0.4, 1.6]) + Gaussian(3.0).guarantee()
+    for delta in (0.1, 0.05, 0.02, 1e-3):
+        assert g.delta(g.epsilon(delta)) == pytest.approx(delta, rel=1e-6)

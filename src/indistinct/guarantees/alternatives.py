@@ -11,7 +11,7 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.dominating_pairs import tabulated_pair
-from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose, worst
+from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose, worst, worst_of
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.readings import check_same_adjacency
 from indistinct.numerics.arrays import Array
@@ -71,7 +71,7 @@ class Parallel(_OneOf):
         return worst(deltas)
 
     def _renyi(self, order: float) -> float:
-        return max(part._renyi(order) for part in self.parts)
+        return worst_of(part._renyi(order) for part in self.parts)
 
     def _epsilon(self, delta: Array) -> Array:
         return worst(part._epsilon(delta) for part in self.parts)
@@ -108,11 +108,11 @@ class Mixed(_OneOf):
     def _renyi(self, order: float) -> float:
         values = [part._renyi(order) for part in self.parts]
         if math.isinf(order):
-            return max(values)
+            return worst_of(values)
         if order == 1:
             return math.fsum(w * value for w, value in zip(self.weights, values, strict=True))
         exponents = [(order - 1) * value for value in values]
-        top = max(exponents)
+        top = worst_of(exponents)
         if math.isinf(top):
             return math.inf
         total = math.fsum(w * math.expm1(e - top) for w, e in zip(self.weights, exponents, strict=True))
@@ -145,7 +145,7 @@ class Chosen(_OneOf):
         return np.minimum(total, 1.0)
 
     def _renyi(self, order: float) -> float:
-        return (self.first._renyi(order) + max(one._renyi(order) for one in self.then)) * (1 + 1e-15)
+        return (self.first._renyi(order) + worst_of(one._renyi(order) for one in self.then)) * (1 + 1e-15)
 
     def _epsilon(self, delta: Array) -> Array:
         return self._epsilon_below(

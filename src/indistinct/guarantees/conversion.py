@@ -44,6 +44,8 @@ _BROKEN = 1e-10
 """By how much, as a logarithm, a claim must be broken for it to count."""
 _INSIDE = 1e-12
 """How far inside the region, as a share of log(p / q), the coins of a lower bound are taken."""
+_TOUCHING, _BESIDE = 1e-8, 0.01
+"""Coins touch a claim if what they lack to break it is less; how far from it others are looked at."""
 _LEAST_STEP, _NEAREST, _NARROW = 1e-5, 1e-9, 4e-3
 _UNDERFLOWS = -750.0
 
@@ -204,10 +206,33 @@ class Claims:
 
     def _broken(self, coins: Coins, known: list[RenyiClaim]) -> RenyiClaim | None:
         """The claim that coins break most, if any; where there are claims at all orders, those between the
-        known ones are looked at, where a parabola has its top, and added to them."""
+        known ones are looked at, and added to them."""
         if coins.ratio <= 0:
             return None
         excess = [coins.excess(claim) for claim in known]
+        broken = self._most_broken(coins, known, excess)
+        if broken is not None or self._renyi is None:
+            return broken
+        # coins that touch a claim may break those beside it, wherever others are nearer to being broken
+        for claim in [one for one, more in zip(known, excess, strict=True) if more > -_TOUCHING]:
+            if claim.order <= 1:
+                continue
+            here = math.log(claim.order - 1)
+            sides = [here - _BESIDE, here, here + _BESIDE]
+            top, _ = _top(sides, [coins.excess(self._at(place)) for place in sides])
+            new = self._at(min(max(top, here - 0.5), here + 0.5))
+            if coins.excess(new) > _BROKEN:
+                known.insert(bisect_left(known, new), new)
+                return new
+        return None
+
+    def _at(self, place: float) -> RenyiClaim:
+        assert self._renyi is not None
+        order = 1 + math.exp(place)
+        return RenyiClaim.of(order, self._renyi(order))
+
+    def _most_broken(self, coins: Coins, known: list[RenyiClaim], excess: list[float]) -> RenyiClaim | None:
+        """The one broken most; between known orders it is looked for where a parabola has its top."""
         while True:
             k = max(range(len(known)), key=excess.__getitem__)
             worst = known[k] if excess[k] > _BROKEN else None
@@ -228,8 +253,7 @@ class Claims:
                 if worst is not None or width <= _NARROW:
                     return worst
                 place = here + math.copysign(_NARROW / 8, way)
-            order = 1 + math.exp(place)
-            new = RenyiClaim.of(order, self._renyi(order))
+            new = self._at(place)
             j = bisect_left(known, new)
             known.insert(j, new)
             excess.insert(j, coins.excess(new))

@@ -62,8 +62,8 @@ def discrete_gaussian_pair(shift: float, scale: float) -> Pair:
         return GaussianPair(0.0)
     if scale < FINE:
         return DiscreteGaussianPair(math.ceil(shift), scale)
-    narrow = math.sqrt(1 - 0.0834 / scale**2) * scale
-    return GaussianPair(shift / narrow * (1 + 3e4 / scale**4 + 4 * EPS))
+    narrow = math.sqrt(1 - 0.0834 * scale**-2) * scale
+    return GaussianPair(shift / narrow * (1 + 3e4 * scale**-4 + 4 * EPS))
 
 
 @dataclass(frozen=True)

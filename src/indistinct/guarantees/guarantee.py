@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -28,6 +29,9 @@ from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.normal import gaussian_tradeoff
+
+_FEW_ORDERS, _APART = 64, 0.25
+"""Of a sum that claims at few orders are part of: how close together it is read, as log(order - 1)."""
 
 Answer = TypeVar("Answer", covariant=True)
 Outputs = tuple[tuple[Pair, int], ...]
@@ -120,7 +124,7 @@ class PairGuarantee(Guarantee):
         return (forward,) if backward == forward else (forward, backward)
 
     def _renyi(self, order: float) -> float:
-        return max(direction.renyi(order) for direction in self.directions)
+        return worst_of(direction.renyi(order) for direction in self.directions)
 
     def _renyi_at(self, orders: Array) -> Array:
         return worst(direction.renyi_at(orders) for direction in self.directions)
@@ -267,7 +271,13 @@ class RenyiSum(RenyiGuarantee):
     def orders(self) -> Array:
         stated = [part.orders() for part, _ in self.parts if part.product is None]
         merged: Array = np.unique(np.concatenate(stated))
-        return merged
+        proper = np.log(merged[merged > 1] - 1)
+        if not self.everywhere or proper.size > _FEW_ORDERS:
+            return merged
+        # a sum of chords and curves may have its best order anywhere between
+        ends = [proper[0] - 3.0, *proper.tolist()] if proper.size else []
+        between = [np.linspace(a, b, 1 + math.ceil((b - a) / _APART))[:-1] for a, b in pairwise(ends)]
+        return np.unique(np.concatenate([merged, *(1 + np.exp(part) for part in between)]))
 
     def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
         if self._set_aside is None:
@@ -334,6 +344,12 @@ class RenyiSum(RenyiGuarantee):
 
     def group(self, size: int) -> Guarantee:
         return compose((part.group(size), count) for part, count in self.parts)
+
+
+def worst_of(bounds: Iterable[float]) -> float:
+    """The largest of several bounds; what is not a number bounds nothing, and Python's max would drop it."""
+    largest = float(np.max(list(bounds)))
+    return math.inf if math.isnan(largest) else largest
 
 
 def worst(readings: Iterable[Array]) -> Array:

@@ -204,9 +204,10 @@ class RenyiCurve(Claim, RenyiGuarantee):
         low, low_value = self.stated_orders[above - 1], self.values[above - 1]
         if low <= 1:
             return value
-        share = (order - low) / (high - low)
-        chord = ((1 - share) * (low - 1) * low_value + share * (high - 1) * value) / (order - 1)
-        return chord * (1 + 4 * EPS)
+        # from the lower order on, no steeper than the chord; towards infinity that is the largest loss
+        rise = value if high == math.inf else ((high - 1) * value - (low - 1) * low_value) / (high - low)
+        chord = ((low - 1) * low_value + (order - low) * rise) / (order - 1)
+        return chord * (1 + 8 * EPS)
 
     def orders(self) -> Array:
         return np.array([order for order in self.stated_orders if order < math.inf])

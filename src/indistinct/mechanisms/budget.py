@@ -86,6 +86,7 @@ class Budget(Described):
 
     def reading(self, guarantee: Guarantee) -> float:
         """What a guarantee costs in the language of this budget, at most."""
+        _check_guarantee(guarantee)
         if self.delta is not None:
             return guarantee.epsilon(self.delta)
         if self.order is not None:
@@ -98,9 +99,15 @@ class Budget(Described):
 
     def met_by(self, guarantee: Guarantee) -> bool:
         """Whether the guarantee is known to cost no more than this."""
+        _check_guarantee(guarantee)
         if self.fnr is not None and self.fpr is not None:  # as it was asked: differences are rounded
             return guarantee.tradeoff(self.fpr) >= self.fnr
         return self.reading(guarantee) <= self.limit
+
+
+def _check_guarantee(guarantee: Any) -> None:
+    if not isinstance(guarantee, Guarantee):
+        raise ArgumentError("guarantee", guarantee, "a guarantee, such as mechanism.guarantee()")
 
 
 def check_budget(budget: Any) -> Budget:
@@ -132,7 +139,8 @@ def known_mu(guarantee: Guarantee) -> float:
 def dominating_shift(epsilon: float) -> float:
     """Of the Gaussian pair that dominates any of pure epsilon, 2 Φ⁻¹(e^ε/(1 + e^ε)): its trade-off curve goes
     through the corner of theirs (Dong, Roth and Su 2022, Proposition 3), and is convex: below both chords."""
-    return 2 * float(ndtri(expit(epsilon))) * (1 + 1e-9) + 1e-15 if epsilon else 0.0
+    # of the small one of both probabilities, which keeps its digits
+    return -2 * float(ndtri(expit(-epsilon))) * (1 + 1e-9) + 1e-15 if epsilon else 0.0
 
 
 def _squares(guarantee: Guarantee, length: Callable[[Pair], float]) -> Fraction | float:

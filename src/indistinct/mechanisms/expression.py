@@ -12,6 +12,7 @@ The names are those of declared mechanisms and claims (`describable`): whatever 
 kind is read so.
 """
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -40,7 +41,7 @@ Make = Callable[..., Mechanism]
 
 
 def _sum(parts: list[Mechanism]) -> Mechanism:
-    if not isinstance(parts, list) or not parts:
+    if not isinstance(parts, list) or not parts or not all(isinstance(part, Mechanism) for part in parts):
         raise ArgumentError("sum", parts, "given a list of mechanisms and claims")
     return sum(parts[1:], start=parts[0])
 
@@ -217,6 +218,9 @@ class _Reader:
                     self.expect(",")
                 items.append(self.value(depth + 1))
             return items
+        if self.token.kind == "name" and self.token.text == "inf":
+            self.token = self._next()
+            return math.inf
         if self.token.kind == "text":
             text, self.token = self.token.text, self._next()
             return text

@@ -15,6 +15,7 @@ from indistinct.guarantees.product import Product
 from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.release import Release, integer_values
 from indistinct.noise import Source, SystemSource, bernoulli, uniform_below
+from indistinct.numerics.arrays import EPS
 
 
 class Counts(NamedTuple):
@@ -108,4 +109,5 @@ def _distribution(argument: str, values: Any) -> tuple[float, ...]:
     total = math.fsum(numbers)
     if abs(total - 1) > 1e-9:
         raise ArgumentError(argument, values, allowed)
-    return tuple(number / total for number in numbers)
+    # what sums to 1 but for rounding stays as it is: it reads back equal
+    return numbers if abs(total - 1) <= 4 * EPS else tuple(number / total for number in numbers)

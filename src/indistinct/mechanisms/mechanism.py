@@ -309,9 +309,13 @@ def mixture(parts: Sequence[Parts], weights: Sequence[float]) -> Parts:
     >>> mixture([Gaussian(1), Gaussian(4)], [0.1, 0.9]).guarantee().epsilon(delta=1e-5)
     3.8044
     """
-    if parts and all(isinstance(part, Guarantee) for part in parts):
-        return alternatives.mixture(parts, weights)  # type: ignore[arg-type]
-    return MixedParts(_mechanisms(parts), tuple(weights))
+    try:
+        listed, shares = list(parts), list(weights)
+    except TypeError:
+        raise ArgumentError("mixture", (parts, weights), "given a list of parts and one of weights") from None
+    if listed and all(isinstance(part, Guarantee) for part in listed):
+        return alternatives.mixture(listed, shares)  # type: ignore[arg-type]
+    return MixedParts(_mechanisms(listed), tuple(shares))
 
 
 def _mechanisms(parts: Sequence[Parts]) -> tuple[Mechanism, ...]:

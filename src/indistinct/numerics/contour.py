@@ -140,6 +140,9 @@ def scan(
             continue
         orders = start * _GRID
         values = real(orders)
+        if not np.isfinite(values).any():
+            start, limit = start / 4, start
+            continue
         best = int(np.argmin((values - log_delta - np.log(orders * (1 + orders))) / orders))
         if 0 < best < _GRID.size - 3 or (best > 0 and 2 * start >= limit):
             break

@@ -15,7 +15,7 @@ from indistinct.data.records.domain import Bins
 from indistinct.data.records.encoding import Cells
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import RECORDS, Unit, UserTotals
-from indistinct.description import Positive, describable
+from indistinct.description import Positive, describable, one_of
 from indistinct.errors import ArgumentError, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Mechanism, PermuteAndFlip, Release
@@ -66,7 +66,7 @@ class Quantiles(Query):
 
     def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         # On each level the counts are a histogram of fewer bins, with the same bounds.
-        level = Fraction(self.bounded.sensitivity(norm, adjacency))
+        norm, level = one_of(Norm)("norm", norm), Fraction(self.bounded.sensitivity(norm, adjacency))
         if norm is Norm.L1:
             return rounded_up(level * self.levels)
         return root_up(level * level * self.levels) if norm is Norm.L2 else float(level)

@@ -29,6 +29,7 @@ from indistinct.data.records.unit import (
     owners_of,
     run_starts,
 )
+from indistinct.description import one_of
 from indistinct.errors import ArgumentError, DataError
 from indistinct.numerics.rounding import rounded_up
 
@@ -92,7 +93,7 @@ class BoundedSum:
         >>> ages.sensitivity(Norm.L1), ages.sensitivity(Norm.L1, Adjacency.REPLACE_ONE)
         (100.0, 82.0)
         """
-        adjacency = check_adjacency(adjacency)
+        adjacency, norm = check_adjacency(adjacency), one_of(Norm)("norm", norm)
         units = sensitivity(self._reach(), norm, adjacency, self._copies())
         return rounded_up(Fraction(units) * Fraction(self.step))
 
