@@ -20,12 +20,13 @@ from indistinct import (
     parallel,
     parse_guarantee,
 )
-from indistinct.guarantees.guarantee import ExactGuarantee, worst_of
+from indistinct.guarantees.guarantee import ExactGuarantee
 from indistinct.guarantees.mixture_pair import MixturePair
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.budget import dominating_shift
+from indistinct.numerics.worst import worst_of
 
 REPLACE = Adjacency.REPLACE_ONE
 

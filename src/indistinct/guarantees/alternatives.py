@@ -11,11 +11,12 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.dominating_pairs import tabulated_pair
-from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose, worst, worst_of
+from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.readings import check_same_adjacency
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.search import bisect
+from indistinct.numerics.worst import worst, worst_of
 
 
 @dataclass(frozen=True, repr=False)

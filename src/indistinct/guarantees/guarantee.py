@@ -29,6 +29,7 @@ from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.normal import gaussian_tradeoff
+from indistinct.numerics.worst import worst, worst_of
 
 _FEW_ORDERS, _APART = 64, 0.25
 """Of a sum that claims at few orders are part of: how close together it is read, as log(order - 1)."""
@@ -344,18 +345,6 @@ class RenyiSum(RenyiGuarantee):
 
     def group(self, size: int) -> Guarantee:
         return compose((part.group(size), count) for part, count in self.parts)
-
-
-def worst_of(bounds: Iterable[float]) -> float:
-    """The largest of several bounds; what is not a number bounds nothing, and Python's max would drop it."""
-    largest = float(np.max(list(bounds)))
-    return math.inf if math.isnan(largest) else largest
-
-
-def worst(readings: Iterable[Array]) -> Array:
-    """The largest of several readings, entry by entry."""
-    worst: Array = np.max(list(readings), axis=0)
-    return worst
 
 
 _NOTHING = Product.of([])
