@@ -16,8 +16,9 @@ from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooF
 
 _SHARPEST = 200.0
 """With a larger Gaussian shift sampling is not credited: the mixture is too sharp to be integrated."""
-_QUICK_LOSS = 9.0
-_SHORT = 1.4
+QUICK_LOSS = 9.0
+"""Above this base loss, less log q, a negative power that is not small has vanished, and L runs along."""
+SHORT = 1.4
 """Base losses over which the slope of the mixed loss changes by a factor of four at most."""
 
 
@@ -186,19 +187,19 @@ class MixturePair(Pair):
         rises from nothing to 1, so most of the range needs few points."""
         pieces, top, size = [], high, 0
         # above this base loss a negative power that is not small has vanished, and L runs along with L0
-        plain = _QUICK_LOSS - math.log(self.rate)
+        plain = QUICK_LOSS - math.log(self.rate)
         while True:
             slope = self.slope(top)
-            bottom = plain if top > plain + _SHORT else top - _SHORT
+            bottom = plain if top > plain + SHORT else top - SHORT
             power = self._power(resolution.orders, bottom)
             # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
-            bend = min(slope, 0.25) if bottom < plain else math.exp(-_QUICK_LOSS)
+            bend = min(slope, 0.25) if bottom < plain else math.exp(-QUICK_LOSS)
             sharpness = (power if resolution.orders[0] < 0 else 0.0) * bend
             quick = slope * max(resolution.frequency, power) > 16.0 or sharpness > 16.0
             if bottom < plain and not quick:
                 bottom, power = low, self._power(resolution.orders, low)
                 sharpness = max(-resolution.orders[0], 0.0) * bend
-            bottom = bottom if bottom > low + _SHORT / 2 else low
+            bottom = bottom if bottom > low + SHORT / 2 else low
             wave = Wave(slope * power, slope * resolution.frequency, sharpness + more_sharpness)
             pieces.append(self.base.rule_on(bottom, top, wave))
             size += pieces[-1].loss.size

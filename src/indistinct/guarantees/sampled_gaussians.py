@@ -5,13 +5,13 @@ little more than one phase: what takes time is the number of calls, not the numb
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import erf, ndtr
 
-from indistinct.guarantees.mixture_pair import MixturePair
+from indistinct.guarantees.mixture_pair import QUICK_LOSS, SHORT, MixturePair
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, ReversedPair
 from indistinct.numerics.arrays import EPS, Array
@@ -21,10 +21,6 @@ from indistinct.numerics.rule import LossRule, graded_panels, mixed_loss
 
 _MOST = 64
 """Laws on the same nodes: their tables are held in memory."""
-_SHORT = 1.4
-"""Base losses over which the slope of the mixed loss changes by a factor of four at most."""
-_PLAIN = 9.0
-"""Above this base loss, less log q, a negative power that is not small has vanished, and L runs along."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +46,12 @@ class SampledGaussians:
 
     def span(self, log_cut: float) -> tuple[float, float]:
         """About that of the furthest."""
-        pair = MixturePair(GaussianPair(float(self.shifts.max())), float(self.rates.max()))
+        pair = self._extreme(np.max)
         return (ReversedPair(pair) if self.turned else pair).span(log_cut)
+
+    def _extreme(self, side: Callable[[Array], np.float64]) -> MixturePair:
+        """With the smallest shift and rate of all, or the largest."""
+        return MixturePair(GaussianPair(float(side(self.shifts))), float(side(self.rates)))
 
     @property
     def log_untold(self) -> float:
@@ -64,26 +64,14 @@ class SampledGaussians:
         return resolution.turned() if self.turned else resolution
 
     def _reach(self, resolution: Resolution) -> tuple[float, float]:
-        """Between which x all is integrated but a negligible part, and but for the mass that may be cut where
-        L is largest (orders from 1) or smallest (orders up to 0, the reversed pair):
-        Phi(-r) <= e^{-r^2/2}."""
-        assert resolution.log_cut is not None
-        largest, log_cut = float(self.shifts.max()), resolution.log_cut
-        if resolution.orders[1] >= 1:
-            # what is above has most mass for the largest shift and rate
-            log_rest = log_cut - math.log(2 * float(self.rates.max()))
-            high = max(_radius(log_cut - math.log(2)), largest + _radius(log_rest) if log_rest < 0 else 0.0)
-            return -_radius(LOG_NEGLIGIBLE), high
-        # Q times e^{order L} vanishes last for the smallest, beyond all centres
-        smallest = MixturePair(GaussianPair(float(self.shifts.min())), float(self.rates.min()))
-        near, far = 0.0, LOG_NEGLIGIBLE
-        for _ in range(8):
-            middle = (near + far) / 2
-            loss = smallest.mixed(smallest.base.outer_losses(0.0, middle)[1])
-            near, far = (
-                (middle, far) if middle + resolution.orders[1] * loss > LOG_NEGLIGIBLE else (near, middle)
-            )
-        return -_radius(log_cut), max(_radius(far), largest)
+        """Between which x all of them are integrated (`MixturePair.base_range`). What may be cut where L is
+        largest (orders from 1) has most mass for the largest shift and rate; Q e^{order L}, order <= 0,
+        vanishes last for the smallest, beyond all centres."""
+        forward = resolution.orders[1] >= 1
+        pair = self._extreme(np.max if forward else np.min)
+        shift = pair.base.shift  # type: ignore[attr-defined]
+        low, high = (loss / shift + shift / 2 for loss in pair.base_range(resolution))
+        return low, high if forward else max(high, float(self.shifts.max()))
 
     def _rule(self, resolution: Resolution) -> LossRule:
         low, high = self._reach(resolution)
@@ -102,7 +90,7 @@ class SampledGaussians:
         the range needs few points."""
         shifts, rates = self.shifts, self.rates
         largest = float(shifts.max())
-        edges = np.linspace(low, high, math.ceil((high - low) * largest / _SHORT) + 1)
+        edges = np.linspace(low, high, math.ceil((high - low) * largest / SHORT) + 1)
         base = shifts * edges - shifts * shifts / 2
         bottom, top = base[:, :-1], base[:, 1:]
         slope = 1 / (1 + np.exp(np.minimum(np.log1p(-rates) - np.log(rates) - top, 700.0)))
@@ -115,17 +103,13 @@ class SampledGaussians:
             counts = np.minimum(-first, -2 * LOG_NEGLIGIBLE / np.maximum(loss, 1e-300))
             power = np.maximum(np.where(loss > 0, counts, -first), abs(last))
             # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
-            plain = bottom > _PLAIN - np.log(rates)
-            sharpness = power * np.where(plain, math.exp(-_PLAIN), np.minimum(slope, 0.25))
+            plain = bottom > QUICK_LOSS - np.log(rates)
+            sharpness = power * np.where(plain, math.exp(-QUICK_LOSS), np.minimum(slope, 0.25))
         reach = np.minimum(np.maximum(np.abs(edges[:-1]), np.abs(edges[1:])), 12.0)
         push = np.maximum(slope * power * shifts - np.abs(edges[1:]), 0.0)
         speed = 0.6 * reach * np.sqrt(1 + sharpness * shifts**2)
         speed = speed + np.hypot(push, slope * resolution.frequency * shifts)
         return edges, np.minimum(5 / largest, 23 / speed.max(axis=0))
-
-
-def _radius(log_tail: float) -> float:
-    return math.sqrt(max(-2 * log_tail, 0.0))
 
 
 def bundled(terms: Iterable[tuple[Pair, int]]) -> tuple[list[SampledGaussians], list[tuple[Pair, int]]]:

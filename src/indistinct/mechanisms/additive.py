@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from indistinct.errors import check_nonnegative, check_positive
+from indistinct.description import Nonnegative, Positive
 from indistinct.mechanisms.mechanism import Mechanism
 
 NO_NOISE = 1e100
@@ -13,9 +13,5 @@ NO_NOISE = 1e100
 class AdditiveNoise(Mechanism):
     """Noise of a scale, on a statistic that neighbours move by at most the sensitivity."""
 
-    scale: float
-    sensitivity: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
-        object.__setattr__(self, "sensitivity", check_nonnegative("sensitivity", self.sensitivity))
+    scale: Positive
+    sensitivity: Nonnegative = 1.0

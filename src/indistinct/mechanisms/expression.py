@@ -21,13 +21,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.description import TABLE
 from indistinct.errors import ArgumentError, ExpressionError
 from indistinct.guarantees import Guarantee
-from indistinct.mechanisms.mechanism import (
-    Mechanism,
-    MixedParts,
-    ParallelParts,
-    Stated,
-    natural_adjacency,
-)
+from indistinct.mechanisms.mechanism import Mechanism, MixedParts, ParallelParts, Stated
 
 _LONGEST, _LONGEST_NUMBER, _DEEPEST = 20_000, 40, 50
 
@@ -97,8 +91,7 @@ def parse_guarantee(text: str, adjacency: Adjacency | str | None = None) -> Guar
     >>> parse_guarantee("pure(0.5) + 3 * approx(0.1, 1e-6) + gaussian(20)").epsilon(delta=1e-5)
     0.93007
     """
-    mechanism = parse(text)
-    return mechanism.guarantee(natural_adjacency(mechanism) if adjacency is None else adjacency)
+    return parse(text).guarantee(adjacency)
 
 
 class _Token(NamedTuple):

@@ -67,7 +67,7 @@ class Release(Generic[T]):
     def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
         """That of the noise that was drawn, for the neighbours it was calibrated for unless others are named;
         none at all if it was drawn from a seed."""
-        known = self.mechanism.guarantee(adjacency or self.adjacency)
+        known = self.mechanism.guarantee(self.adjacency if adjacency is None else adjacency)
         return known if self.private else no_guarantee(known.adjacency)
 
     def save(self, path: str | os.PathLike[str]) -> None:

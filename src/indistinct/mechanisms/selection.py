@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_nonnegative, check_positive
+from indistinct.description import Nonnegative, Positive, describable
+from indistinct.errors import ArgumentError
 from indistinct.guarantees.bounded_range_pair import BoundedRangePair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -31,13 +31,11 @@ class Selection(Mechanism):
     the adjacency that the guarantee is asked for; `monotonic` says that they then all move the same way,
     worth half of epsilon. Counts do when a record is added or removed, and do not when one is replaced."""
 
-    scale: float
-    sensitivity: float = 1.0
+    scale: Positive
+    sensitivity: Nonnegative = 1.0
     monotonic: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", check_positive("scale", self.scale))
-        object.__setattr__(self, "sensitivity", check_nonnegative("sensitivity", self.sensitivity))
         if self.monotonic not in (0, 1):
             raise ArgumentError("monotonic", self.monotonic, "True or False")
         object.__setattr__(self, "monotonic", bool(self.monotonic))

@@ -12,11 +12,11 @@ EPS: Final = float(np.finfo(np.float64).eps)
 TINY: Final = float(np.finfo(np.float64).tiny)
 
 
-def vertical_line(c: float, step: float, start: int, stop: int) -> ComplexArray:
-    """c + i step k for start <= k < stop."""
-    line: ComplexArray = np.empty(stop - start, dtype=np.complex128)
+def vertical_line(c: float, step: float, count: int) -> ComplexArray:
+    """c + i step k for 0 <= k < count."""
+    line: ComplexArray = np.empty(count, dtype=np.complex128)
     line.real = c
-    line.imag = step * np.arange(start, stop)
+    line.imag = step * np.arange(count)
     return line
 
 

@@ -258,6 +258,6 @@ def draw_line(
         return None
     if last * cumulant.size > MAX_WORK:
         return None
-    z = vertical_line(c, step, 0, last + 1)
+    z = vertical_line(c, step, last + 1)
     values, errors = cumulant.line(c, step, last + 1)
     return ContourLine(z, values - np.log(z * (z + 1)), errors, math.exp(log_rest), aim, infinite, charged)

@@ -46,7 +46,7 @@ class GaussianCumulant:
         return z * (z + 1) * (self.shift**2 / 2)
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
-        z = vertical_line(c, step, 0, stop)
+        z = vertical_line(c, step, stop)
         return _closed(z * (z + 1) * (self.shift**2 / 2))
 
 
@@ -65,7 +65,7 @@ class LaplaceCumulant:
         return result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
-        return _closed(self._log_moment(vertical_line(c, step, 0, stop)))
+        return _closed(self._log_moment(vertical_line(c, step, stop)))
 
     def _log_moment(self, z: Array | ComplexArray) -> ComplexArray:
         # M - 1 = (e^{zs} - 1) (z+1)/(2z+1) + (e^{-(z+1)s} - 1) z/(2z+1); the pole at -1/2 is removable,

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, wofz
 
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
-from indistinct.numerics.rule import panels
+from indistinct.numerics.rule import mixed_loss, panels
 
 SPLIT_WIDTH = 0.08
 """Standard deviations of the noise over which bulk turns into jumps."""
@@ -117,12 +117,13 @@ def mixture_envelopes(
     widest = _RAMP if low > _SHARP else math.inf
     nodes, log_weight = panels(low, high, min(2.5 / largest, 18 / max(speed, 1.0), widest))
     x = np.concatenate((nodes, (low, high)))
-    exponent = shift * x + (np.log(rate) - shift * shift / 2)
+    loss = shift * x - shift * shift / 2
+    exponent = loss + np.log(rate)
     slope = 1 / (1 + np.exp(np.clip(np.log1p(-rate) - exponent, -700.0, 700.0)))
     # the sharper the integrand, the closer the path keeps to the axis
     steepness = frequency * shift**2 / (1 + shift**2 + more)
     turn, bend = _path(x, slope, steepness, shift, part, low)
-    height, at_foot = turn / shift, _log_size(exponent, rate)
+    height, at_foot = turn / shift, mixed_loss(loss, rate)
     log_size, argument = _polar(exponent, turn, rate)
     log_real = log_weight - nodes * nodes / 2 - _LOG_ROOT
     inner = np.s_[:, : nodes.size]
@@ -175,15 +176,6 @@ def _polar(exponent: Array, turn: Array, rate: Array | float) -> tuple[Array, Ar
     near = (scale == 0) & (away > -0.5)
     log_size = np.where(near, 0.5 * np.log1p(np.where(near, away, 0.0)), np.log(np.hypot(re, im)))
     return scale + log_size, np.arctan2(im, re)
-
-
-def _log_size(exponent: Array, rate: Array | float) -> Array:
-    """log r on the axis."""
-    scale = np.maximum(exponent, 0.0)
-    result: Array = scale + np.log1p(
-        np.where(exponent > 0, (1 - rate) * np.exp(-scale), np.exp(exponent - scale) - rate)
-    )
-    return result
 
 
 def edge_envelope(log_heights: Array, log_atoms: float, frequency: float, log_mass: float) -> float:

@@ -6,7 +6,7 @@ reversing and reading the cumulant are then operations on two short arrays.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -111,11 +111,6 @@ class LossRule:
             self.missing_p,
         )
 
-    def without(self, part: "LossRule") -> "LossRule":
-        """The same weights, where a part of the law is listed elsewhere."""
-        q, p = float(np.exp(part.log_q).sum()), float(np.exp(part.log_q + part.loss).sum())
-        return replace(self, missing_p=self.missing_p + p, missing_q=self.missing_q + q)
-
     def mixed(self, rate: float) -> "LossRule":
         """The rule of ((1-rate) Q + rate P, Q), where no loss is below log(1-rate)."""
         loss, log_q = mixed_loss(self.loss, rate), self.log_q
@@ -164,7 +159,7 @@ class LossRule:
 
     def line(self, c: float, step: float, stop: int) -> tuple[ComplexArray, Array]:
         """E_P[e^{zL}] - 1 at z = c + i step k, for 0 <= k < stop, and its rounding error."""
-        z = vertical_line(c, step, 0, stop)
+        z = vertical_line(c, step, stop)
         large, total = self._split(abs(complex(z[-1])), z)
         loss, p = self.loss[..., large], self._p[..., large]
         amplitude = np.exp(self.log_q[..., large] + (1 + c) * loss)

@@ -12,7 +12,7 @@ from indistinct.adversaries import Adversary, Reading
 from indistinct.description import arguments, nested, parts_of
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability
 from indistinct.guarantees import GaussianReport, Guarantee
-from indistinct.mechanisms.mechanism import Grouped, Mechanism, Stated, natural_adjacency
+from indistinct.mechanisms.mechanism import Grouped, Mechanism, Stated
 from indistinct.report.data import to_data
 from indistinct.report.page import to_html
 from indistinct.report.plot import draw
@@ -124,7 +124,7 @@ def _subject(
     delta = check_probability("delta", delta)
     epsilon = None if epsilon is None else check_nonnegative("epsilon", epsilon)
     if isinstance(what, Mechanism):
-        guarantee = what.guarantee(natural_adjacency(what) if adjacency is None else adjacency)
+        guarantee = what.guarantee(adjacency)
         inside = [part for part in nested(what) if isinstance(part, Mechanism)]
         lines = [part.words.format(**arguments(part)) for part in inside if part.words]
         known = not any(isinstance(part, Stated) for part in inside)

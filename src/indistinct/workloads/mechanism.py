@@ -46,7 +46,7 @@ from indistinct.numerics.arrays import Array
 from indistinct.numerics.rounding import quotient_up
 from indistinct.workloads.nonnegative import nearest_nonnegative
 from indistinct.workloads.release import MatrixRelease, draw
-from indistinct.workloads.strategy import Noise, Strategy, check_noise
+from indistinct.workloads.strategy import Noise, Strategy
 from indistinct.workloads.workload import Workload
 
 _MOST_VALUES = 32
@@ -95,7 +95,6 @@ class MatrixMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         self.strategy.check(self.workload)
-        object.__setattr__(self, "noise", check_noise(self.noise))
 
     def __str__(self) -> str:
         return f"matrix({self.workload}, {self.strategy}, {self.noise.value}({self.scale!r}))"
