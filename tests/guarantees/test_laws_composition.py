@@ -5,17 +5,16 @@ import math
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 from cases import CASES, Case, each
 from compositions import anything, deltas, epsilons, fresh, lattices, tiny_deltas, weak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indistinct import Gaussian, Guarantee, Interval, RandomizedResponse
+from indistinct import Gaussian, RandomizedResponse
 from indistinct.guarantees import sampled_gaussians
-from indistinct.testing import check_intervals, check_no_less
-from indistinct.testing.guarantees import OWN_DIGITS
+from indistinct.testing import check_intervals, check_no_less, check_only_the_request_matters
+from indistinct.testing.guarantees import OWN_DIGITS, requests
 
 ORDERS = [0.5, 1.0, 2.0, 16.0, math.inf]
 
@@ -26,10 +25,6 @@ pytestmark = pytest.mark.slow
 
 every_case = each(CASES[::3])
 """A third of them: each is read many times."""
-
-
-def ends(interval: Interval) -> tuple[float, float]:
-    return float(interval.low), float(interval.high)
 
 
 # -- what is composed tells no less -------------------------------------------------------------------------
@@ -63,49 +58,17 @@ def test_a_little_more_tells_no_less(case: Case) -> None:
 # -- a reading is a function of the mechanism and the request -------------------------------------------
 
 
-def readings(delta: float, epsilon: float) -> dict[str, Any]:
-    """Many ways to ask a guarantee, with the places where it is asked, if there are any."""
-    deltas, epsilons = [0.1, delta, delta * 1e-20], [epsilon, 0.0, 7.0]
-    return {
-        "epsilon": (lambda g, at: g.epsilon(at), deltas),
-        "delta": (lambda g, at: g.delta(at), epsilons),
-        "interval of epsilon": (lambda g, at: ends(g.epsilon_interval(at)), delta),
-        "interval of delta": (lambda g, at: ends(g.delta_interval(at)), epsilon),
-        "advantage": (lambda g, _: g.advantage(), None),
-        "tradeoff": (lambda g, at: g.tradeoff(at), [0.1, 0.4]),
-        "renyi": (lambda g, at: g.renyi(at), [1.0, 2.0, 32.0]),
-    }
-
-
-def bits(value: Any) -> bytes:
-    return np.asarray(value, dtype=np.float64).tobytes()
-
-
-def one_by_one(read: Any, g: Guarantee, at: Any) -> Any:
-    return [read(g, one) for one in reversed(at)][::-1] if isinstance(at, list) else read(g, at)
-
-
-def assert_only_the_request_matters(order: list[str], g: Guarantee, other: Guarantee, *at: float) -> None:
-    """Whole arrays in one order, and again when all has been read; place by place, the other way round, of a
-    guarantee that was not read before: all to the bit."""
-    ways = {name: readings(*at)[name] for name in order}
-    found = {name: bits(read(g, asked)) for name, (read, asked) in ways.items()}
-    for name, (read, asked) in reversed(ways.items()):
-        assert bits(read(g, asked)) == found[name], f"{name} read again"
-        assert bits(one_by_one(read, other, asked)) == found[name], f"{name} one by one"
-
-
 @FEW
-@given(anything, tiny_deltas, epsilons, st.permutations(sorted(readings(0, 0))))
+@given(anything, tiny_deltas, epsilons, st.permutations(sorted(requests(0, 0))))
 def test_only_the_request_matters(text: str, delta: float, epsilon: float, order: list[str]) -> None:
-    assert_only_the_request_matters(order, fresh(text), fresh(text), delta, epsilon)
+    check_only_the_request_matters(fresh(text), fresh(text), delta, epsilon, order)
 
 
 @every_case
 def test_only_the_request_matters_for_a_case(case: Case) -> None:
-    order = sorted(readings(0, 0))
+    order = sorted(requests(0, 0))
     random.Random(case.name).shuffle(order)
-    assert_only_the_request_matters(order, case.fresh(), case.fresh(), 1e-6, 0.4)
+    check_only_the_request_matters(case.fresh(), case.fresh(), 1e-6, 0.4, order)
 
 
 # -- every reading is an enclosure --------------------------------------------------------------------------

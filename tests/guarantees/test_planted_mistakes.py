@@ -9,7 +9,7 @@ import pytest
 from compositions import fresh
 from scipy.special import log_ndtr
 from test_hard_reference import OWN_DIGITS, ROWS
-from test_laws_composition import PHASES, assert_only_the_request_matters
+from test_laws_composition import PHASES
 
 from indistinct import Laplace, parse_guarantee
 from indistinct.guarantees import engines
@@ -20,6 +20,7 @@ from indistinct.guarantees.profiled_pairs import GroupPair
 from indistinct.guarantees.sampled_gaussians import SampledGaussians
 from indistinct.mechanisms import noise
 from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow
+from indistinct.testing import check_only_the_request_matters
 
 CONTOUR_ALONE = ((engines.contour, engines.by_order),)
 LATTICE, WEAK = "100 * randomized_response(0.55)", "200 * gaussian(1.0).subsample(0.005)"
@@ -36,7 +37,7 @@ def test_the_laws_hold_without_a_mistake() -> None:
     assert_none_below("training")
     part = fresh(LATTICE).delta_interval(8.7).low
     assert fresh(f"{LATTICE} + {WEAK}").delta(8.7) >= part * (1 - OWN_DIGITS)
-    assert_only_the_request_matters(["epsilon", "delta"], fresh(WEAK), fresh(WEAK), 1e-6, 0.5)
+    check_only_the_request_matters(fresh(WEAK), fresh(WEAK), 1e-6, 0.5, ["epsilon", "delta"])
 
 
 def test_a_line_that_stops_where_a_lattice_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +88,7 @@ def test_a_tail_kept_from_another_reading(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(engines, "drawn", kept_first)
     with pytest.raises(AssertionError):
-        assert_only_the_request_matters(["epsilon", "delta"], fresh(WEAK), fresh(WEAK), 1e-6, 0.5)
+        check_only_the_request_matters(fresh(WEAK), fresh(WEAK), 1e-6, 0.5, ["epsilon", "delta"])
 
 
 def test_windows_that_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
