@@ -50,6 +50,7 @@ from indistinct.data import (
     Categories,
     Count,
     FeatureSum,
+    GroupBy,
     HeavyHitters,
     Histogram,
     Intervals,
@@ -61,7 +62,6 @@ from indistinct.data import (
     OrMissing,
     Outside,
     ProductSum,
-    PublicMean,
     Quantile,
     Quantiles,
     Records,
@@ -70,6 +70,7 @@ from indistinct.data import (
     Times,
     UserRecords,
     UserTotals,
+    Variance,
     VectorSum,
 )
 from indistinct.description import _HOMES, DEEPEST, TABLE, Described, arguments, describable, home
@@ -174,7 +175,8 @@ EXAMPLES: list[Described] = [
     AGES,
     Sum("x", Numbers(0, 1)),
     VectorSum(("x", "y"), Norm.L2, 1.0),
-    PublicMean("x", Numbers(0, 1), 100),
+    Variance("x", Numbers(0, 1)),
+    GroupBy({"a": Categories([1, 2])}, Mean("x", Numbers(0, 1))),
     Mean("x", Numbers(0, 1), UserTotals("person", Norm.L1, 2.0)),
     Quantiles("x", Bins(0, 1, 16), [0.5, 0.75]),
     Tables({"x": Intervals([0, 1, 5]), "y": Categories(["a", "b"])}, [("x",), ("x", "y")]),

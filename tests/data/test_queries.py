@@ -16,6 +16,7 @@ from indistinct.data import (
     Bins,
     Categories,
     Count,
+    GroupBy,
     HeavyHitters,
     Histogram,
     Kind,
@@ -23,7 +24,6 @@ from indistinct.data import (
     Missing,
     Norm,
     Numbers,
-    PublicMean,
     Quantile,
     Quantiles,
     Query,
@@ -31,6 +31,7 @@ from indistinct.data import (
     Sum,
     UserRecords,
     UserTotals,
+    Variance,
     VectorSum,
     read_parquet,
     table,
@@ -48,6 +49,7 @@ DATA = {
     "word": np.array([f"word {int(n)}" for n in DRAW.geometric(0.05, ROWS)]),
 }
 AGE = Numbers(0, 100)
+TOWNS = Categories(["a", "b", "c"])
 QUERIES: dict[str, Query] = {
     "count": Count(),
     "count by user": Count(UserRecords("user", 4)),
@@ -55,8 +57,16 @@ QUERIES: dict[str, Query] = {
     "histogram by user": Histogram({"town": Categories(["a", "b", "c"])}, UserTotals("user", Norm.L2, 2.0)),
     "sum": Sum("age", AGE),
     "vector sum": VectorSum(("age", "user"), Norm.L2, 50.0),
-    "public mean": PublicMean("age", Numbers(20, 100), ROWS),
+    "variance": Variance("age", Numbers(20, 100)),
     "mean": Mean("age", Numbers(20, 100)),
+    "mean by town": GroupBy({"town": TOWNS}, Mean("age", Numbers(20, 100))),
+    "variance by town and user": GroupBy({"town": TOWNS}, Variance("age", AGE, UserRecords("user", 4))),
+    "sum by town, a total by user": GroupBy(
+        {"town": TOWNS}, Sum("age", AGE, UserTotals("user", Norm.L2, 99.0))
+    ),
+    "counts by town, in few groups": GroupBy(
+        {"town": TOWNS}, Histogram({"age": Bins(0, 100, 5)}, UserRecords("user", 2, groups=2))
+    ),
     "mean by user": Mean("age", AGE, UserRecords("user", 4)),
     "quantiles": Quantiles("age", Bins(0, 128, 64), [0.1, 0.5]),
     "quantiles by user": Quantiles("age", Bins(0, 128, 64), [0.1, 0.5], UserRecords("user", 4)),
@@ -99,7 +109,7 @@ def test_answers_are_near_the_truth() -> None:
     answers = {name: query.gaussian(QUIET).release(DATA).values for name, query in QUERIES.items()}
     assert answers["count"] == pytest.approx(ROWS)
     assert answers["sum"] == pytest.approx(age.sum())
-    assert answers["public mean"] == pytest.approx(np.clip(age, 20, 100).mean())
+    assert answers["variance"] == pytest.approx(np.clip(age, 20, 100).var())
     assert answers["mean"] == pytest.approx(np.clip(age, 20, 100).mean())
     towns, ages = np.unique(DATA["town"], return_inverse=True)[1], np.histogram_bin_edges(age, 10, (0, 100))
     np.testing.assert_allclose(
@@ -270,7 +280,6 @@ def test_heavy_hitters_on_engines(tmp_path: Any) -> None:
     [
         lambda: Histogram({"age": AGE}),
         lambda: Mean("age", Numbers(1, 1)),
-        lambda: PublicMean("age", AGE, 0),
         lambda: Quantiles("age", Bins(0, 1, 10), [0.5]),
         lambda: Quantiles("age", Bins(0, 1, 16), [1.5]),
         lambda: Quantiles("age", Bins(0, 1, 16), [0.5], UserTotals("user", Norm.L2, 1.0)),

@@ -18,14 +18,17 @@ from indistinct.data.queries.count_tables import (
     kind_of,
 )
 from indistinct.data.queries.feature_sums import FeatureMap, FeatureSum, Mapped
+from indistinct.data.queries.grouped import GroupBy
 from indistinct.data.queries.heavy_hitters import HeavyHitters
+from indistinct.data.queries.intervals import Estimate, half_width
 from indistinct.data.queries.products import Products, ProductSum
 from indistinct.data.queries.quantiles import Quantile, Quantiles
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
-from indistinct.data.queries.statistics import Count, Histogram, Mean, PublicMean, Sum, VectorSum
+from indistinct.data.queries.statistics import Count, Histogram, Mean, Sum, Variance, VectorSum
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.records.encoding import Boxed, Cells, Clipped
+from indistinct.data.records.grouped import Grouped
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.types import Kind, Times
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals
@@ -44,8 +47,11 @@ __all__ = [
     "Clipped",
     "Count",
     "Dialect",
+    "Estimate",
     "FeatureMap",
     "FeatureSum",
+    "GroupBy",
+    "Grouped",
     "HeavyHitters",
     "Histogram",
     "Intervals",
@@ -60,7 +66,6 @@ __all__ = [
     "Outside",
     "ProductSum",
     "Products",
-    "PublicMean",
     "Quantile",
     "Quantiles",
     "Query",
@@ -74,9 +79,11 @@ __all__ = [
     "Unit",
     "UserRecords",
     "UserTotals",
+    "Variance",
     "VectorSum",
     "WithLaplace",
     "frame_from_file",
+    "half_width",
     "inner",
     "kind_of",
     "pandas_frame",

@@ -91,6 +91,8 @@ class Terms:
     user: str | None
     most: int | None
     """Records of a user that take part in a release that does not clip totals."""
+    most_groups: int | None
+    """Groups of a release by group in each of which so many take part, if it is not so many in all."""
     adjacency: Adjacency
     budget: Budget
     split: Split
@@ -111,7 +113,7 @@ class Terms:
         """The one that the noise protects."""
         return Norm.L2 if self.delta else Norm.L1
 
-    def unit(self, where: str) -> Records | UserRecords:
+    def unit(self, where: str, *, grouped: bool = False) -> Records | UserRecords:
         """Of a release that stands at `where`."""
         if self.user is None:
             return Records()
@@ -119,7 +121,7 @@ class Terms:
             raise ArgumentError(
                 "privacy.most", None, f"given for {where}, which does not clip a user's total"
             )
-        return UserRecords(self.user, self.most)
+        return UserRecords(self.user, self.most, groups=self.most_groups if grouped else None)
 
     def totals(self, where: str, norm: Norm, bound: float) -> UserTotals:
         """The unit of a release that clips the total of each user."""
@@ -187,11 +189,14 @@ class Terms:
 
 def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
     """From the sections of a plan; paths of data are relative to the folder."""
-    privacy = Section("privacy", content.get("privacy", {}), {"user", "most", "adjacency"})
+    privacy = Section("privacy", content.get("privacy", {}), {"user", "most", "most_groups", "adjacency"})
     budget = Section("budget", content.get("budget"), {"epsilon", "delta", "split"})
     user, most = privacy.maybe("user", privacy.text), privacy.maybe("most", privacy.count)
     if user is None and most is not None:
         raise ArgumentError("privacy.most", most, "given together with privacy.user")
+    groups = privacy.maybe("most_groups", privacy.count)
+    if most is None and groups is not None:
+        raise ArgumentError("privacy.most_groups", groups, "given together with privacy.most")
     adjacency = check_adjacency(privacy.get("adjacency", "add-remove"), "privacy.adjacency")
     delta = budget.probability("delta", 0.0)
     if delta >= 0.1:
@@ -201,6 +206,7 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
         _source(content.get("data"), folder),
         user,
         most,
+        groups,
         adjacency,
         Budget(epsilon=budget.positive("epsilon"), delta=delta),
         budget.word("split", Split, "weights"),

@@ -20,6 +20,7 @@ KINDS = {
     "count": "counts.CountPart",
     "sum": "sums.SumPart",
     "mean": "sums.MeanPart",
+    "variance": "sums.VariancePart",
     "quantiles": "quantiles.QuantilesPart",
     "prefix": "workloads.PrefixPart",
     "ranges": "workloads.RangesPart",

@@ -6,15 +6,17 @@ with its own noise; what is said here of records is overridden where the numbers
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import (
+    Bins,
     Categories,
     Celled,
+    GroupBy,
     Intervals,
     Kind,
     NoisyQuery,
@@ -35,6 +37,8 @@ Row = list[Any]
 Say = Callable[[str], None]
 Read = Callable[[str], list[list[str]]]
 """A file of the folder, as rows of texts, by its name without its ending."""
+ERRORS = ("standard_error", "low", "high")
+"""What stands after an estimate: the deviation of its noise, and a 95 % interval."""
 _LARGEST_LISTED = 5_000_000
 """Rows of a result: more would be an accident."""
 
@@ -116,6 +120,11 @@ class PlannedRelease(ABC):
         """What the error is an error of."""
         return "records"
 
+    @property
+    def cell_count(self) -> int:
+        """Groups or cells of which each record is in one."""
+        return 1
+
     def remark(self, scale: float) -> str:
         """What else is to be known of the result."""
         return ""
@@ -168,6 +177,8 @@ class QueryPart(PlannedRelease):
 
     user_total: float | None
     """Where all records of a user take part: how far their total is scaled down."""
+    by: tuple[str, ...]
+    """The columns whose cells it is asked for, each by itself."""
 
     def __post_init__(self) -> None:
         try:
@@ -179,12 +190,25 @@ class QueryPart(PlannedRelease):
 
     @property
     @abstractmethod
-    def query(self) -> Query: ...
+    def asks(self) -> Query:
+        """What is asked of every group."""
+
+    @property
+    def query(self) -> Query:
+        return GroupBy(self.groups, self.asks) if self.by else self.asks
+
+    @property
+    def groups(self) -> dict[str, Bins | Categories]:
+        return {name: self.terms.axis(name) for name in self.by}
+
+    @property
+    def cell_count(self) -> int:
+        return math.prod(domain.size for domain in self.groups.values())
 
     @property
     def unit(self) -> Unit:
         if self.user_total is None:
-            return self.terms.unit(self.where)
+            return self.terms.unit(self.where, grouped=bool(self.by))
         return self.terms.totals(self.where, self.total_norm, self.user_total)
 
     @property
@@ -198,7 +222,7 @@ class QueryPart(PlannedRelease):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(self.query.bounded.encoding.types)
+        return tuple(self.asks.bounded.encoding.types)
 
     def at(self, scale: float) -> NoisyQuery:
         return self.query.gaussian(scale) if self.terms.delta else self.query.laplace(scale)
@@ -218,11 +242,45 @@ class QueryPart(PlannedRelease):
 
     @property
     def header(self) -> Row:
-        return [self.kind, "standard_error"]
+        named = [*axes_header(tuple(self.groups.items())), *self.labels_header]
+        return [*named, self.value_name or self.kind, *ERRORS]
+
+    def types(self, table: Table) -> list[Kind]:
+        groups = axes_types(tuple(self.groups.items()))
+        return [*groups, *self.labels_types, *(Kind.NUMBER for _ in ("", *ERRORS))]
+
+    value_name: ClassVar[str] = ""
+    """Of the estimate, where it is not the kind."""
+
+    @property
+    def labels_header(self) -> Row:
+        """Of `labels`."""
+        return []
+
+    @property
+    def labels_types(self) -> list[Kind]:
+        return []
+
+    def labels(self) -> Iterable[Row]:
+        """What each number of a group is about, where there are several."""
+        return [[]]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        value, error = self.at(scale).release(looked).values, self.error(scale)
-        yield [rounded(value, error), "" if error is None else rounded(error, error)]
+        found = self.at(scale).estimate(looked)
+        rows = product(cells(tuple(self.groups.items())), self.labels())
+        numbers = (one.ravel().tolist() for one in (found.value, found.error, found.low, found.high))
+        for (group, label), row in zip(rows, zip(*numbers, strict=True), strict=True):
+            yield [*group, *label, *estimated(*row)]
+
+
+def asked_by(section: Section) -> tuple[float | None, tuple[str, ...]]:
+    """What a release says of users' totals and of groups."""
+    return section.maybe("user_total", section.positive), section.maybe("by", section.texts) or ()
+
+
+def estimated(value: float, error: float, low: float, high: float) -> Row:
+    """The last columns of a row, without digits that mean nothing."""
+    return [rounded(one, error) for one in (value, error, low, high)]
 
 
 def check_rows(where: str, rows: int) -> None:

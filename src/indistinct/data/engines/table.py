@@ -13,7 +13,6 @@ from indistinct.data.records.bounded_sum import BoundedSum, Fold, Totals
 from indistinct.data.records.encoding import Cells, Integers
 from indistinct.data.records.reading import check_reads
 from indistinct.data.records.types import Batch, Kind, Type
-from indistinct.data.records.unit import Records
 from indistinct.errors import DataError
 
 GroupCounts = tuple[list[Integers], Integers]
@@ -80,15 +79,14 @@ class Table(ABC):
             self.check_column(bounded.unit.column, Kind.USER)
 
     def _counted(self, bounded: BoundedSum) -> Fold | None:
-        cells = bounded.encoding
-        if not isinstance(cells, Cells) or not isinstance(bounded.unit, Records):
-            return None
-        groups = self.group_counts(cells)
+        cells = bounded.encoding.cells
+        groups = None if cells is None or bounded.unit.column else self.group_counts(cells)
         if groups is None:
             return None
+        assert cells is not None
         fold = Fold(bounded)
         for places, counts in groups:
-            keep, rows = cells.cells(places, len(counts))
+            keep, rows = cells.cells_at(places, len(counts))
             fold.add_counts(rows[:, 0], counts[keep], int(counts.sum()))
         return fold
 

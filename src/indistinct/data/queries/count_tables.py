@@ -15,7 +15,8 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.queries.query import Query, Values
+from indistinct.data.queries.intervals import Values
+from indistinct.data.queries.query import Query
 from indistinct.data.records.domain import (
     MOST_CELLS,
     Bins,

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.queries.query import Query, Values
+from indistinct.data.queries.intervals import Values
+from indistinct.data.queries.query import Query
 from indistinct.data.records.domain import Categories, Numbers
 from indistinct.data.records.encoding import (
     BELOW,

@@ -6,6 +6,7 @@ with a small probability delta.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
+from indistinct.data.queries.intervals import LEVEL
 from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Missing
 from indistinct.data.records.encoding import Cells, Integers
@@ -117,15 +119,29 @@ class HeavyHitters(Mechanism):
         return min(1.0, -math.expm1(hidden[-1]) * _ROUNDING)
 
     def _log_hidden(self, count: int) -> float:
-        shown = self._shown(count)
+        shown = self._at_least(self.threshold, count)
         return math.log1p(-shown) if shown < 1 else -math.inf
 
-    def _shown(self, count: int) -> float:
-        """P(count + noise >= threshold)."""
-        lift, decay = self.threshold - count, math.exp(-1 / self.scale)
+    def _at_least(self, level: int, count: int) -> float:
+        """P(count + noise >= level)."""
+        lift, decay = level - count, math.exp(-1 / self.scale)
         if lift >= 1:
             return math.exp(-lift / self.scale) / (1 + decay)
         return 1 - math.exp(-(1 - lift) / self.scale) / (1 + decay)
+
+    def interval(self, shown: int) -> tuple[int, int]:
+        """A 95 % interval of the count of a value that is shown with this one, given that it is shown: a test
+        refuses a count that would be lifted so far, or held so low, in fewer than 2.5 % of the cases where it
+        passes the threshold. Counts near the threshold may be of anything."""
+
+        def refused(count: int, level: int, *, above: bool) -> bool:
+            share = self._at_least(level, count) / self._at_least(self.threshold, count)
+            return (share if above else 1 - share) < (1 - LEVEL) / 2
+
+        reach = math.ceil(self.scale * 50)
+        low = bisect_left(range(shown + 1), True, key=lambda n: not refused(n, shown, above=True))
+        high = bisect_left(range(reach), True, key=lambda n: refused(shown + n, shown + 1, above=False))
+        return max(low, 1), shown + high - 1
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.ADD_REMOVE:

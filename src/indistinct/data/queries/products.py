@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.queries.feature_sums import Axes, FeatureMap, Mapped
-from indistinct.data.queries.query import Query, Values
+from indistinct.data.queries.intervals import Values
+from indistinct.data.queries.query import Query
 from indistinct.data.records.domain import Categories, Numbers
 from indistinct.data.records.encoding import RESOLUTION, Encoding, Integers, step_for
 from indistinct.data.records.reach import Ball, Norm, Reach

@@ -9,7 +9,8 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
-from indistinct.data.queries.query import Query, Values
+from indistinct.data.queries.intervals import Values
+from indistinct.data.queries.query import Query
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.domain import Bins
 from indistinct.data.records.encoding import Cells

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
+from indistinct.data.queries.intervals import Estimate, Values, gaussian_width, laplace_width
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.encoding import Encoding
 from indistinct.data.records.reach import Norm
@@ -25,8 +26,6 @@ from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
 from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
-
-Values = npt.NDArray[np.float64]
 
 
 class Query(Described, ABC):
@@ -65,15 +64,28 @@ class Query(Described, ABC):
 
     def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
         """How far a neighbour moves the statistic, at most."""
-        return self.bounded.sensitivity(norm, adjacency)
+        return self.moved(norm, self.bounded.sensitivity(norm, adjacency))
 
     def statistic(self, data: Any) -> Totals:
         """The exact numbers before noise. They are private."""
-        return table(data).total(self.bounded)
+        totals = table(data).total(self.bounded)
+        return Totals(self.measured(totals.units), totals.step)
+
+    def measured(self, sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The numbers that get noise, from sums of records: integers along the last axis, for each group."""
+        return sums
+
+    def moved(self, norm: Norm, distance: float) -> float:
+        """How far these move, at most, where the sums of a group move so far."""
+        return distance
 
     def read(self, values: Values) -> Any:
-        """The answer from noisy numbers: post-processing."""
+        """The answer from noisy numbers, along the last axis, for each group: post-processing."""
         return values
+
+    def estimate(self, values: Values, noisy: "NoisyQuery") -> Estimate:
+        """The answer with its error and interval."""
+        return Estimate.of(self.read(values), noisy.deviation, noisy.width(np.ones(1)))
 
     def check(self, data: Any) -> None:
         """Refuses unknown columns and wrong types, without reading a record."""
@@ -110,6 +122,10 @@ class NoisyQuery(Mechanism):
     def deviation(self) -> float:
         """The standard deviation of the noise on each number: how far off to expect it to be."""
 
+    @abstractmethod
+    def width(self, coefficients: Values) -> Values:
+        """What the noise of Σ cᵢ xᵢ does not exceed, in 95 cases of 100; coefficients along the last axis."""
+
     def check(self, data: Any) -> None:
         """Refuses unknown columns and wrong types, without reading a record."""
         self.query.check(data)
@@ -120,7 +136,13 @@ class NoisyQuery(Mechanism):
     def release(self, data: Any, *, source: Source | None = None) -> Release[Any]:
         """The answer, with noise; its guarantee is this mechanism's."""
         values, private = self.noisy(data, source)
-        return Release(self.query.read(values), self, private, self.unit)
+        answer = self.query.read(values)
+        plain = answer.item() if isinstance(answer, np.generic) else answer
+        return Release(plain, self, private, self.unit)
+
+    def estimate(self, data: Any, source: Source | None = None) -> Estimate:
+        """The answer of one release, with its error and 95 % interval."""
+        return self.query.estimate(self.noisy(data, source)[0], self)
 
     def noisy(self, data: Any, source: Source | None = None) -> tuple[Values, bool]:
         """The numbers with noise that the answer is read from, and whether the noise is private."""
@@ -152,6 +174,9 @@ class WithGaussian(NoisyQuery):
     def deviation(self) -> float:
         return self.scale
 
+    def width(self, coefficients: Values) -> Values:
+        return gaussian_width(self.deviation, coefficients)
+
     def drawn(self, adjacency: Adjacency) -> DiscreteGaussian:
         sensitivity = self.query.sensitivity(Norm.L2, adjacency)
         return DiscreteGaussian(self.scale / self.unit, sensitivity / self.unit)
@@ -172,6 +197,9 @@ class WithLaplace(NoisyQuery):
     def deviation(self) -> float:
         rate = min(self.unit / self.scale, 1400.0)  # beyond, all noise is zero
         return self.unit / (math.sqrt(2) * math.sinh(rate / 2))
+
+    def width(self, coefficients: Values) -> Values:
+        return laplace_width(self.scale, self.unit, self.deviation, coefficients)
 
     def drawn(self, adjacency: Adjacency) -> DiscreteLaplace:
         sensitivity = self.query.sensitivity(Norm.L1, adjacency)

@@ -1,18 +1,18 @@
-"""Counts, histograms, sums and means: bounded sums by their everyday names."""
+"""Counts, histograms, sums, means and variances: bounded sums by their everyday names."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from indistinct.data.queries.query import Query, Values
+from indistinct.data.queries.intervals import Estimate, Values, farthest, ratio_interval
+from indistinct.data.queries.query import NoisyQuery, Query
 from indistinct.data.records.domain import Domain, Missing, Numbers
-from indistinct.data.records.encoding import Boxed, Cells, Clipped, Encoding, Integers
-from indistinct.data.records.reach import Box, Norm, Reach
-from indistinct.data.records.types import Batch, Mask
+from indistinct.data.records.encoding import Boxed, Cells, Clipped
+from indistinct.data.records.moments import Moments
+from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import RECORDS, Unit
-from indistinct.description import PositiveCount, describable
+from indistinct.description import describable
 from indistinct.errors import ArgumentError
 
 
@@ -31,7 +31,7 @@ class Count(Query):
         return Cells(())
 
     def read(self, values: Values) -> Any:
-        return float(values[0])
+        return values[..., 0]
 
 
 @describable()
@@ -55,7 +55,7 @@ class Histogram(Query):
         return Cells(self.axes)
 
     def read(self, values: Values) -> Any:
-        return values.reshape(self.encoding.shape)
+        return values.reshape(*values.shape[:-1], *self.encoding.shape)
 
 
 @describable()
@@ -75,7 +75,7 @@ class Sum(Query):
         return Boxed(((self.column, self.domain),))
 
     def read(self, values: Values) -> Any:
-        return float(values[0])
+        return values[..., 0]
 
 
 @describable()
@@ -99,23 +99,6 @@ class VectorSum(Query):
 
 
 @describable()
-class PublicMean(Query):
-    """The mean of a column over `records` records, a number that is known to everybody."""
-
-    column: str
-    domain: Numbers
-    records: PositiveCount
-    unit: Unit = RECORDS
-
-    @property
-    def encoding(self) -> Boxed:
-        return Boxed(((self.column, self.domain),))
-
-    def read(self, values: Values) -> Any:
-        return min(max(float(values[0]) / self.records, self.domain.low), self.domain.high)
-
-
-@describable()
 class Mean(Query):
     """The mean of a column where the number of records is private too.
 
@@ -128,62 +111,75 @@ class Mean(Query):
     unit: Unit = RECORDS
 
     @property
-    def encoding(self) -> "Centred":
-        return Centred(self.column, self.domain)
+    def encoding(self) -> Moments:
+        return Moments(self.column, self.domain, 2)
 
     def read(self, values: Values) -> Any:
-        middle = self.encoding.middle * self.step
-        return min(max(middle + float(values[1]) / self.records(values), self.domain.low), self.domain.high)
+        middle, half = _frame(self.encoding)
+        return middle + half * np.clip(values[..., 1] / self._count(values), -1.0, 1.0)
 
-    def records(self, values: Values) -> float:
-        """How many records there are, by the same noisy numbers; at least one."""
-        return max(float(values[0]) / (self.encoding.half * self.step), 1.0)
+    def estimate(self, values: Values, noisy: NoisyQuery) -> Estimate:
+        middle, half = _frame(self.encoding)
+        mean = self.read(values)
+        slope = (mean - middle) / half
+        error = noisy.deviation * np.sqrt(1 + slope**2) * half / self._count(values)
+        low, high = ratio_interval(values[..., 1], values[..., 0], noisy.width)
+        return Estimate(mean, np.minimum(error, 2 * half), middle + half * low, middle + half * high)
+
+    def _count(self, values: Values) -> Values:
+        """Records times half the width, by the same noisy numbers; at least one."""
+        least: Values = np.maximum(values[..., 0], _frame(self.encoding)[1])
+        return least
 
 
-@dataclass(frozen=True)
-class Centred(Encoding):
-    """Half the width of an interval, and a number's distance from its middle."""
+@describable()
+class Variance(Query):
+    """The variance of a column within its interval: the mean squared distance from the mean.
+
+    Three numbers get noise, `Moments`. The interval is that of the mean squared distance from the estimated
+    mean, and reaches as far down as that mean may be off.
+    """
 
     column: str
     domain: Numbers
-    counts = False
-    size = 2
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.domain, Numbers) or self.half < 1:
-            raise ArgumentError("domain", self.domain, "Numbers(low, high) with low below high")
+    unit: Unit = RECORDS
 
     @property
-    def declared(self) -> tuple[tuple[str, Numbers], ...]:
-        return ((self.column, self.domain),)
+    def encoding(self) -> Moments:
+        return Moments(self.column, self.domain, 3)
 
-    @property
-    def _box(self) -> Boxed:
-        return Boxed(self.declared)
+    def read(self, values: Values) -> Any:
+        _, half = _frame(self.encoding)
+        return half**2 * np.clip(self._square(values) - self._mean(values) ** 2, 0.0, 1.0)
 
-    @property
-    def step(self) -> float:  # type: ignore[override]
-        return self._box.step
+    def estimate(self, values: Values, noisy: NoisyQuery) -> Estimate:
+        _, half = _frame(self.encoding)
+        count, mean, share = self._count(values), self._mean(values), self.read(values) / half**2
 
-    @property
-    def _ends(self) -> tuple[int, int]:
-        box = self._box.reach
-        assert isinstance(box, Box)
-        return int(box.low[0]), int(box.high[0])
+        def off(v: Values) -> Values:
+            """Coefficients of Σ(u - mean)² - v n: without noise, n times what v falls short by."""
+            return np.stack([0.5 + mean**2 - v, -2 * mean, np.full_like(mean, 0.5)], axis=-1)
 
-    @property
-    def middle(self) -> int:
-        return sum(self._ends) // 2
+        def refused(v: Values) -> Any:
+            return np.abs((off(v) * values).sum(axis=-1)) > noisy.width(off(v))
 
-    @property
-    def half(self) -> int:
-        return self._ends[1] - self.middle
+        error = noisy.deviation * np.sqrt((off(share) ** 2).sum(axis=-1)) / count
+        low, high = (farthest(refused, share, end) for end in (0.0, 1.0))
+        lower, upper = ratio_interval(values[..., 1], values[..., 0], noisy.width)
+        low = np.maximum(low - np.maximum(upper - mean, mean - lower) ** 2, 0.0)
+        return Estimate(half**2 * share, half**2 * np.minimum(error, 1.0), half**2 * low, half**2 * high)
 
-    @property
-    def reach(self) -> Reach:
-        low, high = self._ends
-        return Box((self.half, low - self.middle), (self.half, high - self.middle))
+    def _count(self, values: Values) -> Values:
+        least: Values = np.maximum(values[..., 0], _frame(self.encoding)[1])
+        return least
 
-    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
-        keep, rows = self._box.encode(batch)
-        return keep, np.concatenate([np.full_like(rows, self.half), rows - self.middle], axis=1)
+    def _mean(self, values: Values) -> Values:
+        return np.clip(values[..., 1] / self._count(values), -1.0, 1.0)
+
+    def _square(self, values: Values) -> Values:
+        return np.clip((values[..., 2] / self._count(values) + 1) / 2, 0.0, 1.0)
+
+
+def _frame(moments: Moments) -> tuple[float, float]:
+    """The middle of an interval and half its width, as they are rounded."""
+    return moments.middle * moments.step, moments.half * moments.step

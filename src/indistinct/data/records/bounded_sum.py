@@ -94,7 +94,7 @@ class BoundedSum:
         (100.0, 82.0)
         """
         adjacency, norm = check_adjacency(adjacency), one_of(Norm)("norm", norm)
-        units = sensitivity(self._reach(), norm, adjacency, self._copies())
+        units = sensitivity(self._reach(), norm, adjacency, self._copies(), self._groups())
         return rounded_up(Fraction(units) * Fraction(self.step))
 
     def _reach(self) -> Reach:
@@ -108,6 +108,11 @@ class BoundedSum:
 
     def _copies(self) -> int:
         return self.unit.most if isinstance(self.unit, UserRecords) else 1
+
+    def _groups(self) -> int:
+        """In how many groups a unit can be with all its copies."""
+        most = self.unit.groups if isinstance(self.unit, UserRecords) else None
+        return 1 if most is None else min(most, self.encoding.group_count)
 
     def limit(self) -> int:
         """The bound on a user's total, in steps."""
@@ -140,7 +145,7 @@ class Fold:
         if unit.column is None and (total := encoding.add_up(batch)) is not None:
             self.totals += total
             return
-        rows_at_once = _AT_ONCE if encoding.counts else max(_AT_ONCE // encoding.size, 1)
+        rows_at_once = max(_AT_ONCE // encoding.width, 1)
         for part in slices(batch.rows, rows_at_once):
             self._add(batch.take(part))
 
@@ -197,32 +202,37 @@ class Fold:
         if not len(who):
             return
         if isinstance(self.sum.unit, UserRecords):
-            self._count(chosen(self.sum.unit, who, what))
+            self._count(chosen(self.sum.unit, who, what, self.sum.encoding.split(what)[0]))
         elif isinstance(self.sum.unit, UserTotals):
             self._count_users(self.sum.unit, run_starts(who), what)
 
     def _count(self, rows: Integers) -> None:
-        if self.sum.encoding.counts:
-            counts = np.bincount(rows[:, 0])
-            self.totals[: len(counts)] += counts
-        else:
-            for part in parts(rows):
-                self.totals += part.sum(axis=0).astype(object)
+        encoding = self.sum.encoding
+        for part in parts(rows, _AT_ONCE if encoding.counts else 2**20):
+            total = encoding.total(part)
+            self.totals[: len(total)] += total.astype(self.totals.dtype)
 
     def _count_users(self, unit: UserTotals, starts: npt.NDArray[np.intp], rows: Integers) -> None:
-        limit, size = self.sum.limit(), self.sum.encoding.size
-        if self.sum.encoding.counts:
-            owner = owners_of(starts, len(rows))
+        limit, encoding = self.sum.limit(), self.sum.encoding
+        owner = owners_of(starts, len(rows))
+        if encoding.counts:
+            size = encoding.size
             visits, counts = np.unique(owner * size + rows[:, 0], return_counts=True)
-            scaled = counts / self.sum.step
-            clipped = clip_norms(scaled, visits // size, len(starts), unit.norm, limit)
+            clipped = clip_norms(counts / self.sum.step, visits // size, len(starts), unit.norm, limit)
             np.add.at(self.totals, visits % size, clipped)
-        else:
-            sums = np.add.reduceat(rows, starts, axis=0)
-            owners = np.repeat(np.arange(len(starts)), size)
-            clipped = clip_norms(sums.ravel().astype(np.float64), owners, len(starts), unit.norm, limit)
-            for part in parts(clipped.reshape(-1, size), 2**10):
-                self.totals += part.sum(axis=0).astype(object)
+            return
+        groups, vectors = encoding.split(rows)
+        visits, where = np.unique(owner * encoding.group_count + groups, return_inverse=True)
+        size = vectors.shape[1]
+        sums = np.zeros((len(visits), size), dtype=np.int64)
+        for column, values in zip(sums.T, vectors.T, strict=True):
+            np.add.at(column, where, values)
+        owners = np.repeat(visits // encoding.group_count, size)
+        clipped = clip_norms(sums.ravel().astype(np.float64), owners, len(starts), unit.norm, limit)
+        for part in slices(len(visits), 2**10):
+            totals = np.zeros((encoding.group_count, size), dtype=np.int64)
+            np.add.at(totals, visits[part] % encoding.group_count, clipped.reshape(-1, size)[part])
+            self.totals += totals.ravel().astype(object)
 
 
 def parts(rows: Integers, size: int = 2**20) -> Iterator[Integers]:

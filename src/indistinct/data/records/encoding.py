@@ -36,6 +36,8 @@ class Encoding(ABC):
     """Whether a record is one cell, given by its place, rather than a vector of numbers."""
     most: int | None = None
     """How many records there may be, where the reach depends on their number; public."""
+    group_count: int = 1
+    """Groups of coordinates of which a record is in one."""
 
     @property
     @abstractmethod
@@ -62,9 +64,30 @@ class Encoding(ABC):
         """The columns that are read, and as what."""
         return {name: domain.type for name, domain in self.declared}
 
+    @property
+    def width(self) -> int:
+        """Numbers in a row that `encode` makes."""
+        return 1 if self.counts else self.size
+
+    @property
+    def cells(self) -> "Cells | None":
+        """The cells that are counted, where that is all."""
+        return None
+
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         """Which records are kept; of these, one row each: a cell's place or a vector."""
+
+    def split(self, rows: Integers) -> tuple[Integers, Integers]:
+        """The group of each row, and its cell or its vector there."""
+        return np.zeros(len(rows), dtype=np.int64), rows
+
+    def total(self, rows: Integers) -> npt.NDArray[Any]:
+        """The sum of at most 2**20 rows; without its last cells, where these are empty."""
+        if self.counts:
+            return np.bincount(rows[:, 0])
+        summed: npt.NDArray[Any] = rows.sum(axis=0)
+        return summed
 
     def add_up(self, batch: Batch) -> npt.NDArray[Any] | None:
         """The sum of the vectors of a batch, where that takes less than all of them one by one."""
@@ -99,10 +122,14 @@ class Cells(Encoding):
     def reach(self) -> Reach:
         return Ball(Norm.L1, 1.0, self.size, nonnegative=True)
 
-    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
-        return self.cells([places_in(batch[name], domain) for name, domain in self.axes], batch.rows)
+    @property
+    def cells(self) -> "Cells":
+        return self
 
-    def cells(self, axes: list[Integers], rows: int) -> tuple[Mask, Integers]:
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        return self.cells_at([places_in(batch[name], domain) for name, domain in self.axes], batch.rows)
+
+    def cells_at(self, axes: list[Integers], rows: int) -> tuple[Mask, Integers]:
         """Cells from places along each axis, by the policies of the domains."""
         keep, cells = np.ones(rows, dtype=bool), np.zeros(rows, dtype=np.int64)
         for (name, domain), places in zip(self.axes, axes, strict=True):

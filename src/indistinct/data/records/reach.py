@@ -90,10 +90,34 @@ class Ball:
         return self
 
 
-Reach = Box | Ball
+@dataclass(frozen=True)
+class OneOf:
+    """Vectors that are zero but in one of several groups of coordinates, where they lie in `reach`."""
+
+    reach: Box | Ball
+    groups: int
+
+    def radius(self, norm: Norm) -> float:
+        return self.reach.radius(norm)
+
+    def diameter(self, norm: Norm) -> float:
+        # Two in one group, or each in its own.
+        apart = norm.of((self.radius(norm),) * min(self.groups, 2))
+        return max(self.reach.diameter(norm), apart)
+
+    def with_zero(self) -> "OneOf":
+        return OneOf(self.reach.with_zero(), self.groups)
 
 
-def sensitivity(reach: Reach, norm: Norm, adjacency: Adjacency, copies: int) -> float:
-    """Of a sum of at most `copies` vectors for each unit, in steps of the lattice."""
+Reach = Box | Ball | OneOf
+
+
+def sensitivity(reach: Reach, norm: Norm, adjacency: Adjacency, copies: int, groups: int = 1) -> float:
+    """Of a sum of at most `copies` vectors for each unit, in each of so many groups, in steps of the lattice.
+
+    Replacing a unit moves each of its j groups that both have by the diameter of what is in one, and each of
+    the other 2 (groups - j) by a radius; the p-th power of the whole is linear in j, so an end is the
+    largest: the diameter of `OneOf`, as often as there are groups.
+    """
     length = reach.radius(norm) if adjacency is Adjacency.ADD_REMOVE else reach.diameter(norm)
-    return rounded_up(copies * Fraction(length))
+    return rounded_up(copies * Fraction(norm.of((length,) * groups)))

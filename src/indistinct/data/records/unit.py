@@ -6,7 +6,7 @@ that user's own records only, so that adding or removing a user changes nobody e
 """
 
 import hashlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,10 @@ _Owner = Annotated[str, given(str, "the name of the column that says whose a rec
 """Without a name nobody's records would be found, and all of them would take part."""
 
 
+def _count_or_none(argument: str, value: Any) -> int | None:
+    return None if value is None else check_count(argument, value, least=1)
+
+
 @describable()
 class Records(Described):
     """The unit is a record."""
@@ -35,7 +39,9 @@ class Records(Described):
 
 @describable()
 class UserRecords(Described):
-    """The unit is a user, named in `column`, of whom at most `most` records take part.
+    """The unit is a user, named in `column`, of whom at most `most` records take part; or, with `groups`, at
+    most `most` in each of at most so many groups of a query by group, which moves the sum less than as many
+    in one.
 
     Which ones is decided by a hash of `key`, the user and the record's own (encoded) content: the choice is
     the same on every engine and in any order of records, and does not depend on other users. Equal records
@@ -47,6 +53,7 @@ class UserRecords(Described):
     key: int = 0
     missing: GivenMissing = Missing.DROP
     """What becomes of records that belong to nobody."""
+    groups: Annotated[int | None, _count_or_none] = None
 
     def __post_init__(self) -> None:
         key = check_count("key", self.key)
@@ -88,20 +95,30 @@ def owners_of(starts: npt.NDArray[np.intp], rows: int) -> npt.NDArray[np.intp]:
     return np.repeat(np.arange(len(starts)), np.diff(starts, append=rows))
 
 
-def chosen(unit: UserRecords, users: npt.NDArray[np.generic], rows: Integers) -> Integers:
-    """At most `unit.most` rows of each user."""
+def chosen(unit: UserRecords, users: npt.NDArray[np.generic], rows: Integers, groups: Integers) -> Integers:
+    """At most `unit.most` rows of each user, or of each user in each of the groups that are chosen."""
     starts = run_starts(users)
-    owner = owners_of(starts, len(users))
+    owner, whose = owners_of(starts, len(users)), _user_hashes(unit.key, users[starts])
+    if unit.groups is not None:
+        several = int(groups.max(initial=0)) + 1
+        visits, visit = np.unique(owner * several + groups, return_inverse=True)
+        visitor, group = visits // several, visits % several
+        order = np.lexsort((_mix(whose[visitor], group.astype(np.uint64)), visitor))
+        place = np.empty(len(visits), dtype=np.intp)
+        place[order] = np.arange(len(visits)) - run_starts(visitor)[visitor]
+        keep = (place < unit.groups)[visit]
+        # From here on a visit is what a user is elsewhere.
+        rows, owner, whose = rows[keep], visit[keep], _mix(whose[visitor], group.astype(np.uint64))
     content = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
         content = _mix(content, column.astype(np.uint64))
     order = np.lexsort((content, owner))
     owner, content, rows = owner[order], content[order], rows[order]
     same = (owner[1:] == owner[:-1]) & (content[1:] == content[:-1])
-    rank = _mix(_mix(_user_hashes(unit.key, users[starts])[owner], content), _count_runs(same))
+    rank = _mix(_mix(whose[owner], content), _count_runs(same))
     order = np.lexsort((rank, owner))
-    place = np.arange(len(rows)) - starts[owner]  # owners still lie together, in the same order
-    return rows[order][place < unit.most]
+    first = np.repeat(begins := run_starts(owner), np.diff(begins, append=len(owner)))
+    return rows[order][np.arange(len(rows)) - first < unit.most]
 
 
 def _count_runs(same: npt.NDArray[np.bool_]) -> Hashes:

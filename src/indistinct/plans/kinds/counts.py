@@ -1,38 +1,38 @@
 """How many records there are, and how many in each cell."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from indistinct.data import Count, Histogram, Kind, Table
+from indistinct.data import Count, Histogram, Kind, Query
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import table_pictures
 from indistinct.plans.planned_release import (
     Asked,
     QueryPart,
     Row,
+    asked_by,
     axes_header,
     axes_types,
     cells,
     check_rows,
-    rounded,
 )
 from indistinct.plans.section import Section
 
 
 @dataclass(frozen=True)
 class CountPart(QueryPart):
-    """The number of records."""
+    """The number of records, for each group."""
 
     kind = "count"
-    keys = frozenset({"user_total"})
+    keys = frozenset({"by", "user_total"})
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        return cls(terms, asked, section.maybe("user_total", section.positive))
+        return cls(terms, asked, *asked_by(section))
 
     @property
-    def query(self) -> Count:
+    def asks(self) -> Query:
         return Count(self.unit)
 
 
@@ -41,32 +41,39 @@ class HistogramPart(QueryPart):
     """A count for each cell of one column or more."""
 
     kind = "histogram"
-    keys = frozenset({"columns", "user_total"})
-    by: tuple[str, ...]
+    value_name = "count"
+    keys = frozenset({"columns", "by", "user_total"})
+    counted: tuple[str, ...]
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        total = section.maybe("user_total", section.positive)
-        part = cls(terms, asked, total, section.texts("columns"))
+        part = cls(terms, asked, *asked_by(section), section.texts("columns"))
         check_rows(section.where, part.query.size)
         return part
 
     @property
-    def query(self) -> Histogram:
-        return Histogram({name: self.terms.axis(name) for name in self.by}, self.unit)
+    def axes(self) -> tuple[tuple[str, Any], ...]:
+        return tuple((name, self.terms.axis(name)) for name in self.counted)
 
     @property
-    def header(self) -> Row:
-        return [*axes_header(self.query.axes), "count", "standard_error"]
+    def asks(self) -> Query:
+        return Histogram(dict(self.axes), self.unit)
 
-    def types(self, table: Table) -> list[Kind]:
-        return [*axes_types(self.query.axes), Kind.NUMBER, Kind.NUMBER]
+    @property
+    def cell_count(self) -> int:
+        return self.query.size
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        values = self.at(scale).release(looked).values.ravel().tolist()
-        error = self.at(scale).deviation
-        for cell, value in zip(cells(self.query.axes), values, strict=True):
-            yield [*cell, rounded(value, error), rounded(error, error)]
+    @property
+    def labels_header(self) -> Row:
+        return axes_header(self.axes)
+
+    @property
+    def labels_types(self) -> list[Kind]:
+        return axes_types(self.axes)
+
+    def labels(self) -> Iterable[Row]:
+        return list(cells(self.axes))
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
-        return table_pictures(self.name, self.query.axes, [tuple(range(len(self.by)))], rows)
+        axes = (*self.groups.items(), *self.axes)
+        return table_pictures(self.name, axes, [tuple(range(len(axes)))], rows)

@@ -10,7 +10,7 @@ from indistinct.data import HeavyHitters, Kind, Missing, Table
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import values_picture
-from indistinct.plans.planned_release import Asked, PlannedRelease, Row, rounded
+from indistinct.plans.planned_release import ERRORS, Asked, PlannedRelease, Row, estimated
 from indistinct.plans.section import Section, named
 from indistinct.workloads import Noise
 
@@ -78,17 +78,21 @@ class HeavyHittersPart(PlannedRelease):
 
     @property
     def header(self) -> Row:
-        return [self.column, "count", "standard_error"]
+        return [self.column, "count", *ERRORS]
 
     def types(self, table: Table) -> list[Kind]:
         # Values are texts, which are digits where the column holds numbers.
         held = table.kinds()[self.column]
-        return [held if held in (Kind.INTEGER, Kind.NUMBER) else Kind.TEXT, Kind.INTEGER, Kind.NUMBER]
+        return [
+            held if held in (Kind.INTEGER, Kind.NUMBER) else Kind.TEXT,
+            Kind.INTEGER,
+            *(Kind.NUMBER for _ in ERRORS),
+        ]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        error = self.error(scale)
-        for value, count in self.at(scale).release(looked).values.items():
-            yield [value, count, rounded(error, error)]
+        asked, error = self.at(scale), self.error(scale)
+        for value, count in asked.release(looked).values.items():
+            yield [value, *estimated(count, error, *asked.interval(count))]
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
         return values_picture(self.name, self.column, rows)

@@ -138,8 +138,8 @@ def _counted(domain: Celled, texts: Sequence[str]) -> Any:
 
 
 def _numbers(rows: list[list[str]]) -> tuple[list[float], list[float]]:
-    """Counts and their standard errors: the last two of every row."""
-    return [float(row[-2]) for row in rows], [float(row[-1]) for row in rows]
+    """Counts and their standard errors, which stand before an interval."""
+    return [float(row[-4]) for row in rows], [float(row[-3]) for row in rows]
 
 
 def _rows_of(values: list[float], width: int) -> list[list[float | None]]:

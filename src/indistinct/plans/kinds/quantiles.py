@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from indistinct.data import Bins, Norm, Quantiles
+from indistinct.data import Bins, Kind, Norm, Quantiles, Table
 from indistinct.errors import ArgumentError, check_probability
 from indistinct.plans.declarations import Terms
-from indistinct.plans.planned_release import Asked, QueryPart, Row, rounded
+from indistinct.plans.planned_release import Asked, QueryPart, Row, asked_by, rounded
 from indistinct.plans.section import Section
 
 
@@ -30,14 +30,14 @@ class QuantilesPart(QueryPart):
         return cls(
             terms,
             asked,
-            section.maybe("user_total", section.positive),
+            *asked_by(section),
             section.text("column"),
             tuple(check_probability(section.at("ranks"), rank) for rank in ranks),
             section.maybe("bins", section.count),
         )
 
     @property
-    def query(self) -> Quantiles:
+    def asks(self) -> Quantiles:
         axis = self.terms.axis(self.column, self.bins)
         if not isinstance(axis, Bins):
             raise ArgumentError(f"{self.where}.column", self.column, "one with low and high")
@@ -51,7 +51,7 @@ class QuantilesPart(QueryPart):
 
     def error(self, scale: float) -> float:
         # a prefix is made of at most one interval of each level below the top
-        return self.at(scale).deviation * math.sqrt(max(self.query.levels - 1, 1))
+        return self.at(scale).deviation * math.sqrt(max(self.asks.levels - 1, 1))
 
     @property
     def error_words(self) -> str:
@@ -61,7 +61,10 @@ class QuantilesPart(QueryPart):
     def header(self) -> Row:
         return ["rank", self.column]
 
+    def types(self, table: Table) -> list[Kind]:
+        return [Kind.NUMBER, Kind.NUMBER]
+
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         places = self.at(scale).release(looked).values
         for rank, place in zip(self.ranks, places, strict=True):
-            yield [rank, rounded(float(place), self.query.bins.width)]
+            yield [rank, rounded(float(place), self.asks.bins.width)]

@@ -1,105 +1,131 @@
-"""Sums and means of a column, whose values are moved to the ends of its interval."""
+"""Sums, means and variances of a column, whose values are moved to the ends of its interval."""
 
 import math
-from collections.abc import Iterator
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from indistinct.data import Mean, Norm, PublicMean, Sum
+from indistinct.data import Mean, Norm, Numbers, Query, Sum, Variance
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms, Unit
-from indistinct.plans.planned_release import Asked, QueryPart, Row, rounded
+from indistinct.plans.planned_release import Asked, QueryPart, asked_by
 from indistinct.plans.section import Section
 
 
 @dataclass(frozen=True)
-class SumPart(QueryPart):
-    """The sum of a column."""
+class ColumnPart(QueryPart):
+    """One number about a column, for each group."""
 
-    kind = "sum"
-    keys = frozenset({"column", "user_total"})
+    keys = frozenset({"column", "by", "user_total"})
     column: str
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        return cls(terms, asked, section.maybe("user_total", section.positive), section.text("column"))
+        return cls(terms, asked, *asked_by(section), section.text("column"))
 
     @property
-    def query(self) -> Sum:
-        return Sum(self.column, self.terms.numbers(self.column), self.unit)
-
-    @property
-    def size(self) -> float | None:
-        records, numbers = self.terms.data.records, self.query.domain
-        if self.asked.size is not None or records is None:
-            return self.asked.size
-        return records * max(abs(numbers.low), abs(numbers.high))
+    def numbers(self) -> Numbers:
+        return self.terms.numbers(self.column)
 
     @property
     def error_words(self) -> str:
-        return f"in the sum of {self.column}"
+        return f"in the {self.kind} of {self.column}"
 
 
 @dataclass(frozen=True)
-class MeanPart(QueryPart):
-    """The mean of a column, over `records` records if everybody knows how many there are."""
+class SumPart(ColumnPart):
+    """The sum of a column."""
 
-    kind = "mean"
-    keys = frozenset({"column", "records", "user_total"})
-    column: str
-    records: int | None
-
-    @classmethod
-    def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        total = section.maybe("user_total", section.positive)
-        records = section.maybe("records", section.count)
-        return cls(terms, asked, total, section.text("column"), records)
+    kind = "sum"
 
     @property
-    def query(self) -> Mean | PublicMean:
-        numbers = self.terms.numbers(self.column)
-        if self.records is None:
-            return Mean(self.column, numbers, self.unit)
-        return PublicMean(self.column, numbers, self.records, self.unit)
-
-    @property
-    def unit(self) -> Unit:
-        if self.user_total is None or self.records is not None:
-            return super().unit
-        # Of so many records, each half a width in number and at most as much in distance from the middle:
-        # a user who has no more is not scaled down.
-        numbers = self.terms.numbers(self.column)
-        longest = math.sqrt(2) if self.total_norm is Norm.L2 else 2.0
-        bound = self.user_total * longest * (numbers.high - numbers.low) / 2
-        if bound <= 0:
-            raise ArgumentError(f"columns.{self.column}.high", numbers.high, "above low, for a mean")
-        return self.terms.totals(self.where, self.total_norm, bound)
-
-    def error(self, scale: float) -> float | None:
-        if self.records is not None:
-            return self.at(scale).deviation / self.records
-        # the sum and the number of records are both off; at an end of the interval both count in full
-        records = self.terms.data.records
-        return None if records is None else math.sqrt(2) * self.at(scale).deviation / records
-
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        query = self.query
-        if isinstance(query, PublicMean):
-            yield from super().draw(scale, looked)
-            return
-        # What the release itself says of the number of records, not what the plan expects.
-        noisy = self.at(scale)
-        values, _ = noisy.noisy(looked)
-        error = min(
-            math.sqrt(2) * noisy.deviation / query.records(values), query.domain.high - query.domain.low
-        )
-        yield [rounded(query.read(values), error), rounded(error, error)]
+    def asks(self) -> Query:
+        return Sum(self.column, self.numbers, self.unit)
 
     @property
     def size(self) -> float | None:
-        numbers = self.query.domain
-        return numbers.high - numbers.low if self.asked.size is None else self.asked.size
+        records, numbers = self.terms.data.records, self.numbers
+        if self.asked.size is not None or records is None:
+            return self.asked.size
+        return records / self.cell_count * max(abs(numbers.low), abs(numbers.high))
+
+
+@dataclass(frozen=True)
+class MomentsPart(ColumnPart):
+    """A number that follows from moments of a column; how many records there are is one of them."""
 
     @property
-    def error_words(self) -> str:
-        return f"in the mean of {self.column}"
+    @abstractmethod
+    def worst(self) -> float:
+        """The error of the worst answer for noise of deviation 1, times records."""
+
+    @property
+    def unit(self) -> Unit:
+        if self.user_total is None:
+            return super().unit
+        # Of so many records, each half a width in every moment: a user who has no more is not scaled down.
+        moments = 2 if self.kind == "mean" else 3
+        longest = math.sqrt(moments) if self.total_norm is Norm.L2 else float(moments)
+        return self.terms.totals(self.where, self.total_norm, self.user_total * longest * self.width / 2)
+
+    @property
+    def width(self) -> float:
+        """Of the interval."""
+        numbers = self.numbers
+        if numbers.high <= numbers.low:
+            raise ArgumentError(f"columns.{self.column}.high", numbers.high, f"above low, for a {self.kind}")
+        return numbers.high - numbers.low
+
+    def error(self, scale: float) -> float | None:
+        records = self.terms.data.records
+        if records is None:
+            return None
+        return min(self.worst * self.at(scale).deviation * self.cell_count / records, self.largest)
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """What two answers differ by at most."""
+
+    @property
+    def size(self) -> float | None:
+        return self.largest if self.asked.size is None else self.asked.size
+
+
+@dataclass(frozen=True)
+class MeanPart(MomentsPart):
+    """The mean of a column."""
+
+    kind = "mean"
+
+    @property
+    def asks(self) -> Query:
+        return Mean(self.column, self.numbers, self.unit)
+
+    @property
+    def worst(self) -> float:
+        return math.sqrt(2)  # at an end of the interval the sum and the number of records count in full
+
+    @property
+    def largest(self) -> float:
+        return self.width
+
+
+@dataclass(frozen=True)
+class VariancePart(MomentsPart):
+    """The variance of a column."""
+
+    kind = "variance"
+
+    @property
+    def asks(self) -> Query:
+        return Variance(self.column, self.numbers, self.unit)
+
+    @property
+    def worst(self) -> float:
+        # coefficients (1/2 + m² - v, -2m, 1/2) of `Variance`, in half widths, for a mean at an end
+        return math.sqrt(1.5**2 + 2**2 + 0.5**2) * self.width / 2
+
+    @property
+    def largest(self) -> float:
+        return (self.width / 2) ** 2

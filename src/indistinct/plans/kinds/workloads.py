@@ -1,31 +1,45 @@
 """Many linear queries on one histogram, through the strategy that is best for them."""
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, Histogram, Kind, Table
+from indistinct.data import Bins, Histogram, Kind, Table, half_width
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import prefix_picture, ranges_picture, table_pictures
 from indistinct.plans.measured import MeasuredWorkload
 from indistinct.plans.planned_release import (
+    ERRORS,
     Asked,
     PlannedRelease,
     Row,
+    asked_by,
     axes_header,
     axes_types,
     cells,
     check_rows,
-    rounded,
+    estimated,
 )
 from indistinct.plans.section import Section, named
-from indistinct.workloads import AllRange, Marginals, MatrixMechanism, Prefix, Workload, optimise
+from indistinct.workloads import (
+    AllRange,
+    Identity,
+    Kronecker,
+    Marginals,
+    MatrixMechanism,
+    Noise,
+    Prefix,
+    Workload,
+    optimise,
+)
 
 _MOST_RECORDS = 10_000_000
 
@@ -34,7 +48,9 @@ _MOST_RECORDS = 10_000_000
 class WorkloadPart(PlannedRelease):
     """Answers of a workload."""
 
+    counted: tuple[str, ...]
     by: tuple[str, ...]
+    """The columns whose cells it is asked for, each by itself."""
 
     def __post_init__(self) -> None:
         _ = named(self.where, lambda: self.query)
@@ -50,11 +66,12 @@ class WorkloadPart(PlannedRelease):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.by
+        return self.counted
 
     @property
     def query(self) -> Histogram:
-        return Histogram({name: self.terms.axis(name) for name in self.by}, self.terms.unit(self.where))
+        axes = {name: self.terms.axis(name) for name in (*self.by, *self.counted)}
+        return Histogram(axes, self.terms.unit(self.where))
 
     @cached_property
     def _at_one(self) -> MatrixMechanism:
@@ -87,20 +104,21 @@ class WorkloadPart(PlannedRelease):
 
     @property
     def header(self) -> Row:
-        return [*axes_header(self.query.axes), "count", "standard_error"]
+        return [*axes_header(self.query.axes), "count", *ERRORS]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         answers = self.at(scale).release(looked).values.tolist()
         errors = (scale * self._errors_at_one).tolist()
+        wide = half_width(self.noise is Noise.GAUSSIAN)
         for label_, value, error in zip(self.labels(), answers, errors, strict=True):
-            yield [*label_, rounded(value, error), rounded(error, error)]
+            yield [*label_, *estimated(value, error, value - wide * error, value + wide * error)]
 
 
 @dataclass(frozen=True)
 class LinePart(WorkloadPart):
-    """Counts along one column that has edges."""
+    """Counts along one column that has edges, for each group."""
 
-    keys = frozenset({"column"})
+    keys = frozenset({"column", "by"})
 
     def __post_init__(self) -> None:
         _ = named(self.where, lambda: self.bins)
@@ -108,13 +126,42 @@ class LinePart(WorkloadPart):
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        return cls(terms, asked, (section.text("column"),))
+        return cls(terms, asked, (section.text("column"),), asked_by(section)[1])
+
+    @property
+    @abstractmethod
+    def along(self) -> Workload:
+        """What is asked of every group."""
+
+    @property
+    def workload(self) -> Workload:
+        return Kronecker(Identity(self.cell_count), self.along) if self.by else self.along
+
+    @property
+    def groups(self) -> tuple[tuple[str, Any], ...]:
+        return self.query.axes[:-1]
+
+    @property
+    def cell_count(self) -> int:
+        return math.prod(domain.size for _, domain in self.groups)
+
+    @property
+    @abstractmethod
+    def edges(self) -> Iterable[Row]:
+        """What each answer of a group is about."""
+
+    def types(self, table: Table) -> list[Kind]:
+        named = axes_types(self.groups)
+        return [*named, *(Kind.NUMBER for _ in self.header[len(named) :])]
+
+    def labels(self) -> Iterator[Row]:
+        return ([*group, *edges] for group, edges in product(cells(self.groups), self.edges))
 
     @property
     def bins(self) -> Bins:
-        axis = self.terms.axis(self.by[0])
+        axis = self.terms.axis(self.counted[0])
         if not isinstance(axis, Bins):
-            raise ArgumentError(f"{self.where}.column", self.by[0], "one with low and high")
+            raise ArgumentError(f"{self.where}.column", self.counted[0], "one with low and high")
         return axis
 
 
@@ -125,18 +172,19 @@ class PrefixPart(LinePart):
     kind = "prefix"
 
     @property
-    def workload(self) -> Prefix:
+    def along(self) -> Prefix:
         return Prefix(self.bins.count)
 
     @property
     def header(self) -> Row:
-        return [f"{self.by[0]}_below", "count", "standard_error"]
+        return [*axes_header(self.groups), f"{self.counted[0]}_below", "count", *ERRORS]
 
-    def labels(self) -> Iterator[Row]:
-        return ([edge] for edge in self.bins.edges[1:].tolist())
+    @property
+    def edges(self) -> list[Row]:
+        return [[edge] for edge in self.bins.edges[1:].tolist()]
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
-        return prefix_picture(self.name, self.by[0], self.bins, rows)
+        return [] if self.by else prefix_picture(self.name, self.counted[0], self.bins, rows)
 
 
 @dataclass(frozen=True)
@@ -146,16 +194,17 @@ class RangesPart(LinePart):
     kind = "ranges"
 
     @property
-    def workload(self) -> AllRange:
+    def along(self) -> AllRange:
         return AllRange(self.bins.count)
 
-    def labels(self) -> Iterator[Row]:
+    @property
+    def edges(self) -> list[Row]:
         edges = self.bins.edges.tolist()
         starts, stops = np.triu_indices(self.bins.count + 1, 1)
-        return ([edges[i], edges[j]] for i, j in zip(starts.tolist(), stops.tolist(), strict=True))
+        return [[edges[i], edges[j]] for i, j in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
-        return ranges_picture(self.name, self.by[0], self.bins, rows)
+        return [] if self.by else ranges_picture(self.name, self.counted[0], self.bins, rows)
 
 
 @dataclass(frozen=True)
@@ -172,18 +221,18 @@ class MarginalsPart(WorkloadPart):
         columns, ways = section.texts("columns"), section.count("ways")
         if ways > len(columns):
             raise ArgumentError(section.at("ways"), ways, f"at most {len(columns)}, the number of columns")
-        return cls(terms, asked, columns, ways)
+        return cls(terms, asked, columns, (), ways)
 
     @property
     def workload(self) -> Marginals:
-        return Marginals([self.terms.axis(name).size for name in self.by], ways=self.ways)
+        return Marginals([self.terms.axis(name).size for name in self.counted], ways=self.ways)
 
     def types(self, table: Table) -> list[Kind]:
-        return [*axes_types(self.query.axes), Kind.NUMBER, Kind.NUMBER]
+        return [*axes_types(self.query.axes), *(Kind.NUMBER for _ in ("count", *ERRORS))]
 
     def labels(self) -> Iterator[Row]:
         for group in self.workload.sets:
-            yield from cells(self.query.axes, [self.by[axis] for axis in group])
+            yield from cells(self.query.axes, [self.counted[axis] for axis in group])
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
         return table_pictures(self.name, self.query.axes, self.workload.sets, rows)
