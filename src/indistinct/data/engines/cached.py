@@ -1,11 +1,11 @@
 """A table whose exact sums are kept, so that data are read and checked before a budget is charged."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from indistinct.data.engines.table import Table
-from indistinct.data.records.bounded_sum import BoundedSum, Fold, Totals
+from indistinct.data.records.bounded_sum import BoundedSum, Folds, Totals
 from indistinct.data.records.types import Kind
 
 
@@ -22,8 +22,8 @@ class CachedTable(Table):
     def kinds(self) -> Mapping[str, Kind]:
         return self._table.kinds()
 
-    def fold(self, fold: Fold) -> Fold:
-        return self._table.fold(fold)
+    def fold(self, folds: Folds) -> Folds:
+        return self._table.fold(folds)
 
     def _distinct(self, column: str, kind: Kind) -> set[Any]:
         return self._table._distinct(column, kind)
@@ -31,7 +31,7 @@ class CachedTable(Table):
     def unchanged(self) -> AbstractContextManager[None]:
         return self._table.unchanged()
 
-    def total(self, bounded: BoundedSum) -> Totals:
-        if bounded not in self._totals:
-            self._totals[bounded] = self._table.total(bounded)
-        return self._totals[bounded]
+    def totals(self, sums: Sequence[BoundedSum]) -> dict[BoundedSum, Totals]:
+        new = [bounded for bounded in sums if bounded not in self._totals]
+        self._totals.update(self._table.totals(new))
+        return {bounded: self._totals[bounded] for bounded in sums}

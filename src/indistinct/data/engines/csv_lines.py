@@ -25,7 +25,7 @@ from indistinct.data.engines.by_user import by_user
 from indistinct.data.engines.files import Paths, Watched, found
 from indistinct.data.engines.table import BatchedTable
 from indistinct.data.records.arrow import from_arrow, valid_texts
-from indistinct.data.records.bounded_sum import Fold
+from indistinct.data.records.bounded_sum import Folds
 from indistinct.data.records.types import Batch, Kind, Mask, Type
 from indistinct.errors import ArgumentError, needs
 
@@ -102,21 +102,20 @@ class CsvTable(BatchedTable):
         for rows, columns in guarded_each("the table", self._cells(tuple(types), tuple(types.values()))):
             yield Batch(rows, dict(zip(types, columns, strict=True)))
 
-    def fold(self, fold: Fold) -> Fold:
+    def fold(self, folds: Folds) -> Folds:
         """Blocks are added up where they are parsed, if their sums are small."""
-        if fold.sum.unit.column is not None or fold.sum.encoding.size > _SMALL:
-            return super().fold(fold)
-        types = fold.sum.encoding.types
+        if folds.user is not None or folds.size > _SMALL:
+            return super().fold(folds)
+        types = folds.types
 
-        def part(rows: int, columns: list[Any]) -> Fold:
-            own = Fold(fold.sum)
+        def part(rows: int, columns: list[Any]) -> Folds:
+            own = Folds(folds.sums)
             own.add(Batch(rows, dict(zip(types, columns, strict=True))))
             return own
 
         for own in guarded_each("the table", self._cells(tuple(types), tuple(types.values()), part)):
-            fold.records += own.records
-            fold.totals += own.finish()
-        return fold
+            folds.join(own)
+        return folds
 
     def _cells(
         self, wanted: tuple[str, ...], types: tuple[Type | None, ...], then: Any = None

@@ -11,15 +11,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+
 from indistinct.boundary import guarded, guarded_each
+from indistinct.data.engines.aggregates import Aggregate, Summed
 from indistinct.data.engines.files import Watched
 from indistinct.data.engines.sandbox import Sandbox, check_exists
 from indistinct.data.engines.select import one_select, tried
-from indistinct.data.engines.sql import bin_of, bin_places, clipped_bin_of, double_quoted, whole_or_null
-from indistinct.data.engines.table import BatchedTable, GroupCounts
+from indistinct.data.engines.sql import (
+    DUCKDB,
+    bin_of,
+    bin_places,
+    clipped_bin_of,
+    double_quoted,
+    grouped,
+    whole_or_null,
+)
+from indistinct.data.engines.table import BatchedTable
 from indistinct.data.records.arrow import arrow_batch, from_arrow, valid_texts
 from indistinct.data.records.domain import Bins, Domain, Outside
-from indistinct.data.records.encoding import Cells, places_in
+from indistinct.data.records.encoding import places_in
 from indistinct.data.records.types import ROWS, Batch, Column, Kind, Type
 from indistinct.errors import ArgumentError
 
@@ -68,15 +79,19 @@ class DuckRelation(BatchedTable, ABC):
                 read = arrow_batch(batch, types, users=user is not None)
             yield read
 
-    def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
-        keys = [self._key(name, domain) for name, domain in cells.axes]
-        return None if None in keys else self._grouped(cells, [str(key) for key in keys])
+    def aggregated(self, asked: Aggregate) -> Iterator[Summed] | None:
+        if (parts := grouped(asked, self._key, self._number, DUCKDB)) is None:
+            return None
+        records, keys, sums = parts
+        groups = f" GROUP BY {', '.join(keys)}" if keys else ""
+        query = (
+            f"SELECT {', '.join(keys + sums)} FROM (SELECT {', '.join(records)} FROM {self._source}){groups}"
+        )
+        return (summed(asked, batch.columns) for batch in self._read(query))
 
-    def _grouped(self, cells: Cells, keys: list[str]) -> Iterator[GroupCounts]:
-        # By place: a name would be looked for among the columns of the table first.
-        groups = f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}" if keys else ""
-        for batch in self._read(f"SELECT {', '.join([*keys, 'count(*)'])} FROM {self._source}{groups}"):
-            yield group_places(cells, batch.columns)
+    def _number(self, name: str) -> str | None:
+        """A column of numbers that are floats in Arrow as they are here."""
+        return double_quoted(name) if self._types[name] in _INTEGERS | _DOUBLES else None
 
     def _key(self, name: str, domain: Domain) -> str | None:
         """What DuckDB groups by, where it holds values of the declared type."""
@@ -117,16 +132,22 @@ class DuckTable(DuckRelation):
     """What a SELECT of DuckDB returns."""
 
 
-def group_places(cells: Cells, columns: list[Any]) -> GroupCounts:
-    """Groups of an engine, and how often each occurs, as places along each axis."""
-    *keys, counts = columns
-    places = []
-    for key, (_, domain) in zip(keys, cells.axes, strict=True):
-        column = key_column(key, Kind.INTEGER if isinstance(domain, Bins) else domain.type)
+def summed(asked: Aggregate, columns: list[Any]) -> Summed:
+    """Groups of an engine as places along each axis, and what it has added up."""
+    found, places = iter(columns), []
+    for domain in asked.axes.values():
+        column = key_column(next(found), Kind.INTEGER if isinstance(domain, Bins) else domain.type)
         places.append(
             bin_places(column.values, domain) if isinstance(domain, Bins) else places_in(column, domain)
         )
-    return places, key_column(counts, Kind.INTEGER).values
+    records = key_column(next(found), Kind.INTEGER).values
+    sums = [tuple(_integers(next(found)) for _ in range(3)) for _ in asked.numbers]
+    return Summed(places, records, sums)
+
+
+def _integers(array: Any) -> Any:
+    """Python's own, from the digits that an engine writes; nothing is 0."""
+    return np.array([int(digits or 0) for digits in array.to_pylist()], dtype=object)
 
 
 def key_column(array: Any, wanted: Type) -> Column:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from indistinct.boundary import guarded, guarded_each
+from indistinct.data.engines.aggregates import Aggregate
 from indistinct.data.engines.by_user import by_user
 from indistinct.data.engines.duckdb_engine import DuckRelation
 from indistinct.data.engines.files import Paths, found
@@ -16,7 +17,7 @@ from indistinct.data.engines.sandbox import Sandbox, escaped
 from indistinct.data.engines.sql import text
 from indistinct.data.engines.table import BatchedTable
 from indistinct.data.records.arrow import arrow_batch, from_arrow, kind_of_arrow, user_texts
-from indistinct.data.records.bounded_sum import BoundedSum, Fold
+from indistinct.data.records.bounded_sum import Fold, Folds
 from indistinct.data.records.types import ROWS, Batch, Kind, Type
 from indistinct.errors import DataError, needs
 
@@ -36,12 +37,12 @@ class ParquetTable(DuckRelation):
     def kinds(self) -> Mapping[str, Kind]:
         return super().kinds() if self._arrow.alike else self._arrow.kinds()
 
-    def fold(self, fold: Fold) -> Fold:
-        found = self._by_duck(DuckRelation.fold, Fold(fold.sum))
-        return self._arrow.fold(fold) if found is None else found
+    def fold(self, folds: Folds) -> Folds:
+        found = self._by_duck(DuckRelation.fold, Folds(folds.sums))
+        return self._arrow.fold(folds) if found is None else found
 
-    def _counted(self, bounded: BoundedSum) -> Fold | None:
-        return self._by_duck(DuckRelation._counted, bounded)
+    def by_engine(self, asked: Aggregate) -> list[Fold] | None:
+        return self._by_duck(DuckRelation.by_engine, asked)
 
     def _distinct(self, column: str, kind: Kind) -> set[Any]:
         found = self._by_duck(DuckRelation._distinct, column, kind)

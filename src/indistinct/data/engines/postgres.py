@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from indistinct.boundary import guarded, guarded_each
-from indistinct.data.engines.duckdb_engine import group_places
+from indistinct.data.engines.aggregates import Aggregate, Summed
+from indistinct.data.engines.duckdb_engine import summed
 from indistinct.data.engines.sql import double_quoted
-from indistinct.data.engines.table import BatchedTable, GroupCounts
+from indistinct.data.engines.table import BatchedTable
 from indistinct.data.records.arrow import arrow_batch
 from indistinct.data.records.domain import Bins
-from indistinct.data.records.encoding import Cells
 from indistinct.data.records.types import ROWS, Batch, Kind, Type, slices
 from indistinct.errors import DataError, needs
 
@@ -77,15 +77,15 @@ class PostgresTable(BatchedTable):
                     read = arrow_batch(batch.slice(part.start, ROWS), types, users=user is not None)
                 yield read
 
-    def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
-        """Of listed values: the arithmetic of bins overflows for some numbers, which is an error."""
-        return None if any(isinstance(domain, Bins) for _, domain in cells.axes) else self._grouped(cells)
-
-    def _grouped(self, cells: Cells) -> Iterator[GroupCounts]:
-        keys = [self._held(name, domain.type) for name, domain in cells.axes]
+    def aggregated(self, asked: Aggregate) -> Iterator[Summed] | None:
+        """Counts of listed values: the arithmetic of bins and of sums overflows for some numbers, which is an
+        error."""
+        if asked.numbers or any(isinstance(domain, Bins) for domain in asked.axes.values()):
+            return None
+        keys = [self._held(name, domain.type) for name, domain in asked.axes.items()]
         groups = f" GROUP BY {', '.join(keys)}" if keys else ""
-        for batch in self._read(f"SELECT {', '.join([*keys, 'count(*)'])} FROM {self._source}{groups}"):
-            yield group_places(cells, batch.columns)
+        query = f"SELECT {', '.join([*keys, 'count(*)'])} FROM {self._source}{groups}"
+        return (summed(asked, batch.columns) for batch in self._read(query))
 
     def _held(self, name: str, wanted: Type) -> str:
         """A column as the driver can hand it over, whatever its values are."""

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from indistinct.boundary import guarded, shows
-from indistinct.data.engines.duckdb_engine import group_places, key_column
-from indistinct.data.engines.sql import back_quoted, bin_of, whole_or_null
-from indistinct.data.engines.table import GroupCounts, Table
+from indistinct.data.engines.aggregates import Aggregate, Summed
+from indistinct.data.engines.duckdb_engine import key_column, summed
+from indistinct.data.engines.sql import SPARK, back_quoted, bin_of, grouped, whole_or_null
+from indistinct.data.engines.table import Table
 from indistinct.data.records.arrow import arrow_batch
-from indistinct.data.records.bounded_sum import BoundedSum, Fold
+from indistinct.data.records.bounded_sum import BoundedSum, Folds
 from indistinct.data.records.domain import Bins, Domain
-from indistinct.data.records.encoding import Cells
 from indistinct.data.records.types import Kind
 from indistinct.errors import DataError
 
@@ -46,10 +46,9 @@ class SparkTable(Table):
     def kinds(self) -> Mapping[str, Kind]:
         return {name: _KINDS.get(kind, Kind.OTHER) for name, kind in self._types.items()}
 
-    def fold(self, fold: Fold) -> Fold:
-        bounded = fold.sum
-        chosen = [f"{back_quoted(name)} AS c{place}" for place, name in enumerate(bounded.encoding.types)]
-        user = bounded.unit.column
+    def fold(self, folds: Folds) -> Folds:
+        sums, user = folds.sums, folds.user
+        chosen = [f"{back_quoted(name)} AS c{place}" for place, name in enumerate(folds.types)]
         if user is not None:
             chosen += [f"{self._user(user)} AS u"]
         with guarded(_TABLE), _quiet(self._frame):
@@ -59,27 +58,36 @@ class SparkTable(Table):
                 whose = "CAST(u AS BINARY)" if self.kinds()[user] in (Kind.TEXT, Kind.TRUTH) else "u"
                 frame = frame.selectExpr("*", f"{whose} AS b").repartition("b").sortWithinPartitions("b")
             parts = frame.mapInArrow(
-                lambda batches: _partial(bounded, batches), "totals string, records bigint, error string"
+                lambda batches: _partial(sums, batches), "totals string, records bigint, error string"
             )
             rows = parts.collect()
         for row in rows:
             if row["error"] is not None:
                 raise DataError(row["error"])
-            fold.records += row["records"]
-            fold.totals += np.array([int(word) for word in row["totals"].split()], dtype=fold.totals.dtype)
-        return fold
+            found = iter(row["totals"].split())
+            for fold in folds.folds:
+                fold.records += row["records"]
+                fold.totals += np.array([int(next(found)) for _ in fold.totals], dtype=fold.totals.dtype)
+        return folds
 
-    def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
-        keys = [self._key(name, domain) for name, domain in cells.axes]
-        return None if None in keys else self._grouped(cells, [str(key) for key in keys])
+    def aggregated(self, asked: Aggregate) -> Iterator[Summed] | None:
+        parts = grouped(asked, self._key, self._number, SPARK)
+        return None if parts is None else self._summed(asked, *parts)
 
-    def _grouped(self, cells: Cells, keys: list[str]) -> Iterator[GroupCounts]:
-        names = [f"k{place}" for place in range(len(keys))]
+    def _summed(
+        self, asked: Aggregate, records: list[str], keys: list[str], sums: list[str]
+    ) -> Iterator[Summed]:
+        from pyspark.sql.functions import expr
+
         with guarded(_TABLE), _quiet(self._frame):
-            chosen = [f"{key} AS {name}" for key, name in zip(keys, names, strict=True)]
-            grouped = self._frame.selectExpr(*chosen).groupBy(*names).count().toArrow().combine_chunks()
-        if grouped.num_rows:
-            yield group_places(cells, [column.chunk(0) for column in grouped.columns])
+            added = [expr(one).alias(f"s{place}") for place, one in enumerate(sums)]
+            found = self._frame.selectExpr(*records).groupBy(*keys).agg(*added).toArrow().combine_chunks()
+        if found.num_rows:
+            yield summed(asked, [column.chunk(0) for column in found.columns])
+
+    def _number(self, name: str) -> str | None:
+        """A column of numbers that are floats in Arrow as they are here."""
+        return back_quoted(name) if self._types[name] in _INTEGERS | _DOUBLES else None
 
     def _key(self, name: str, domain: Domain) -> str | None:
         """What Spark groups by, where it holds values of the declared type."""
@@ -125,21 +133,21 @@ def _quiet(frame: Any) -> Iterator[None]:
         context.setLogLevel(level)
 
 
-def _partial(bounded: BoundedSum, batches: Iterator[Any]) -> Iterator[Any]:
+def _partial(sums: tuple[BoundedSum, ...], batches: Iterator[Any]) -> Iterator[Any]:
     """One partition's sum, as text: Arrow has no integers without bounds."""
     import pyarrow as pa
 
-    fold, error, totals = Fold(bounded), None, ""
-    types = bounded.encoding.types
+    folds, error, totals, records = Folds(sums), None, "", 0
     try:
         for batch in batches:
             with guarded("the table"):
-                read = arrow_batch(batch, types, users=bounded.unit.column is not None)
-            fold.add(read)
-        totals = " ".join(str(total) for total in fold.finish())
+                read = arrow_batch(batch, folds.types, users=folds.user is not None)
+            folds.add(read)
+            records += read.rows
+        totals = " ".join(str(total) for fold in folds.folds for total in fold.finish())
     except DataError as refused:
         # Raised here it would come back as a page of Java's traces.
         error = str(refused)
-    row = {"totals": [totals], "records": [fold.records], "error": [error]}
+    row = {"totals": [totals], "records": [records], "error": [error]}
     schema = pa.schema([("totals", pa.string()), ("records", pa.int64()), ("error", pa.string())])
     yield pa.RecordBatch.from_pydict(row, schema=schema)

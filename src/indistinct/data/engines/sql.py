@@ -1,13 +1,21 @@
 """SQL that counts as the kernel does, for engines that count by themselves.
 
-The dialects of DuckDB and Spark agree on all that is used here, except for the quotes around names.
+The dialects of DuckDB and Spark agree on all that is used here, except for quotes around names and
+`SqlWords`.
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from indistinct.data.records.domain import Bins
-from indistinct.data.records.encoding import ABOVE, BELOW, MISSING, Integers
+from indistinct.data.engines.aggregates import Aggregate
+from indistinct.data.records.domain import Bins, Domain, Missing, Numbers, Outside
+from indistinct.data.records.encoding import ABOVE, BELOW, MISSING, Boxed, Integers
+from indistinct.data.records.moments import COARSE, Moments
 
+_ROUNDS = 1.5 * 2.0**52
+"""Added and taken away again, it rounds numbers below 2**51 to integers as `rint` does: halves to even."""
 _FAR = -(2**40)
 """Below every place, also those of values far outside."""
 
@@ -53,6 +61,66 @@ def clipped_bin_of(column: str, bins: Bins) -> str:
     kind = "SMALLINT" if bins.count < 2**14 else "INTEGER"
     near = f"CAST(try_cast({_place(column, bins)} AS {kind}) AS BIGINT)"
     return f"coalesce({near}, {_rest(column, bins)})"
+
+
+@dataclass(frozen=True)
+class SqlWords:
+    """Words that engines write differently."""
+
+    divide: str
+    """Integers, without a remainder; both are positive."""
+    wide: str
+    """A type that holds sums of integers of 64 bits."""
+    text: str
+
+
+DUCKDB, SPARK = SqlWords("//", "HUGEINT", "VARCHAR"), SqlWords("div", "DECIMAL(38, 0)", "STRING")
+
+
+def grouped(
+    asked: Aggregate,
+    key: Callable[[str, Domain], str | None],
+    held: Callable[[str], str | None],
+    words: SqlWords,
+) -> tuple[list[str], list[str], list[str]] | None:
+    """One GROUP BY for all that is asked, if the engine has every key and number as it is declared: what is
+    made of each record, the names of that which is grouped by, and what is added up. Sums are written as
+    digits: they may be larger than the integers of Arrow."""
+    keys = [key(name, domain) for name, domain in asked.axes.items()]
+    numbers = [
+        None if (column := held(name)) is None else _on_lattice(column, domain)
+        for name, domain in asked.numbers
+    ]
+    if None in keys or None in numbers:
+        return None
+    inner = [f"{made} AS k{place}" for place, made in enumerate(keys)]
+    inner += [f"{made} AS q{place}" for place, made in enumerate(numbers)]
+    outer = ["count(*)"]
+    for place, ((name, domain), squares) in enumerate(asked.numbers.items()):
+        added = [f"q{place}", _squared(f"q{place}", Moments(name, domain, 3), words) if squares else "0"]
+        sums = [f"count(q{place})", *(f"sum(CAST({one} AS {words.wide}))" for one in added)]
+        outer += [f"CAST({one} AS {words.text})" for one in sums]
+    return inner or ["1 AS one"], [f"k{place}" for place in range(len(keys))], outer
+
+
+def _on_lattice(column: str, domain: Numbers) -> str | None:
+    """A number as `Boxed` rounds it, or NULL where its record is left out; None where one is to be
+    refused."""
+    if domain.missing is not Missing.DROP or domain.outside is Outside.ERROR or domain.of is not None:
+        return None
+    x, low, high = f"CAST({column} AS DOUBLE)", number(domain.low), number(domain.high)
+    step = Boxed((("x", domain),)).step
+    clipped = f"greatest(least({x}, {high}), {low}) / {number(step)}"
+    near = f"CAST(({clipped} + {number(_ROUNDS)}) - {number(_ROUNDS)} AS BIGINT)"
+    inside = f" AND {x} >= {low} AND {x} <= {high}" if domain.outside is Outside.DROP else ""
+    return f"CASE WHEN {column} IS NOT NULL AND NOT isnan({x}){inside} THEN {near} END"
+
+
+def _squared(q: str, moments: Moments, words: SqlWords) -> str:
+    """`Moments.squared`, in the same integers."""
+    half, near = moments.half, f"(abs({q} - {moments.middle}) {words.divide} {COARSE})"
+    twice = f"(2 * {near} * {near}) {words.divide} {half // COARSE} * {COARSE} - {half}"
+    return f"greatest(least({twice}, {half}), {-half})"
 
 
 def _place(column: str, bins: Bins) -> str:

@@ -1,22 +1,19 @@
 """Tables: where records come from. An engine is one class: it hands out batches of columns, read as they were
-declared, or folds sums where the records are. `group_counts` pushes counting down to an engine that can.
+declared, or folds sums where the records are. `aggregated` pushes sums by group down to an engine that can.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from indistinct.data.records.bounded_sum import BoundedSum, Fold, Totals
-from indistinct.data.records.encoding import Cells, Integers
+from indistinct.data.engines.aggregates import Aggregate, Summed, aggregates, simple
+from indistinct.data.records.bounded_sum import BoundedSum, Fold, Folds, Totals
 from indistinct.data.records.reading import check_reads
 from indistinct.data.records.types import Batch, Kind, Type
 from indistinct.errors import DataError
-
-GroupCounts = tuple[list[Integers], Integers]
-"""Places along each axis, and how many records are there."""
 
 
 class Table(ABC):
@@ -27,11 +24,11 @@ class Table(ABC):
         """The columns, and what their types say that they hold. No record is read for that."""
 
     @abstractmethod
-    def fold(self, fold: Fold) -> Fold:
-        """All records added to a sum."""
+    def fold(self, folds: Folds) -> Folds:
+        """All records added to sums."""
 
-    def group_counts(self, cells: Cells) -> Iterator[GroupCounts] | None:
-        """Counts of cells made by the engine, or None where it cannot."""
+    def aggregated(self, asked: Aggregate) -> Iterator[Summed] | None:
+        """Sums by group made by the engine, or None where it cannot."""
         return None
 
     def distinct(self, column: str, kind: Kind) -> list[Any]:
@@ -60,16 +57,17 @@ class Table(ABC):
         return self
 
     def total(self, bounded: BoundedSum) -> Totals:
-        """The exact sum, before noise: the only way from records to numbers."""
-        self.check(bounded)
+        """The exact sum, before noise."""
+        return self.totals([bounded])[bounded]
+
+    def totals(self, sums: Sequence[BoundedSum]) -> dict[BoundedSum, Totals]:
+        """Exact sums, before noise: the only way from records to numbers. All are made in one pass over the
+        records, or in as few as can be."""
+        for bounded in sums:
+            self.check(bounded)
         with self.unchanged():
-            fold = self._counted(bounded) or self.fold(Fold(bounded))
-            totals = fold.finish()
-        most = bounded.encoding.most
-        if most is not None and fold.records > most:
-            raise DataError(f"the table has more than {most} records, the most that its sum allows for")
-        fits = -(2**63) <= int(totals.min()) and int(totals.max()) < 2**63
-        return Totals(totals.astype(np.int64) if fits else totals, bounded.step)
+            folds = self._folded(list(dict.fromkeys(sums)))
+            return {fold.sum: _finished(fold) for fold in folds}
 
     def check(self, bounded: BoundedSum) -> None:
         """Refuses unknown columns and impossible types without reading a record."""
@@ -78,17 +76,28 @@ class Table(ABC):
         if bounded.unit.column is not None:
             self.check_column(bounded.unit.column, Kind.USER)
 
-    def _counted(self, bounded: BoundedSum) -> Fold | None:
-        cells = bounded.encoding.cells
-        groups = None if cells is None or bounded.unit.column else self.group_counts(cells)
-        if groups is None:
-            return None
-        assert cells is not None
-        fold = Fold(bounded)
-        for places, counts in groups:
-            keep, rows = cells.cells_at(places, len(counts))
-            fold.add_counts(rows[:, 0], counts[keep], int(counts.sum()))
-        return fold
+    def _folded(self, sums: list[BoundedSum]) -> list[Fold]:
+        done: list[Fold] = []
+        for asked in aggregates([bounded for bounded in sums if simple(bounded)]):
+            found = self.by_engine(asked)
+            done += found or []
+        made = {fold.sum for fold in done}
+        for folds in Folds.passes([bounded for bounded in sums if bounded not in made]):
+            done += self.fold(folds).folds
+        return done
+
+    def by_engine(self, asked: Aggregate) -> list[Fold] | None:
+        """Sums that follow from what the engine adds up by itself, or None where it cannot."""
+        found = self.aggregated(asked)
+        return None if found is None else asked.read(found)
+
+
+def _finished(fold: Fold) -> Totals:
+    totals, most = fold.finish(), fold.sum.encoding.most
+    if most is not None and fold.records > most:
+        raise DataError(f"the table has more than {most} records, the most that its sum allows for")
+    fits = -(2**63) <= int(totals.min()) and int(totals.max()) < 2**63
+    return Totals(totals.astype(np.int64) if fits else totals, fold.sum.step)
 
 
 class BatchedTable(Table):
@@ -98,10 +107,10 @@ class BatchedTable(Table):
     def batches(self, types: Mapping[str, Type], user: str | None) -> Iterator[Batch]:
         """The columns in pieces, as declared; with a column of users, records in the order of users."""
 
-    def fold(self, fold: Fold) -> Fold:
-        for batch in self.batches(fold.sum.encoding.types, fold.sum.unit.column):
-            fold.add(batch)
-        return fold
+    def fold(self, folds: Folds) -> Folds:
+        for batch in self.batches(folds.types, folds.user):
+            folds.add(batch)
+        return folds
 
     def _distinct(self, column: str, kind: Kind) -> set[Any]:
         found: set[Any] = set()

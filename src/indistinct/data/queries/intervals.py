@@ -71,13 +71,17 @@ def laplace_width(scale: float, unit: float, deviation: float, coefficients: Val
 
 
 def ratio_interval(top: Values, bottom: Values, width: Width) -> tuple[Values, Values]:
-    """All u in [-1, 1] for which top - u * bottom may be noise alone: the ends of that set."""
+    """All u in [-1, 1] for which top - u * bottom may be noise alone: the ends of that set. If the bottom
+    itself
+    may be noise alone, they are -1 and 1."""
 
     def refused(u: Values) -> npt.NDArray[np.bool_]:
         return np.abs(top - u * bottom) > width(np.stack([np.ones_like(u), u], axis=-1))
 
-    best = np.clip(np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), 0.0), -1.0, 1.0)
-    return tuple(farthest(refused, best, end) for end in (-1.0, 1.0))  # type: ignore[return-value]
+    known = bottom > width(np.ones(1))
+    best = np.clip(top / np.where(known, bottom, np.inf), -1.0, 1.0)
+    low, high = (np.where(known, farthest(refused, best, end), end) for end in (-1.0, 1.0))
+    return low, high
 
 
 def farthest(refused: Callable[[Values], npt.NDArray[np.bool_]], start: Values, end: float) -> Values:

@@ -31,7 +31,7 @@ class Count(Query):
         return Cells(())
 
     def read(self, values: Values) -> Any:
-        return values[..., 0]
+        return values[..., 0][()]
 
 
 @describable()
@@ -75,7 +75,7 @@ class Sum(Query):
         return Boxed(((self.column, self.domain),))
 
     def read(self, values: Values) -> Any:
-        return values[..., 0]
+        return values[..., 0][()]
 
 
 @describable()
@@ -124,7 +124,8 @@ class Mean(Query):
         slope = (mean - middle) / half
         error = noisy.deviation * np.sqrt(1 + slope**2) * half / self._count(values)
         low, high = ratio_interval(values[..., 1], values[..., 0], noisy.width)
-        return Estimate(mean, np.minimum(error, 2 * half), middle + half * low, middle + half * high)
+        low, high = middle + half * low, middle + half * high
+        return Estimate(np.clip(mean, low, high), np.minimum(error, 2 * half), low, high)
 
     def _count(self, values: Values) -> Values:
         """Records times half the width, by the same noisy numbers; at least one."""

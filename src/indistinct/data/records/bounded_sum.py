@@ -6,7 +6,7 @@ else in the package reads a record (a test enforces it).
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data.records.domain import Missing
 from indistinct.data.records.encoding import Encoding, Integers, clip_norms
 from indistinct.data.records.reach import Ball, Norm, Reach, sensitivity
-from indistinct.data.records.types import Batch, slices
+from indistinct.data.records.types import Batch, Type, slices
 from indistinct.data.records.unit import (
     RECORDS,
     Records,
@@ -164,10 +164,11 @@ class Fold:
         users = batch.users.plain()
         self._add_users(users if keep.all() else users[keep], rows)
 
-    def add_counts(self, cells: Integers, counts: Integers, records: int) -> None:
-        """Cells that an engine has counted already."""
+    def add_groups(self, groups: Integers, vectors: npt.NDArray[Any], records: int) -> None:
+        """Vectors that an engine has added up already, and the groups that they belong to."""
         self.records += records
-        np.add.at(self.totals, cells, counts)
+        for column, values in zip(self.totals.reshape(-1, vectors.shape[1]).T, vectors.T, strict=True):
+            np.add.at(column, groups, values)
 
     @np.errstate(all="ignore")
     def finish(self) -> npt.NDArray[np.generic]:
@@ -233,6 +234,56 @@ class Fold:
             totals = np.zeros((encoding.group_count, size), dtype=np.int64)
             np.add.at(totals, visits[part] % encoding.group_count, clipped.reshape(-1, size)[part])
             self.totals += totals.ravel().astype(object)
+
+
+class Folds:
+    """Several sums in progress over the same records, in one pass."""
+
+    def __init__(self, sums: Sequence[BoundedSum]) -> None:
+        self.sums = tuple(sums)
+        self.folds = [Fold(bounded) for bounded in sums]
+
+    @staticmethod
+    def passes(sums: Sequence[BoundedSum]) -> "list[Folds]":
+        """As few as can be: sums that read a column as different types, or by different users, do not go
+        together."""
+        together: list[list[BoundedSum]] = []
+        for bounded in sums:
+            for group in together:
+                if _agree([*group, bounded]):
+                    group.append(bounded)
+                    break
+            else:
+                together.append([bounded])
+        return [Folds(group) for group in together]
+
+    @property
+    def types(self) -> dict[str, Type]:
+        return {name: kind for bounded in self.sums for name, kind in bounded.encoding.types.items()}
+
+    @property
+    def user(self) -> str | None:
+        return next((bounded.unit.column for bounded in self.sums if bounded.unit.column), None)
+
+    @property
+    def size(self) -> int:
+        return sum(bounded.encoding.size for bounded in self.sums)
+
+    def add(self, batch: Batch) -> None:
+        for fold in self.folds:
+            fold.add(batch)
+
+    def join(self, other: "Folds") -> None:
+        """Adds what another one has found in other records, of other units."""
+        for own, fold in zip(self.folds, other.folds, strict=True):
+            own.records += fold.records
+            own.totals += fold.finish()
+
+
+def _agree(sums: Sequence[BoundedSum]) -> bool:
+    users = {bounded.unit.column for bounded in sums} - {None}
+    read = {(name, kind) for bounded in sums for name, kind in bounded.encoding.types.items()}
+    return len(users) <= 1 and len(read) == len({name for name, _ in read})
 
 
 def parts(rows: Integers, size: int = 2**20) -> Iterator[Integers]:

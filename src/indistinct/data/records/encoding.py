@@ -74,6 +74,15 @@ class Encoding(ABC):
         """The cells that are counted, where that is all."""
         return None
 
+    @property
+    def number(self) -> "tuple[str, Numbers] | None":
+        """The column that is added up, where sums of it on its lattice say all: see `from_sums`."""
+        return None
+
+    def from_sums(self, count: Any, total: Any, squares: Any) -> npt.NDArray[Any]:
+        """The sum of the vectors of so many records, from sums of their numbers; a row for each entry."""
+        raise NotImplementedError
+
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         """Which records are kept; of these, one row each: a cell's place or a vector."""
@@ -168,6 +177,13 @@ class Boxed(Encoding):
     def reach(self) -> Reach:
         ends = [_lattice_ends(numbers, self.step) for _, numbers in self.axes]
         return Box(tuple(low for low, _ in ends), tuple(high for _, high in ends))
+
+    @property
+    def number(self) -> tuple[str, Numbers] | None:
+        return self.axes[0] if len(self.axes) == 1 else None
+
+    def from_sums(self, count: Any, total: Any, squares: Any) -> npt.NDArray[Any]:
+        return np.asarray(total)[:, None]
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep = np.ones(batch.rows, dtype=bool)

@@ -6,8 +6,10 @@ added up.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.data.records.domain import Numbers
 from indistinct.data.records.encoding import Boxed, Encoding, Integers
@@ -15,7 +17,7 @@ from indistinct.data.records.reach import Box, Reach
 from indistinct.data.records.types import Batch, Mask
 from indistinct.errors import ArgumentError
 
-_COARSE = 4
+COARSE = 4
 """Of a distance before it is squared, so that its square has 62 bits."""
 
 
@@ -29,7 +31,7 @@ class Moments(Encoding):
     counts = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.domain, Numbers) or self.half < _COARSE:
+        if not isinstance(self.domain, Numbers) or self.half < COARSE:
             raise ArgumentError("domain", self.domain, "Numbers(low, high) with low below high")
 
     @property
@@ -65,6 +67,13 @@ class Moments(Encoding):
         least = (half, low - self.middle, -half)[: self.size]
         return Box(least, (half, high - self.middle, half)[: self.size])
 
+    @property
+    def number(self) -> tuple[str, Numbers]:
+        return self.column, self.domain
+
+    def from_sums(self, count: Any, total: Any, squares: Any) -> npt.NDArray[Any]:
+        return np.stack([self.half * count, total - self.middle * count, squares][: self.size], axis=1)
+
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, rows = self.box.encode(batch)
         far = rows - self.middle
@@ -73,6 +82,6 @@ class Moments(Encoding):
 
     def squared(self, far: Integers) -> Integers:
         """2u² - 1 in steps, in integers from beginning to end."""
-        near = np.abs(far) // _COARSE
-        twice: Integers = 2 * near * near // (self.half // _COARSE) * _COARSE - self.half
+        near = np.abs(far) // COARSE
+        twice: Integers = 2 * near * near // (self.half // COARSE) * COARSE - self.half
         return np.clip(twice, -self.half, self.half)
