@@ -12,33 +12,17 @@ from itertools import product
 from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import (
-    Bins,
-    Categories,
-    Celled,
-    GroupBy,
-    Intervals,
-    Kind,
-    NoisyQuery,
-    Norm,
-    OrMissing,
-    Query,
-    Table,
-    inner,
-    kind_of,
-)
+from indistinct.data import Bins, BoundedSum, Categories, GroupBy, Kind, NoisyQuery, Norm, Query, Table
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
 from indistinct.plans.declarations import Terms, Unit
 from indistinct.plans.section import Section, named
+from indistinct.tables.rows import ERRORS, Row, axes_header, axes_types, cells, estimated
 from indistinct.workloads import Noise
 
-Row = list[Any]
 Say = Callable[[str], None]
 Read = Callable[[str], list[list[str]]]
 """A file of the folder, as rows of texts, by its name without its ending."""
-ERRORS = ("standard_error", "low", "high")
-"""What stands after an estimate: the deviation of its noise, and a 95 % interval."""
 _LARGEST_LISTED = 5_000_000
 """Rows of a result: more would be an accident."""
 
@@ -97,6 +81,11 @@ class PlannedRelease(ABC):
     @abstractmethod
     def check(self, table: Any) -> None:
         """Refuses unknown columns and wrong types, without reading a record."""
+
+    @property
+    def sums(self) -> tuple[BoundedSum, ...]:
+        """What it needs of the records, so that those of all releases can be read in one pass."""
+        return ()
 
     @abstractmethod
     def look(self, table: Any) -> Any:
@@ -230,6 +219,10 @@ class QueryPart(PlannedRelease):
     def check(self, table: Any) -> None:
         self.query.check(table)
 
+    @property
+    def sums(self) -> tuple[BoundedSum, ...]:
+        return (self.query.bounded,)
+
     def look(self, table: Any) -> Any:
         self.query.statistic(table)
         return table  # it remembers
@@ -278,68 +271,7 @@ def asked_by(section: Section) -> tuple[float | None, tuple[str, ...]]:
     return section.maybe("user_total", section.positive), section.maybe("by", section.texts) or ()
 
 
-def estimated(value: float, error: float, low: float, high: float) -> Row:
-    """The last columns of a row, without digits that mean nothing."""
-    return [rounded(one, error) for one in (value, error, low, high)]
-
-
 def check_rows(where: str, rows: int) -> None:
     """Refuse a result of more rows than anybody reads."""
     if rows > _LARGEST_LISTED:
         raise ArgumentError(where, f"{rows} numbers", f"at most {_LARGEST_LISTED}")
-
-
-def axes_header(axes: Sequence[tuple[str, Celled]]) -> Row:
-    """Names of the columns that say which cell: two for an interval."""
-    return [
-        title
-        for name, domain in axes
-        for title in ([f"{name}_low", f"{name}_high"] if len(blank(domain)) == 2 else [name])
-    ]
-
-
-def axes_types(axes: Sequence[tuple[str, Celled]]) -> list[Kind]:
-    """What these columns hold."""
-    return [
-        kind_of(domain) if len(blank(domain)) == 1 else Kind.NUMBER
-        for _, domain in axes
-        for _ in blank(domain)
-    ]
-
-
-def cells(axes: Sequence[tuple[str, Celled]], by: Sequence[str] | None = None) -> Iterator[Row]:
-    """Every cell of the table by these columns, or by all of them; the last column runs fastest."""
-    sizes = {name: range(domain.size) for name, domain in axes if by is None or name in by}
-    chosen = tuple(sizes) if by is None else by
-    for places in product(*(sizes[name] for name in chosen)):
-        at = dict(zip(chosen, places, strict=True))
-        yield [
-            text
-            for name, domain in axes
-            for text in (label(domain, at[name]) if name in at else blank(domain))
-        ]
-
-
-def label(domain: Celled, place: int) -> Row:
-    """What a cell is called in a row of the result; two entries for an interval."""
-    if isinstance(domain, OrMissing):
-        absent = ["missing" for _ in blank(domain)]
-        return absent if place == domain.size - 1 else label(domain.domain, place)
-    if isinstance(domain, Categories):
-        return [domain.values[place]]
-    if isinstance(domain, Intervals):
-        return [domain.edges[place], domain.edges[place + 1]]
-    low = domain.low + place * domain.width
-    return [low, domain.high if place + 1 == domain.count else domain.low + (place + 1) * domain.width]
-
-
-def blank(domain: Celled) -> Row:
-    """In place of a column that a marginal sums over."""
-    return [""] if isinstance(inner(domain), Categories) else ["", ""]
-
-
-def rounded(value: float, error: float | None) -> float:
-    """Without digits that mean nothing: a thousandth of the error is kept."""
-    if not error or not math.isfinite(error):
-        return value
-    return round(value, 3 - math.floor(math.log10(error)))

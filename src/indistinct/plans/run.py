@@ -47,6 +47,8 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
             "data", "files that changed since the budget was charged", "as they were, to finish this run"
         )
     missing = _missing(checked, folder, charge)
+    with guarded("the table"):
+        checked.table.totals([bounded for part, _ in missing for bounded in part.sums])
     looked = {}
     for place, (part, _) in enumerate(missing, start=1):
         say(f"reading {place}/{len(missing)}: {part.name}")

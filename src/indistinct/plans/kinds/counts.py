@@ -7,17 +7,9 @@ from typing import Any, Self
 from indistinct.data import Count, Histogram, Kind, Query
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import table_pictures
-from indistinct.plans.planned_release import (
-    Asked,
-    QueryPart,
-    Row,
-    asked_by,
-    axes_header,
-    axes_types,
-    cells,
-    check_rows,
-)
+from indistinct.plans.planned_release import Asked, QueryPart, asked_by, check_rows
 from indistinct.plans.section import Section
+from indistinct.tables.rows import Row, axes_header, axes_types, cells
 
 
 @dataclass(frozen=True)

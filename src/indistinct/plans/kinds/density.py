@@ -16,18 +16,9 @@ from indistinct.functions.fourier import allowed_records, copies_of, matern_basi
 from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import density_pictures
-from indistinct.plans.planned_release import (
-    Asked,
-    FittedPart,
-    Read,
-    Row,
-    Say,
-    axes_header,
-    cells,
-    check_rows,
-    rounded,
-)
+from indistinct.plans.planned_release import Asked, FittedPart, Read, Say, check_rows
 from indistinct.plans.section import Section, named
+from indistinct.tables.rows import Row, axes_header, cells, rounded
 
 _GRID = {1: 200, 2: 64}
 """Cells of the result along each column, unless the plan says so."""

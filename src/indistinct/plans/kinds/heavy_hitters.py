@@ -10,8 +10,9 @@ from indistinct.data import HeavyHitters, Kind, Missing, Table
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import values_picture
-from indistinct.plans.planned_release import ERRORS, Asked, PlannedRelease, Row, estimated
+from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, named
+from indistinct.tables.rows import ERRORS, Row, estimated
 from indistinct.workloads import Noise
 
 _SHARE = 0.1

@@ -8,8 +8,9 @@ from typing import Any, Self
 from indistinct.data import Bins, Kind, Norm, Quantiles, Table
 from indistinct.errors import ArgumentError, check_probability
 from indistinct.plans.declarations import Terms
-from indistinct.plans.planned_release import Asked, QueryPart, Row, asked_by, rounded
+from indistinct.plans.planned_release import Asked, QueryPart, asked_by
 from indistinct.plans.section import Section
+from indistinct.tables.rows import Row, rounded
 
 
 @dataclass(frozen=True)

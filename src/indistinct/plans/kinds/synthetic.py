@@ -13,20 +13,10 @@ from indistinct.data import Kind, Table, Tables, kind_of
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import compared_pictures
-from indistinct.plans.planned_release import (
-    Asked,
-    FittedPart,
-    QueryPart,
-    Read,
-    Row,
-    Say,
-    axes_header,
-    cells,
-    check_rows,
-    rounded,
-)
+from indistinct.plans.planned_release import Asked, FittedPart, QueryPart, Read, Say, check_rows
 from indistinct.plans.section import Section, named
 from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, TableTraining
+from indistinct.tables.rows import Row, axes_header, cells, rounded
 
 _TOLD = 10
 """How often the progress of a fit is said."""

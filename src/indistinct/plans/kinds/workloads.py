@@ -11,24 +11,14 @@ from typing import Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, Histogram, Kind, Table, half_width
+from indistinct.data import Bins, BoundedSum, Histogram, Kind, Table, half_width
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import prefix_picture, ranges_picture, table_pictures
 from indistinct.plans.measured import MeasuredWorkload
-from indistinct.plans.planned_release import (
-    ERRORS,
-    Asked,
-    PlannedRelease,
-    Row,
-    asked_by,
-    axes_header,
-    axes_types,
-    cells,
-    check_rows,
-    estimated,
-)
+from indistinct.plans.planned_release import Asked, PlannedRelease, asked_by, check_rows
 from indistinct.plans.section import Section, named
+from indistinct.tables.rows import ERRORS, Row, axes_header, axes_types, cells, estimated
 from indistinct.workloads import (
     AllRange,
     Identity,
@@ -91,6 +81,10 @@ class WorkloadPart(PlannedRelease):
 
     def check(self, table: Any) -> None:
         self.query.check(table)
+
+    @property
+    def sums(self) -> tuple[BoundedSum, ...]:
+        return (self.query.bounded,)
 
     def look(self, table: Any) -> Any:
         self.at(1.0).read(table)

@@ -1,0 +1,115 @@
+"""A table whose columns are declared, to be asked by group."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from indistinct.data import (
+    Bins,
+    Categories,
+    Count,
+    Histogram,
+    Mean,
+    Numbers,
+    Quantiles,
+    Query,
+    Records,
+    Sum,
+    Unit,
+    UserRecords,
+    Variance,
+)
+from indistinct.errors import ArgumentError
+from indistinct.tables.question import Question
+
+Declared = Bins | Categories | Numbers
+
+
+@dataclass(frozen=True)
+class PrivateTable:
+    """Records and what their columns may hold. Nothing is read before something is released.
+
+    `data` is anything that `indistinct.data.table` takes, or what `read_csv` and the like return. With
+    `user`, the name of a column, all records of a user are protected, of which `most` take part in an answer;
+    or `most` in each of `most_groups` groups.
+    """
+
+    data: Any = field(repr=False)
+    columns: Mapping[str, Declared] = field(default_factory=dict)
+    user: str | None = None
+    most: int | None = None
+    most_groups: int | None = None
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.user is None) != (self.most is None):
+            raise ArgumentError("most", self.most, "given with user, and only with it")
+        if self.user is None and self.most_groups is not None:
+            raise ArgumentError("most_groups", self.most_groups, "given with user, and only with it")
+
+    def by(self, *columns: str) -> "PrivateTable":
+        """The same, asked for each cell of these columns; all of them are declared."""
+        for name in columns:
+            if not isinstance(self._declared(name), Bins | Categories):
+                raise ArgumentError("by", name, "a column that is declared as Categories(...) or Bins(...)")
+        return replace(self, groups=(*self.groups, *columns))
+
+    def count(self) -> Question:
+        """How many records there are."""
+        return self._ask("count", Count(self._unit))
+
+    def sum(self, column: str, *, low: float | None = None, high: float | None = None) -> Question:
+        """Of a column, whose values are moved into the interval from `low` to `high`."""
+        return self._ask("sum", Sum(column, self._numbers(column, low, high), self._unit))
+
+    def mean(self, column: str, *, low: float | None = None, high: float | None = None) -> Question:
+        """Of a column, whose values are moved into the interval."""
+        return self._ask("mean", Mean(column, self._numbers(column, low, high), self._unit))
+
+    def variance(self, column: str, *, low: float | None = None, high: float | None = None) -> Question:
+        """Of a column, whose values are moved into the interval."""
+        return self._ask("variance", Variance(column, self._numbers(column, low, high), self._unit))
+
+    def histogram(self, *columns: str) -> Question:
+        """How many records are in each cell of declared columns."""
+        axes = {name: self._cells(name) for name in columns}
+        return self._ask("count", Histogram(axes, self._unit), tuple(axes.items()))
+
+    def quantiles(self, column: str, ranks: Sequence[float], bins: Bins | None = None) -> Question:
+        """Of a column that is declared with bins, or with those given here."""
+        cells = self._cells(column) if bins is None else bins
+        if not isinstance(cells, Bins):
+            raise ArgumentError("bins", cells, "Bins(low, high, count)")
+        asked = Quantiles(column, cells, ranks, self._unit)
+        return self._ask(column, asked, (("rank", tuple(asked.ranks)),))
+
+    def _ask(self, name: str, query: Query, labels: Any = ()) -> Question:
+        return Question(self.data, query, name, tuple((one, self._cells(one)) for one in self.groups), labels)
+
+    @property
+    def _unit(self) -> Unit:
+        if self.user is None or self.most is None:
+            return Records()
+        return UserRecords(self.user, self.most, groups=self.most_groups if self.groups else None)
+
+    def _declared(self, name: str) -> Declared | None:
+        return self.columns.get(name)
+
+    def _cells(self, name: str) -> Bins | Categories:
+        found = self._declared(name)
+        if not isinstance(found, Bins | Categories):
+            listed = ", ".join(map(repr, self.columns)) or "none"
+            raise ArgumentError(
+                "column", name, f"declared as Categories(...) or Bins(...) (declared: {listed})"
+            )
+        return found
+
+    def _numbers(self, name: str, low: float | None, high: float | None) -> Numbers:
+        if low is not None and high is not None:
+            return Numbers(low, high)
+        found = self._declared(name)
+        if isinstance(found, Bins):
+            return Numbers(found.low, found.high, found.outside, found.missing, found.of)
+        if not isinstance(found, Numbers) or low is not None or high is not None:
+            raise ArgumentError("low", low, f"given with high, or {name!r} declared as Numbers(low, high)")
+        return found
