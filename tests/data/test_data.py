@@ -21,10 +21,10 @@ from indistinct.data import (
     Bins,
     BoundedSum,
     Boxed,
+    ByGroup,
     Categories,
     Cells,
     Clipped,
-    Grouped,
     Missing,
     Norm,
     Numbers,
@@ -40,7 +40,7 @@ from indistinct.data import (
 )
 from indistinct.data.records import types as batches
 from indistinct.data.records.encoding import clip_norms
-from indistinct.data.records.moments import Moments
+from indistinct.data.records.moments import NumberMoments
 from indistinct.errors import ArgumentError, DataError, SourceChanged
 
 ROWS = 3_000
@@ -84,11 +84,11 @@ SUMS = {
     "box": Boxed((("x", Numbers(0, 100, **DROP)), ("y", Numbers(-1.1, 0.7)))),
     "box, outside dropped": Boxed((("y", Numbers(-0.5, 0.5, outside=Outside.DROP)),)),
     "one number of any size": Boxed((("big", Numbers(-3.3, 1e3)),)),
-    "counts by group": Grouped(Cells((("town", TOWN),)), Cells((("x", BINS),))),
-    "moments by group": Grouped(
-        Cells((("town", TOWN), ("age", AGES))), Moments("big", Numbers(-1e5, 1e6), 3)
+    "counts by group": ByGroup(Cells((("town", TOWN),)), Cells((("x", BINS),))),
+    "moments by group": ByGroup(
+        Cells((("town", TOWN), ("age", AGES))), NumberMoments("big", Numbers(-1e5, 1e6), 3)
     ),
-    "sums by group, outside dropped": Grouped(
+    "sums by group, outside dropped": ByGroup(
         Cells((("member", Categories([False, True])),)),
         Boxed((("y", Numbers(-0.3, 0.9, outside=Outside.DROP)),)),
     ),

@@ -14,12 +14,12 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import (
     Bins,
     BoundedSum,
+    ByGroup,
     CachedTable,
     Categories,
     Cells,
     Count,
     GroupBy,
-    Grouped,
     Histogram,
     Mean,
     Norm,
@@ -32,7 +32,7 @@ from indistinct.data import (
     Variance,
     table,
 )
-from indistinct.data.records.moments import Moments
+from indistinct.data.records.moments import NumberMoments
 from indistinct.errors import ArgumentError
 from indistinct.noise import NotPrivateSource
 
@@ -120,8 +120,8 @@ def test_no_neighbour_moves_further_than_is_said(
     inner: str, unit: Unit | None, norm: Norm, adjacency: Adjacency
 ) -> None:
     """Every user with up to four records at corners of the domain, and every two of them."""
-    of = Moments("x", Numbers(-1, 3), 3) if inner == "moments" else Cells((("x", Bins(-1, 3, 2)),))
-    encoding = Grouped(Cells((("g", LEVELS),)), of)
+    of = NumberMoments("x", Numbers(-1, 3), 3) if inner == "moments" else Cells((("x", Bins(-1, 3, 2)),))
+    encoding = ByGroup(Cells((("g", LEVELS),)), of)
     bounded = BoundedSum(encoding, unit) if unit is not None else BoundedSum(encoding)
     vectors = contributions(bounded, 1 if unit is None else 4)
     if adjacency is Adjacency.ADD_REMOVE:

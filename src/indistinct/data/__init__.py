@@ -20,7 +20,7 @@ from indistinct.data.queries.count_tables import (
 from indistinct.data.queries.feature_sums import FeatureMap, FeatureSum, Mapped
 from indistinct.data.queries.grouped import GroupBy
 from indistinct.data.queries.heavy_hitters import HeavyHitters
-from indistinct.data.queries.intervals import Estimate, half_width
+from indistinct.data.queries.intervals import Estimates, half_width
 from indistinct.data.queries.products import Products, ProductSum
 from indistinct.data.queries.quantiles import Quantile, Quantiles
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
@@ -28,7 +28,7 @@ from indistinct.data.queries.statistics import Count, Histogram, Mean, Sum, Vari
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
 from indistinct.data.records.encoding import Boxed, Cells, Clipped
-from indistinct.data.records.grouped import Grouped
+from indistinct.data.records.grouped import ByGroup
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.types import Kind, Times
 from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals
@@ -40,6 +40,7 @@ __all__ = [
     "Bins",
     "BoundedSum",
     "Boxed",
+    "ByGroup",
     "CachedTable",
     "Categories",
     "Celled",
@@ -47,11 +48,10 @@ __all__ = [
     "Clipped",
     "Count",
     "Dialect",
-    "Estimate",
+    "Estimates",
     "FeatureMap",
     "FeatureSum",
     "GroupBy",
-    "Grouped",
     "HeavyHitters",
     "Histogram",
     "Intervals",

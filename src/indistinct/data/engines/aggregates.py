@@ -15,7 +15,7 @@ import numpy.typing as npt
 from indistinct.data.records.bounded_sum import BoundedSum, Fold
 from indistinct.data.records.domain import Domain, Numbers
 from indistinct.data.records.encoding import Cells, Encoding, Integers
-from indistinct.data.records.grouped import Grouped
+from indistinct.data.records.grouped import ByGroup
 
 Number = tuple[str, Numbers]
 _MOST_GROUPS = 2**17
@@ -26,7 +26,7 @@ _MOST_GROUPS = 2**17
 class Summed:
     """Of each group: its place along each axis, how many records there are; and of each number that is added
     up
-    how many are in, their sum and, where it is asked for, that of their squares (`Moments.squared`)."""
+    how many are in, their sum and, where it is asked for, that of their squares (`NumberMoments.squared`)."""
 
     places: list[Integers]
     records: Integers
@@ -68,7 +68,7 @@ class Aggregate:
                     vectors = part.records[:, None]
                 else:
                     encoding = fold.sum.encoding
-                    own = encoding.of if isinstance(encoding, Grouped) else encoding
+                    own = encoding.of if isinstance(encoding, ByGroup) else encoding
                     vectors = own.from_sums(*part.sums[numbers.index(number)])
                 fold.add_groups(groups[:, 0], vectors[keep], int(part.records.sum()))
         return folds
@@ -87,7 +87,7 @@ def aggregates(sums: Sequence[BoundedSum]) -> list[Aggregate]:
 def simple(bounded: BoundedSum) -> bool:
     """Whether it is made of counts by declared cells, or of sums of a number by these."""
     encoding = bounded.encoding
-    own = encoding.of if isinstance(encoding, Grouped) else encoding
+    own = encoding.of if isinstance(encoding, ByGroup) else encoding
     return bounded.unit.column is None and (encoding.cells is not None or own.number is not None)
 
 
@@ -95,6 +95,6 @@ def asked(encoding: Encoding) -> tuple[Cells, Number | None, bool]:
     """What is grouped by, the number that is added up, and whether its squares are."""
     if encoding.cells is not None:
         return encoding.cells, None, False
-    own = encoding.of if isinstance(encoding, Grouped) else encoding
-    keys = encoding.keys if isinstance(encoding, Grouped) else Cells(())
+    own = encoding.of if isinstance(encoding, ByGroup) else encoding
+    keys = encoding.keys if isinstance(encoding, ByGroup) else Cells(())
     return keys, own.number, own.size == 3

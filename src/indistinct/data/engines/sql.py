@@ -12,7 +12,7 @@ import numpy as np
 from indistinct.data.engines.aggregates import Aggregate
 from indistinct.data.records.domain import Bins, Domain, Missing, Numbers, Outside
 from indistinct.data.records.encoding import ABOVE, BELOW, MISSING, Boxed, Integers
-from indistinct.data.records.moments import COARSE, Moments
+from indistinct.data.records.moments import COARSE, NumberMoments
 
 _ROUNDS = 1.5 * 2.0**52
 """Added and taken away again, it rounds numbers below 2**51 to integers as `rint` does: halves to even."""
@@ -97,7 +97,10 @@ def grouped(
     inner += [f"{made} AS q{place}" for place, made in enumerate(numbers)]
     outer = ["count(*)"]
     for place, ((name, domain), squares) in enumerate(asked.numbers.items()):
-        added = [f"q{place}", _squared(f"q{place}", Moments(name, domain, 3), words) if squares else "0"]
+        added = [
+            f"q{place}",
+            _squared(f"q{place}", NumberMoments(name, domain, 3), words) if squares else "0",
+        ]
         sums = [f"count(q{place})", *(f"sum(CAST({one} AS {words.wide}))" for one in added)]
         outer += [f"CAST({one} AS {words.text})" for one in sums]
     return inner or ["1 AS one"], [f"k{place}" for place in range(len(keys))], outer
@@ -116,8 +119,8 @@ def _on_lattice(column: str, domain: Numbers) -> str | None:
     return f"CASE WHEN {column} IS NOT NULL AND NOT isnan({x}){inside} THEN {near} END"
 
 
-def _squared(q: str, moments: Moments, words: SqlWords) -> str:
-    """`Moments.squared`, in the same integers."""
+def _squared(q: str, moments: NumberMoments, words: SqlWords) -> str:
+    """`NumberMoments.squared`, in the same integers."""
     half, near = moments.half, f"(abs({q} - {moments.middle}) {words.divide} {COARSE})"
     twice = f"(2 * {near} * {near}) {words.divide} {half // COARSE} * {COARSE} - {half}"
     return f"greatest(least({twice}, {half}), {-half})"

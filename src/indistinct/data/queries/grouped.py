@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.data.queries.intervals import Estimate, Values
+from indistinct.data.queries.intervals import Estimates, Values
 from indistinct.data.queries.query import NoisyQuery, Query
 from indistinct.data.records.domain import Domain
 from indistinct.data.records.encoding import Cells
-from indistinct.data.records.grouped import Grouped
+from indistinct.data.records.grouped import ByGroup
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import Unit
 from indistinct.description import describable, given
@@ -43,8 +43,8 @@ class GroupBy(Query):
         return self.query.unit
 
     @property
-    def encoding(self) -> Grouped:
-        return Grouped(Cells(self.by), self.query.encoding)
+    def encoding(self) -> ByGroup:
+        return ByGroup(Cells(self.by), self.query.encoding)
 
     @property
     def size(self) -> int:
@@ -59,7 +59,7 @@ class GroupBy(Query):
     def read(self, values: Values) -> Any:
         return np.asarray(self.query.read(self._apart(values)))
 
-    def estimate(self, values: Values, noisy: NoisyQuery) -> Estimate:
+    def estimate(self, values: Values, noisy: NoisyQuery) -> Estimates:
         return self.query.estimate(self._apart(values), noisy)
 
     def _apart(self, values: Values) -> Values:

@@ -25,7 +25,7 @@ Gaussian."""
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimates:
     """Numbers, their standard errors and 95 % intervals: arrays of one shape, such as an entry for each
     group."""
 
@@ -40,9 +40,9 @@ class Estimate:
             object.__setattr__(self, name, values)
 
     @staticmethod
-    def of(value: Any, error: Any, width: Any) -> "Estimate":
+    def of(value: Any, error: Any, width: Any) -> "Estimates":
         """With an interval around the value."""
-        return Estimate(value, error, np.subtract(value, width), np.add(value, width))
+        return Estimates(value, error, np.subtract(value, width), np.add(value, width))
 
 
 def half_width(gaussian: bool) -> float:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
 from indistinct.data.engines.source import table
-from indistinct.data.queries.intervals import Estimate, Values, gaussian_width, laplace_width
+from indistinct.data.queries.intervals import Estimates, Values, gaussian_width, laplace_width
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.encoding import Encoding
 from indistinct.data.records.reach import Norm
@@ -83,9 +83,9 @@ class Query(Described, ABC):
         """The answer from noisy numbers, along the last axis, for each group: post-processing."""
         return values
 
-    def estimate(self, values: Values, noisy: "NoisyQuery") -> Estimate:
+    def estimate(self, values: Values, noisy: "NoisyQuery") -> Estimates:
         """The answer with its error and interval."""
-        return Estimate.of(self.read(values), noisy.deviation, noisy.width(np.ones(1)))
+        return Estimates.of(self.read(values), noisy.deviation, noisy.width(np.ones(1)))
 
     def check(self, data: Any) -> None:
         """Refuses unknown columns and wrong types, without reading a record."""
@@ -140,7 +140,7 @@ class NoisyQuery(Mechanism):
         plain = answer.item() if isinstance(answer, np.generic) else answer
         return Release(plain, self, private, self.unit)
 
-    def estimate(self, data: Any, source: Source | None = None) -> Estimate:
+    def estimate(self, data: Any, source: Source | None = None) -> Estimates:
         """The answer of one release, with its error and 95 % interval."""
         return self.query.estimate(self.noisy(data, source)[0], self)
 

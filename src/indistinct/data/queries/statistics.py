@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.queries.intervals import Estimate, Values, farthest, ratio_interval
+from indistinct.data.queries.intervals import Estimates, Values, farthest, ratio_interval
 from indistinct.data.queries.query import NoisyQuery, Query
 from indistinct.data.records.domain import Domain, Missing, Numbers
 from indistinct.data.records.encoding import Boxed, Cells, Clipped
-from indistinct.data.records.moments import Moments
+from indistinct.data.records.moments import NumberMoments
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import RECORDS, Unit
 from indistinct.description import describable
@@ -111,21 +111,21 @@ class Mean(Query):
     unit: Unit = RECORDS
 
     @property
-    def encoding(self) -> Moments:
-        return Moments(self.column, self.domain, 2)
+    def encoding(self) -> NumberMoments:
+        return NumberMoments(self.column, self.domain, 2)
 
     def read(self, values: Values) -> Any:
         middle, half = _frame(self.encoding)
         return middle + half * np.clip(values[..., 1] / self._count(values), -1.0, 1.0)
 
-    def estimate(self, values: Values, noisy: NoisyQuery) -> Estimate:
+    def estimate(self, values: Values, noisy: NoisyQuery) -> Estimates:
         middle, half = _frame(self.encoding)
         mean = self.read(values)
         slope = (mean - middle) / half
         error = noisy.deviation * np.sqrt(1 + slope**2) * half / self._count(values)
         low, high = ratio_interval(values[..., 1], values[..., 0], noisy.width)
         low, high = middle + half * low, middle + half * high
-        return Estimate(np.clip(mean, low, high), np.minimum(error, 2 * half), low, high)
+        return Estimates(np.clip(mean, low, high), np.minimum(error, 2 * half), low, high)
 
     def _count(self, values: Values) -> Values:
         """Records times half the width, by the same noisy numbers; at least one."""
@@ -137,8 +137,8 @@ class Mean(Query):
 class Variance(Query):
     """The variance of a column within its interval: the mean squared distance from the mean.
 
-    Three numbers get noise, `Moments`. The interval is that of the mean squared distance from the estimated
-    mean, and reaches as far down as that mean may be off.
+    Three numbers get noise, `NumberMoments`. The interval is that of the mean squared distance from the
+    estimated mean, and reaches as far down as that mean may be off.
     """
 
     column: str
@@ -146,14 +146,14 @@ class Variance(Query):
     unit: Unit = RECORDS
 
     @property
-    def encoding(self) -> Moments:
-        return Moments(self.column, self.domain, 3)
+    def encoding(self) -> NumberMoments:
+        return NumberMoments(self.column, self.domain, 3)
 
     def read(self, values: Values) -> Any:
         _, half = _frame(self.encoding)
         return half**2 * np.clip(self._square(values) - self._mean(values) ** 2, 0.0, 1.0)
 
-    def estimate(self, values: Values, noisy: NoisyQuery) -> Estimate:
+    def estimate(self, values: Values, noisy: NoisyQuery) -> Estimates:
         _, half = _frame(self.encoding)
         count, mean, share = self._count(values), self._mean(values), self.read(values) / half**2
 
@@ -168,7 +168,7 @@ class Variance(Query):
         low, high = (farthest(refused, share, end) for end in (0.0, 1.0))
         lower, upper = ratio_interval(values[..., 1], values[..., 0], noisy.width)
         low = np.maximum(low - np.maximum(upper - mean, mean - lower) ** 2, 0.0)
-        return Estimate(half**2 * share, half**2 * np.minimum(error, 1.0), half**2 * low, half**2 * high)
+        return Estimates(half**2 * share, half**2 * np.minimum(error, 1.0), half**2 * low, half**2 * high)
 
     def _count(self, values: Values) -> Values:
         least: Values = np.maximum(values[..., 0], _frame(self.encoding)[1])
@@ -181,6 +181,6 @@ class Variance(Query):
         return np.clip((values[..., 2] / self._count(values) + 1) / 2, 0.0, 1.0)
 
 
-def _frame(moments: Moments) -> tuple[float, float]:
+def _frame(moments: NumberMoments) -> tuple[float, float]:
     """The middle of an interval and half its width, as they are rounded."""
     return moments.middle * moments.step, moments.half * moments.step

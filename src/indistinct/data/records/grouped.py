@@ -15,7 +15,7 @@ from indistinct.errors import ArgumentError
 
 
 @dataclass(frozen=True)
-class Grouped(Encoding):
+class ByGroup(Encoding):
     """A vector of `of` for each cell of `keys`, zero but for the one that the record is in.
 
     A row is the place of its group and the row that `of` makes; for counts, the place of its cell.
@@ -27,7 +27,7 @@ class Grouped(Encoding):
     def __post_init__(self) -> None:
         if not self.keys.axes:
             raise ArgumentError("by", (), "one column or more")
-        if isinstance(self.of, Grouped):
+        if isinstance(self.of, ByGroup):
             raise ArgumentError("query", "by group", "not by group: name all columns at once")
         if self.of.wobbles:
             raise ArgumentError(

@@ -1,4 +1,5 @@
-"""Moments of a number: how many, how far from the middle, and how far squared; each by the same at most.
+"""NumberMoments of a number: how many, how far from the middle, and how far squared; each by the same at
+most.
 
 With u = (x - middle) / half in [-1, 1], a record is half times (1, u, 2u² - 1): Chebyshev's polynomials,
 whose values fill [-1, 1] too. So Σu² = (Σ(2u² - 1) + n) / 2 has half the noise that it would have if u² were
@@ -22,7 +23,7 @@ COARSE = 4
 
 
 @dataclass(frozen=True)
-class Moments(Encoding):
+class NumberMoments(Encoding):
     """The first `size` of these numbers: two for a mean, three for a variance."""
 
     column: str

@@ -29,7 +29,7 @@ class SyntheticPart(QueryPart, FittedPart):
     kind = "synthetic"
     blanks = True
     keys = frozenset({"columns", "label", "rows"})
-    by: tuple[str, ...]
+    modelled: tuple[str, ...]
     label: str | None
     rows: int
 
@@ -43,12 +43,12 @@ class SyntheticPart(QueryPart, FittedPart):
         assert rows is not None
         check_rows(section.at("rows"), rows)
         chosen = section.maybe("label", section.text)
-        part = cls(terms, asked, None, section.texts("columns"), chosen, rows)
-        check_rows(section.where, part.query.size)
+        part = cls(terms, asked, None, (), section.texts("columns"), chosen, rows)
+        check_rows(section.where, part.asks.size)
         return part
 
     def __post_init__(self) -> None:
-        domains = {name: self.terms.cells(name) for name in self.by}
+        domains = {name: self.terms.cells(name) for name in self.modelled}
         for name, domain in domains.items():
             if "" in domain.labels:
                 allowed = "texts that a file can tell from missing ones"
@@ -58,10 +58,10 @@ class SyntheticPart(QueryPart, FittedPart):
 
     @cached_property
     def design(self) -> TableSynthesizer:
-        return TableSynthesizer({name: self.terms.cells(name) for name in self.by}, label=self.label)
+        return TableSynthesizer({name: self.terms.cells(name) for name in self.modelled}, label=self.label)
 
     @cached_property
-    def query(self) -> Tables:
+    def asks(self) -> Tables:
         asked = self.design.query
         return Tables(dict(asked.axes), asked.groups, self.unit)
 
@@ -75,7 +75,7 @@ class SyntheticPart(QueryPart, FittedPart):
         return "records in each count"
 
     def remark(self, scale: float) -> str:
-        tables = f"{len(self.query.groups)} tables with {self.query.size} noisy counts in all"
+        tables = f"{len(self.asks.groups)} tables with {self.asks.size} noisy counts in all"
         return f"; {self.rows} rows are drawn from a model that is fitted to {tables}"
 
     @property
@@ -84,12 +84,12 @@ class SyntheticPart(QueryPart, FittedPart):
 
     @property
     def header(self) -> Row:
-        return [*axes_header(self.query.axes), "count", "standard_error"]
+        return [*axes_header(self.asks.axes), "count", "standard_error"]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         tables, error = self.at(scale).release(looked).values, self.at(scale).deviation
         for group, counts in tables.items():
-            for cell, value in zip(cells(self.query.axes, group), counts.ravel().tolist(), strict=True):
+            for cell, value in zip(cells(self.asks.axes, group), counts.ravel().tolist(), strict=True):
                 yield [*cell, rounded(value, error), rounded(error, error)]
 
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
@@ -102,16 +102,18 @@ class SyntheticPart(QueryPart, FittedPart):
 
         mixture = self.design.mixture(self._tables(drawn), self.at(scale).deviation, progress=progress)
         columns = SyntheticTable(self.design, mixture).columns(self.rows)
-        yield list(self.by)
-        written = (_written(columns[name], kind) for name, kind in zip(self.by, self.types(), strict=True))
+        yield list(self.modelled)
+        written = (
+            _written(columns[name], kind) for name, kind in zip(self.modelled, self.types(), strict=True)
+        )
         yield from zip(*written, strict=True)
 
     def _tables(self, drawn: list[list[str]]) -> dict[tuple[str, ...], Any]:
-        found: dict[tuple[str, ...], Any] = self.query.read(np.array([float(row[-2]) for row in drawn]))
+        found: dict[tuple[str, ...], Any] = self.asks.read(np.array([float(row[-2]) for row in drawn]))
         return found
 
     def types(self, table: Table | None = None) -> list[Kind]:
-        return [kind_of(self.terms.cells(name)) for name in self.by]
+        return [kind_of(self.terms.cells(name)) for name in self.modelled]
 
     def charts(self, read: Read) -> list[str]:
         _, *drawn = read(self.drawn)
@@ -124,7 +126,7 @@ class SyntheticPart(QueryPart, FittedPart):
             added = 1 if self.label is None else len(counts)
             released[name] = counts.reshape(added, -1).sum(axis=0), error * math.sqrt(added)
         columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-        return compared_pictures(self.name, dict(self.query.axes), released, columns)
+        return compared_pictures(self.name, dict(self.asks.axes), released, columns)
 
 
 def _written(values: Any, kind: Kind) -> list[Any]:
