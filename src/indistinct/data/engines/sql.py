@@ -69,12 +69,15 @@ class SqlWords:
 
     divide: str
     """Integers, without a remainder; both are positive."""
-    wide: str
-    """A type that holds sums of integers of 64 bits."""
+    added: str
+    """A sum of integers of 64 bits, which may be larger than these."""
     text: str
 
 
-DUCKDB, SPARK = SqlWords("//", "HUGEINT", "VARCHAR"), SqlWords("div", "DECIMAL(38, 0)", "STRING")
+DUCKDB, SPARK = (
+    SqlWords("//", "sum({})", "VARCHAR"),
+    SqlWords("div", "sum(CAST({} AS DECIMAL(38, 0)))", "STRING"),
+)
 
 
 def grouped(
@@ -101,7 +104,7 @@ def grouped(
             f"q{place}",
             _squared(f"q{place}", NumberMoments(name, domain, 3), words) if squares else "0",
         ]
-        sums = [f"count(q{place})", *(f"sum(CAST({one} AS {words.wide}))" for one in added)]
+        sums = [f"count(q{place})", *(words.added.format(one) for one in added)]
         outer += [f"CAST({one} AS {words.text})" for one in sums]
     return inner or ["1 AS one"], [f"k{place}" for place in range(len(keys))], outer
 

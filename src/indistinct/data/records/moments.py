@@ -1,4 +1,4 @@
-"""NumberMoments of a number: how many, how far from the middle, and how far squared; each by the same at
+"""Moments of a number: how many, how far from the middle, and how far squared; each by the same at
 most.
 
 With u = (x - middle) / half in [-1, 1], a record is half times (1, u, 2u² - 1): Chebyshev's polynomials,
