@@ -47,6 +47,27 @@ def test_a_density_is_released_and_adds_up_to_one(tmp_path: Path, columns: list[
     assert (tmp_path / "out" / "map.coefficients.csv").read_bytes() == drawn
 
 
+def test_each_group_has_its_density(tmp_path: Path) -> None:
+    content = plan(tmp_path, ["x"], grid=32, by=["side"])
+    draw = np.random.default_rng(0)
+    sides = [("left", 0.3), ("right", 0.7)] * 2000
+    lines = [f"{np.clip(draw.normal(middle, 0.1), 0, 1)},{name}" for name, middle in sides]
+    (tmp_path / "places.csv").write_text("x,side\n" + "\n".join(lines) + "\n")
+    content["columns"] = {"x": {"low": 0, "high": 1}, "side": {"categories": ["left", "right"]}}
+    run_plan(parse_plan(content, tmp_path), tmp_path / "out")
+    rows = [line.split(",") for line in (tmp_path / "out" / "map.csv").read_text().splitlines()[1:]]
+    assert [row[0] for row in rows] == ["left"] * 32 + ["right"] * 32
+    left, right = np.array([float(row[-1]) for row in rows]).reshape(2, 32)
+    assert left.mean() == pytest.approx(1, abs=0.02) and right.mean() == pytest.approx(1, abs=0.02)
+    assert np.argmax(left) / 32 == pytest.approx(0.3, abs=0.12)
+    assert np.argmax(right) / 32 == pytest.approx(0.7, abs=0.12)
+    # One who moves to the other side moves both densities, by √2 in all.
+    part = parse_plan(content, tmp_path).parts[0]
+    assert isinstance(part, DensityPart)
+    moved, alone = part.at(10.0), part.basis(10.0).noise(10.0, copies=1, records=part.records)
+    assert moved.added == alone.added and moved.replaced >= 2**0.5 * moved.added
+
+
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
 def test_what_is_calibrated_is_what_is_drawn(tmp_path: Path, adjacency: str) -> None:
     content = {**plan(tmp_path, ["x", "y"]), "privacy": {"adjacency": adjacency}}
@@ -58,7 +79,7 @@ def test_what_is_calibrated_is_what_is_drawn(tmp_path: Path, adjacency: str) -> 
     assert mechanism.guarantee(kind).epsilon(1e-6) == pytest.approx(1, abs=1e-6)
     exact = Gaussian(scale, part.basis(scale).sensitivity(kind)).guarantee(kind).epsilon(1e-6)
     assert exact <= mechanism.guarantee(kind).epsilon(1e-6) <= exact * (1 + 1e-4)
-    released = part.function(scale, checked.table)
+    (released,) = part.functions(scale, checked.table)
     assert released.guarantee(kind).epsilon(1e-6) == pytest.approx(mechanism.guarantee(kind).epsilon(1e-6))
     assert math.isfinite(released([[0.4, 0.4]])[0])
     assert mechanism.to_json()["scale"] == scale

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, Histogram, Kind, Norm, Numbers, Table
+from indistinct.data import Bins, BoundedSum, Categories, Histogram, Kind, Norm, Numbers, Table
 from indistinct.errors import ArgumentError
 from indistinct.functions import FourierBasis
 from indistinct.functions.density import density_from, public_bandwidth
@@ -16,9 +16,9 @@ from indistinct.functions.fourier import allowed_records, copies_of, matern_basi
 from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import density_pictures
-from indistinct.plans.planned_release import Asked, FittedPart, Read, Say, check_rows
+from indistinct.plans.planned_release import Asked, FittedPart, Read, Say, asked_by, check_rows
 from indistinct.plans.section import Section, named
-from indistinct.tables.rows import Row, axes_header, cells, rounded
+from indistinct.tables.rows import Row, axes_header, axes_types, cells, rounded
 
 _GRID = {1: 200, 2: 64}
 """Cells of the result along each column, unless the plan says so."""
@@ -30,8 +30,9 @@ class DensityPart(FittedPart):
     density is positive, adds up to one, and is told on a grid, as finely as one likes."""
 
     kind = "density"
-    keys = frozenset({"columns", "grid", "bandwidth"})
+    keys = frozenset({"columns", "by", "grid", "bandwidth"})
     by: tuple[str, ...]
+    placed: tuple[str, ...]
     grid: int
     bandwidth: float | None
 
@@ -50,18 +51,18 @@ class DensityPart(FittedPart):
         if bandwidth is not None and not 0.005 <= bandwidth <= 1:
             allowed = "between 0.005 and 1: a fraction of each column's interval"
             raise ArgumentError(section.at("bandwidth"), bandwidth, allowed)
-        return cls(terms, asked, columns, grid, bandwidth)
+        return cls(terms, asked, asked_by(section)[1], columns, grid, bandwidth)
 
     def __post_init__(self) -> None:
         _ = named(self.where, lambda: self.query)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.by
+        return self.placed
 
     @property
     def _axes(self) -> dict[str, Numbers]:
-        return {name: self.terms.numbers(name) for name in self.by}
+        return {name: self.terms.numbers(name) for name in self.placed}
 
     @property
     def records(self) -> int:
@@ -71,7 +72,17 @@ class DensityPart(FittedPart):
 
     @property
     def query(self) -> Histogram:
-        return self._basis(1 / 3).histogram(self._axes, self.terms.unit(self.where))
+        """Counts on the finest grid, for each group."""
+        fine = self._basis(1 / 3).histogram(self._axes, self.terms.unit(self.where))
+        return Histogram({**dict(self.groups), **dict(fine.axes)}, fine.unit)
+
+    @property
+    def groups(self) -> list[tuple[str, Bins | Categories]]:
+        return [(name, self.terms.axis(name)) for name in self.by]
+
+    @property
+    def cell_count(self) -> int:
+        return math.prod(domain.size for _, domain in self.groups)
 
     def _basis(self, share: float) -> FourierBasis:
         low, high = (tuple(getattr(side, end) for side in self._axes.values()) for end in ("low", "high"))
@@ -82,7 +93,10 @@ class DensityPart(FittedPart):
         return self._basis(self._share(scale))
 
     def at(self, scale: float) -> FunctionNoise:
-        return self.basis(scale).noise(scale, copies=copies_of(self.query), records=self.records)
+        noise = self.basis(scale).noise(scale, copies=copies_of(self.query), records=self.records)
+        # A record that is replaced by one of another group moves two functions, each as if it came or went.
+        apart = math.sqrt(2) * noise.added * (1 + 1e-15) if self.by else 0.0
+        return replace(noise, replaced=max(noise.replaced, apart))
 
     def _share(self, scale: float) -> float:
         """The bandwidth, in sides of the box."""
@@ -90,10 +104,15 @@ class DensityPart(FittedPart):
             return self.bandwidth
         assert self.terms.data.records is not None
         copies = self.query.sensitivity(Norm.L1)
-        return public_bandwidth(len(self.by), self.terms.data.records, scale / copies)
+        records = max(self.terms.data.records / self.cell_count, 1.0)
+        return public_bandwidth(len(self.placed), records, scale / copies)
 
     def check(self, table: Any) -> None:
         self.query.check(table)
+
+    @property
+    def sums(self) -> tuple[BoundedSum, ...]:
+        return (self.query.bounded,)
 
     def look(self, table: Any) -> Any:
         if int(self.query.statistic(table).units.sum()) > allowed_records(self.records):
@@ -121,34 +140,40 @@ class DensityPart(FittedPart):
 
     @property
     def header(self) -> Row:
-        return ["coefficient", "standard_error"]
+        return [*axes_header(self.groups), "coefficient", "standard_error"]
 
     def types(self, table: Table) -> list[Kind]:
-        return [Kind.NUMBER] * (2 * len(self.by) + 1)
+        return [*axes_types(self.groups), *[Kind.NUMBER] * (2 * len(self.placed) + 1)]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        for value in self.function(scale, looked).coefficients.tolist():
-            yield [value, scale]
+        # A record is in one group, so the noise of one function is enough for each of them.
+        for group, function in zip(cells(self.groups), self.functions(scale, looked), strict=True):
+            for value in function.coefficients.tolist():
+                yield [*group, value, scale]
 
-    def function(self, scale: float, looked: Any) -> FiniteFunction:
-        """The function that is released, with noise."""
-        counts, copies = self.query.statistic(looked).units, copies_of(self.query)
-        return self.basis(scale).release_counts(scale, counts, copies=copies, records=self.records)
+    def functions(self, scale: float, looked: Any) -> Iterator[FiniteFunction]:
+        """The functions that are released, with noise."""
+        counts = self.query.statistic(looked).units.reshape(self.cell_count, -1)
+        basis, copies = self.basis(scale), copies_of(self.query)
+        for own in counts:
+            yield basis.release_counts(scale, own, copies=copies, records=self.records)
 
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
         say(f"fitting {self.name}")
         noise = FunctionNoise(scale, 1.0, 1.0, 1.0)  # accounted by the plan, and not private here
-        coefficients = np.array([float(row[0]) for row in drawn])
-        function = FiniteFunction(self.basis(scale), noise, False, coefficients=coefficients)
-        density = density_from(function).on_grid(self.grid)
-        bins = self._bins
-        yield [*axes_header(bins), "density"]
-        for cell, value in zip(cells(bins), density.ravel().tolist(), strict=True):
-            yield [*cell, rounded(value, value / 100)]
+        coefficients = np.array([float(row[-2]) for row in drawn]).reshape(self.cell_count, -1)
+        basis, bins = self.basis(scale), self._bins
+        yield [*axes_header([*self.groups, *bins]), "density"]
+        for group, own in zip(cells(self.groups), coefficients, strict=True):
+            density = density_from(FiniteFunction(basis, noise, False, coefficients=own)).on_grid(self.grid)
+            for cell, value in zip(cells(bins), density.ravel().tolist(), strict=True):
+                yield [*group, *cell, rounded(value, value / 100)]
 
     @property
     def _bins(self) -> list[tuple[str, Bins]]:
         return [(name, Bins(side.low, side.high, self.grid)) for name, side in self._axes.items()]
 
     def charts(self, read: Read) -> list[str]:
+        if self.by:
+            return []
         return density_pictures(self.name, self._bins, [float(row[-1]) for row in read(self.name)[1:]])
