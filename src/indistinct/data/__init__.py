@@ -20,7 +20,7 @@ from indistinct.data.queries.count_tables import (
 from indistinct.data.queries.feature_sums import FeatureMap, FeatureSum, Mapped
 from indistinct.data.queries.grouped import GroupBy
 from indistinct.data.queries.heavy_hitters import HeavyHitters
-from indistinct.data.queries.intervals import Estimates, half_width
+from indistinct.data.queries.intervals import Estimates, half_width, whole_counts
 from indistinct.data.queries.products import Products, ProductSum
 from indistinct.data.queries.quantiles import Quantile, Quantiles
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
@@ -93,5 +93,6 @@ __all__ = [
     "read_postgres",
     "read_sql",
     "table",
+    "whole_counts",
     "write_parquet",
 ]

@@ -12,7 +12,18 @@ from itertools import product
 from typing import Any, ClassVar, Self
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, BoundedSum, Categories, GroupBy, Kind, NoisyQuery, Norm, Query, Table
+from indistinct.data import (
+    Bins,
+    BoundedSum,
+    Categories,
+    Estimates,
+    GroupBy,
+    Kind,
+    NoisyQuery,
+    Norm,
+    Query,
+    Table,
+)
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
 from indistinct.plans.declarations import Terms, Unit
@@ -258,8 +269,12 @@ class QueryPart(PlannedRelease):
         """What each number of a group is about, where there are several."""
         return [[]]
 
+    def shown(self, found: Estimates) -> Estimates:
+        """What becomes of the estimates after the noise."""
+        return found
+
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        found = self.at(scale).estimate(looked)
+        found = self.shown(self.at(scale).estimate(looked))
         rows = product(cells(tuple(self.groups.items())), self.labels())
         numbers = (one.ravel().tolist() for one in (found.value, found.error, found.low, found.high))
         for (group, label), row in zip(rows, zip(*numbers, strict=True), strict=True):

@@ -55,6 +55,13 @@ class Section:
         """A value that need not be given."""
         return read(key) if key in self else None
 
+    def truth(self, key: str) -> bool:
+        """False unless it is given."""
+        value = self.get(key, False)
+        if not isinstance(value, bool):
+            raise ArgumentError(self.at(key), value, "true or false")
+        return value
+
     def word(self, key: str, words: type[_E], default: str | None = None) -> _E:
         return word(self.at(key), self.get(key, default), words)
 

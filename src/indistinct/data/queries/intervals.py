@@ -45,6 +45,13 @@ class Estimates:
         return Estimates(value, error, np.subtract(value, width), np.add(value, width))
 
 
+def whole_counts(found: Estimates) -> Estimates:
+    """Counts as whole numbers that are not negative: post-processing, which moves small ones up on
+    average."""
+    low, high = np.maximum(np.floor(found.low), 0.0), np.maximum(np.ceil(found.high), 0.0)
+    return Estimates(np.maximum(np.rint(found.value), 0.0), found.error, low, high)
+
+
 def half_width(gaussian: bool) -> float:
     """Of an interval, in deviations of several noises together."""
     return float(ndtri((1 + LEVEL) / 2)) if gaussian else _LAPLACE

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from indistinct.data import Count, Histogram, Kind, Query
+from indistinct.data import Count, Estimates, Histogram, Kind, Query, whole_counts
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import table_pictures
 from indistinct.plans.planned_release import Asked, QueryPart, asked_by, check_rows
 from indistinct.plans.section import Section
 from indistinct.tables.rows import Row, axes_header, axes_types, cells
+
+_WHOLE = "; rounded to whole numbers, and negative ones to 0, after the noise"
 
 
 @dataclass(frozen=True)
@@ -17,11 +19,18 @@ class CountPart(QueryPart):
     """The number of records, for each group."""
 
     kind = "count"
-    keys = frozenset({"by", "user_total"})
+    keys = frozenset({"by", "user_total", "whole"})
+    whole: bool
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        return cls(terms, asked, *asked_by(section))
+        return cls(terms, asked, *asked_by(section), section.truth("whole"))
+
+    def shown(self, found: Estimates) -> Estimates:
+        return whole_counts(found) if self.whole else found
+
+    def remark(self, scale: float) -> str:
+        return _WHOLE if self.whole else ""
 
     @property
     def asks(self) -> Query:
@@ -34,14 +43,21 @@ class HistogramPart(QueryPart):
 
     kind = "histogram"
     value_name = "count"
-    keys = frozenset({"columns", "by", "user_total"})
+    keys = frozenset({"columns", "by", "user_total", "whole"})
     counted: tuple[str, ...]
+    whole: bool
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        part = cls(terms, asked, *asked_by(section), section.texts("columns"))
+        part = cls(terms, asked, *asked_by(section), section.texts("columns"), section.truth("whole"))
         check_rows(section.where, part.query.size)
         return part
+
+    def shown(self, found: Estimates) -> Estimates:
+        return whole_counts(found) if self.whole else found
+
+    def remark(self, scale: float) -> str:
+        return _WHOLE if self.whole else ""
 
     @property
     def axes(self) -> tuple[tuple[str, Any], ...]:
