@@ -183,7 +183,7 @@ def test_worst_relative_errors_are_equal(folder: Path, delta: float) -> None:
         (part.error(scale) or 0) / (part.size or 1)
         for part, scale in zip(checked.parts, checked.scales, strict=True)
     ]
-    assert max(relative) < 1.01 * min(relative)
+    assert max(relative) < 1.03 * min(relative)  # but for the lattice of small noise
     assert checked.mechanism.guarantee().epsilon(delta=delta) <= 4
 
 
@@ -489,9 +489,9 @@ BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
         {"releases": [{"name": "a", "kind": "marginals", "columns": ["age"], "ways": 2}]},
         "a.ways must be at most 1",
     ),
-    "not a power": (
-        {"releases": [{"name": "a", "kind": "quantiles", "column": "age", "ranks": [0.5], "bins": 10}]},
-        "a.bins must be a power of two, got 10",
+    "no interval": (
+        {"releases": [{"name": "a", "kind": "quantiles", "column": "age", "ranks": [0.5], "interval": "no"}]},
+        "a.interval must be true or false, got 'no'",
     ),
     "nothing private": (
         {

@@ -17,6 +17,7 @@ from indistinct.data.queries.count_tables import (
     inner,
     kind_of,
 )
+from indistinct.data.queries.count_tree import best_factor
 from indistinct.data.queries.feature_sums import FeatureMap, FeatureSum, Mapped
 from indistinct.data.queries.grouped import GroupBy
 from indistinct.data.queries.heavy_hitters import HeavyHitters
@@ -82,6 +83,7 @@ __all__ = [
     "Variance",
     "VectorSum",
     "WithLaplace",
+    "best_factor",
     "frame_from_file",
     "half_width",
     "inner",

@@ -116,7 +116,7 @@ def accuracy(part: PlannedRelease, scale: float) -> str:
     what = f"{part.name}: {part.kind}"
     if part.columns:
         what += f" of {', '.join(part.columns)}"
-    noise = f"{part.noise.value.lower()} noise of scale {scale:.4g}"
+    noise = f"{part.noise_name.lower()} noise of scale {scale:.4g}"
     if error is None:
         return f"{what}, {noise}; the expected error needs data.records"
     share = f" ({100 * error / size:.2g} % of {size:.6g})" if size else ""

@@ -72,7 +72,8 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     listed = content.get("releases")
     if not isinstance(listed, list) or not listed:
         raise ArgumentError("releases", listed, "a list of [[releases]], one or more")
-    parts = tuple(_part(terms, place, given) for place, given in enumerate(listed, start=1))
+    alone = len(listed) == 1
+    parts = tuple(_part(terms, place, given, alone) for place, given in enumerate(listed, start=1))
     names = [part.name.lower() for part in parts]
     for name in names:
         if names.count(name) > 1:
@@ -80,7 +81,7 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     return Plan(terms, parts)
 
 
-def _part(terms: Terms, place: int, given: Any) -> PlannedRelease:
+def _part(terms: Terms, place: int, given: Any, alone: bool) -> PlannedRelease:
     item = table(f"releases[{place}]", given)
     name, kind = item.get("name"), item.get("kind")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.lower() in _TAKEN:
@@ -93,7 +94,7 @@ def _part(terms: Terms, place: int, given: Any) -> PlannedRelease:
     weight = section.positive("weight", 1.0)
     if not 1e-6 <= weight <= 1e6:
         raise ArgumentError(section.at("weight"), weight, "between 1e-6 and 1e6")
-    return asked.read(terms, Asked(name, weight, section.maybe("size", section.positive)), section)
+    return asked.read(terms, Asked(name, weight, section.maybe("size", section.positive), alone), section)
 
 
 def part_class(kind: str) -> type[PlannedRelease]:

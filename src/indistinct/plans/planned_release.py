@@ -46,6 +46,8 @@ class Asked:
     weight: float = 1.0
     size: float | None = None
     """What its errors are compared with, if not with the number of records."""
+    alone: bool = False
+    """Whether the plan has no other release."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ class PlannedRelease(ABC):
     @property
     def noise(self) -> Noise:
         return self.terms.noise
+
+    @property
+    def noise_name(self) -> str:
+        """What is drawn."""
+        return str(self.noise.value)
 
     @property
     def clips_totals(self) -> bool:

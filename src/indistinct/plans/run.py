@@ -184,7 +184,7 @@ def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> di
             "name": part.name,
             "kind": part.kind,
             "columns": list(part.columns),
-            "noise": part.noise.value,
+            "noise": part.noise_name,
             "scale": scale,
             "expected_error": part.error(scale),
             "released": False,
