@@ -25,7 +25,7 @@ from indistinct.noise import NotPrivateSource
 
 HIGH = 200_000.0
 RANKS = (0.1, 0.5, 0.9)
-DRAWS = 200
+DRAWS = 120
 
 
 def records(kind: str, size: int) -> np.ndarray:
@@ -111,7 +111,7 @@ CASES = [
         ["lognormal", "two points", "one point", "pareto", "cauchy", "uniform"],
         ["laplace", "gaussian"],
     )
-    if bins < 4096 or kind in ("lognormal", "pareto")
+    if bins < 1000 or kind in ("lognormal", "pareto", "two points")
 ]
 
 
@@ -120,7 +120,7 @@ def test_ranks_are_as_near_as_is_stated(noise: str, kind: str, bins: int, size: 
     noisy, data = quantiles(bins, noise, epsilon), records(kind, size)
     query = noisy.query
     assert isinstance(query, Quantiles)
-    values, stated = drawn(noisy, data, 60 if bins > 1024 else DRAWS), query.rank_error(noisy)
+    values, stated = drawn(noisy, data, 40 if bins > 1024 else DRAWS), query.rank_error(noisy)
     errors = rank_errors(data, query.bins, query.read(values), RANKS)
     assert (np.sqrt((errors**2).mean(axis=0)) <= stated).all()
     assert (np.quantile(errors, 0.95, axis=0) <= 1.96 * stated).all()
@@ -228,7 +228,7 @@ def test_a_choice_is_as_near_as_is_stated(kind: str, size: int) -> None:
     data, source = records(kind, size), NotPrivateSource(5)
     for rank, unit in ((0.5, 1.0), (0.9, 5.0)):
         one = Quantile("x", Bins(0, HIGH, 256), rank, unit)
-        places = np.array([[one.release({"x": data}, source=source).values] for _ in range(100)])
+        places = np.array([[one.release({"x": data}, source=source).values] for _ in range(60)])
         errors = rank_errors(data, one.bins, places, [rank])
         assert np.sqrt((errors**2).mean()) <= one.rank_error
         assert np.quantile(errors, 0.95) <= 1.96 * one.rank_error
