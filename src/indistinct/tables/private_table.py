@@ -10,6 +10,7 @@ from indistinct.data import (
     Count,
     Histogram,
     Mean,
+    Norm,
     Numbers,
     Quantiles,
     Query,
@@ -18,6 +19,7 @@ from indistinct.data import (
     Unit,
     UserRecords,
     Variance,
+    best_factor,
 )
 from indistinct.errors import ArgumentError
 from indistinct.tables.question import Question
@@ -80,7 +82,8 @@ class PrivateTable:
         cells = self._cells(column) if bins is None else bins
         if not isinstance(cells, Bins):
             raise ArgumentError("bins", cells, "Bins(low, high, count)")
-        asked = Quantiles(column, cells, ranks, self._unit)
+        factor = best_factor(cells.count, tuple(ranks), Norm.L1)
+        asked = Quantiles(column, cells, ranks, self._unit, factor)
         return self._ask(column, asked, (("rank", tuple(asked.ranks)),))
 
     def _ask(self, name: str, query: Query, labels: Any = ()) -> Question:

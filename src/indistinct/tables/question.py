@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, CachedTable, Categories, GroupBy, NoisyQuery, Norm, Query, table
+from indistinct.data import Bins, CachedTable, Categories, GroupBy, NoisyQuery, Norm, Quantiles, Query, table
 from indistinct.errors import ArgumentError, needs
 from indistinct.mechanisms import Budget, Mechanism, Release, calibrate
 from indistinct.mechanisms.mechanism import Composed
@@ -97,9 +97,10 @@ class Question:
         found = self.grouped.estimate(values, noisy)
         numbers = (one.ravel().tolist() for one in (found.value, found.error, found.low, found.high))
         named, labels = self._labels()
-        header = (*axes_header(self.groups), *named, self.name, *ERRORS)
+        header = (*axes_header(self.groups), *named, self.name, self.query.error_name, *ERRORS[1:])
+        grain = self.query.bins.width if isinstance(self.query, Quantiles) else None
         rows = zip(product(cells(self.groups), labels), zip(*numbers, strict=True), strict=True)
-        listed = tuple([*group, *label, *estimated(*row)] for (group, label), row in rows)
+        listed = tuple([*group, *label, *estimated(*row, grain=grain)] for (group, label), row in rows)
         return Release(Answers(header, listed), noisy, private, noisy.unit)
 
     def _labels(self) -> tuple[Row, list[Row]]:

@@ -12,9 +12,12 @@ ERRORS = ("standard_error", "low", "high")
 """What stands after an estimate: the deviation of its noise, and a 95 % interval."""
 
 
-def estimated(value: float, error: float, low: float, high: float) -> Row:
-    """The last columns of a row, without digits that mean nothing."""
-    return [rounded(one, error) for one in (value, error, low, high)]
+def estimated(value: float, error: float, low: float, high: float, grain: float | None = None) -> Row:
+    """The last columns of a row, without digits that mean nothing; `grain` tells them where the error has
+    other
+    units than the value."""
+    own = error if grain is None else grain
+    return [rounded(value, own), rounded(error, error), rounded(low, own), rounded(high, own)]
 
 
 def axes_header(axes: Sequence[tuple[str, Celled]]) -> Row:

@@ -45,6 +45,7 @@ class Quantiles(Query):
     (3, 6.9895)
     """
 
+    error_name = "rank_error"
     column: str
     bins: Bins
     ranks: tuple[float, ...]

@@ -32,6 +32,8 @@ class Query(Described, ABC):
     """Something to ask of a table."""
 
     unit: Unit
+    error_name: ClassVar[str] = "standard_error"
+    """What the error of an estimate is: in its own units, unless told."""
 
     def __post_init__(self) -> None:
         _ = self.bounded  # refuses at once what cannot be added up

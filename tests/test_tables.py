@@ -1,0 +1,107 @@
+"""Questions asked in Python as one would ask pandas: the same queries, rows and prices as in plans."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from indistinct import Budget
+from indistinct.data import Bins, Categories, Numbers
+from indistinct.errors import ArgumentError, DataError
+from indistinct.mechanisms.mechanism import Composed
+from indistinct.noise import NotPrivateSource
+from indistinct.tables import PrivateTable, Question, release_together
+
+DRAW = np.random.default_rng(4)
+DATA: dict[str, Any] = {
+    "person": np.arange(4000) // 2,
+    "educ": DRAW.integers(0, 3, 4000),
+    "age": DRAW.integers(0, 90, 4000),
+    "income": np.exp(DRAW.normal(9, 1, 4000)),
+}
+COLUMNS = {"educ": Categories([0, 1, 2]), "age": Bins(0, 90, 9), "income": Numbers(0, 1e5)}
+PEOPLE = PrivateTable(DATA, COLUMNS)
+QUESTIONS = {
+    "count": PEOPLE.by("educ").count(),
+    "sum": PEOPLE.by("educ").sum("income"),
+    "mean": PEOPLE.by("educ", "age").mean("income", low=0, high=5e4),
+    "variance": PEOPLE.variance("age"),
+    "histogram": PEOPLE.by("educ").histogram("age"),
+    "quantiles": PEOPLE.by("educ").quantiles("age", [0.25, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_meets_its_budget_and_answers(name: str) -> None:
+    question = QUESTIONS[name]
+    for budget in (Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho=0.5), Budget(mu=1)):
+        noisy = question.mechanism(budget)
+        assert budget.met_by(noisy.guarantee())
+    release = question.release(Budget(mu=100))
+    answers = release.values
+    assert len(answers) == len(answers[answers.header[-4]]) == len(answers.frame())
+    assert (answers["low"] <= answers["high"]).all()
+    assert str(answers).splitlines()[0].split() == list(answers.header)
+    assert release.private and Budget(mu=100).met_by(release.guarantee())
+
+
+def test_the_rows_are_those_of_pandas() -> None:
+    answers = QUESTIONS["mean"].release(Budget(mu=1e6)).values
+    frame = answers.frame()
+    assert answers.header[:3] == ("educ", "age_low", "age_high")
+    for row in frame.itertuples():
+        own = (DATA["educ"] == row.educ) & (DATA["age"] >= row.age_low) & (DATA["age"] < row.age_high)
+        assert row.mean == pytest.approx(np.minimum(DATA["income"][own], 5e4).mean(), rel=1e-3)
+
+
+def test_less_noise_of_two_is_taken() -> None:
+    assert QUESTIONS["count"].mechanism(Budget(epsilon=1, delta=1e-6)).noise == "laplace"
+    assert QUESTIONS["count"].mechanism(Budget(mu=1)).noise == "gaussian"
+
+
+def test_questions_share_a_budget_and_one_pass() -> None:
+    asked = list(QUESTIONS.values())
+    budget = Budget(epsilon=2, delta=1e-6)
+    releases = release_together(asked, budget, weights=[1, 1, 4, 1, 1, 1], source=NotPrivateSource(1))
+    every = Composed(tuple(release.mechanism for release in releases))
+    assert 2 * (1 - 1e-4) < every.guarantee().epsilon(delta=1e-6) <= 2
+    alone = release_together(asked, budget)
+    assert releases[2].mechanism.deviation < alone[2].mechanism.deviation  # type: ignore[attr-defined]
+    assert not releases[0].private and alone[0].private
+
+
+def test_users_are_protected_with_all_their_records() -> None:
+    users = PrivateTable(DATA, COLUMNS, user="person", most=2)
+    spread = PrivateTable(DATA, COLUMNS, user="person", most=1, most_groups=2)
+    assert users.by("educ").count().grouped.sensitivity("L2") == 2
+    assert spread.by("educ").count().grouped.sensitivity("L2") == pytest.approx(2**0.5)
+    assert spread.count().grouped.sensitivity("L2") == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: PEOPLE.by("town"), "town"),
+        (lambda: PEOPLE.by("income"), "Categories"),
+        (lambda: PEOPLE.mean("height"), "declared as Numbers"),
+        (lambda: PEOPLE.mean("income", low=0), "given with high"),
+        (lambda: PEOPLE.mean("income", low=5, high=1), "high"),
+        (lambda: PEOPLE.histogram("income"), "Bins"),
+        (lambda: PEOPLE.quantiles("educ", [0.5]), "Bins"),
+        (lambda: PrivateTable(DATA, COLUMNS, user="person"), "most"),
+        (lambda: PrivateTable(DATA, COLUMNS, most_groups=2), "most_groups"),
+        (lambda: release_together([], Budget(epsilon=1)), "question"),
+        (lambda: release_together([PEOPLE.count()], Budget(epsilon=1), weights=[0]), "positive"),
+        (lambda: PEOPLE.count().release(Budget(mu=1)).values["mean"], "one of count"),
+    ],
+)
+def test_what_cannot_be_asked(ask: Any, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        ask()
+
+
+def test_a_wrong_column_is_refused_before_anything_is_read() -> None:
+    lost = PrivateTable(DATA, {**COLUMNS, "town": Categories(["a"])}).by("town").count()
+    assert isinstance(lost, Question)
+    with pytest.raises(DataError, match="unknown column 'town'"):
+        lost.release(Budget(epsilon=1))
