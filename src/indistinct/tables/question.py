@@ -100,7 +100,10 @@ class Question:
         header = (*axes_header(self.groups), *named, self.name, self.query.error_name, *ERRORS[1:])
         grain = self.query.bins.width if isinstance(self.query, Quantiles) else None
         rows = zip(product(cells(self.groups), labels), zip(*numbers, strict=True), strict=True)
-        listed = tuple([*group, *label, *estimated(*row, grain=grain)] for (group, label), row in rows)
+        listed = tuple(
+            [*group, *label, *estimated(value, error, low, high, grain)]
+            for (group, label), (value, error, low, high) in rows
+        )
         return Release(Answers(header, listed), noisy, private, noisy.unit)
 
     def _labels(self) -> tuple[Row, list[Row]]:
