@@ -45,8 +45,14 @@ class Checked:
         """The expected accuracy of each release, a line each."""
         return [accuracy(part, scale) for part, scale in zip(self.parts, self.scales, strict=True)]
 
+    def warnings(self) -> list[str]:
+        """Releases that the budget allows and that will be mostly noise, with what would help."""
+        found = (too_fine(part, scale) for part, scale in zip(self.parts, self.scales, strict=True))
+        return [words for words in found if words is not None]
+
     def __str__(self) -> str:
-        return "\n".join([*budget_lines(self.plan), *(f"- {line}" for line in self.accuracy())])
+        told = (f"- {line}" for line in self.accuracy())
+        return "\n".join([*budget_lines(self.plan), *told, *(f"Warning: {line}" for line in self.warnings())])
 
 
 def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
@@ -120,7 +126,30 @@ def accuracy(part: PlannedRelease, scale: float) -> str:
     if error is None:
         return f"{what}, {noise}; the expected error needs data.records"
     share = f" ({100 * error / size:.2g} % of {size:.6g})" if size else ""
+    if (usual := _in_a_cell(part)) is not None:  # in a table, what matters is the error beside a cell
+        share = f", of about {usual:.4g} in a cell: {100 * error / usual:.2g} %"
     return f"{what}, {noise}; expected error {error:.4g} {part.error_words}{share}{part.remark(scale)}"
+
+
+def _in_a_cell(part: PlannedRelease) -> float | None:
+    """How many records are in a cell of a table, if they are spread evenly; public."""
+    records = part.terms.data.records
+    return None if records is None or part.cells == 1 else records / part.cells
+
+
+def too_fine(part: PlannedRelease, scale: float) -> str | None:
+    """What to do about a table most of whose cells cannot be told from empty ones, because their error is half
+    of what is in them or more; None where that is not so."""
+    error, usual = part.error(scale), _in_a_cell(part)
+    if error is None or usual is None or error < usual / 2:
+        return None
+    most, times = max(int(part.cells * usual / (4 * error)), 1), 4 * error / usual
+    return (
+        f"{part.name}: most of its {part.cells} cells will be noise: an error of about {error:.3g} in cells of"
+        f" about {usual:.3g} records. A quarter would be the error of at most {most} cells (fewer columns,"
+        f" coarser bins), or of an epsilon about {times:.2g} times as large (budget.epsilon, or this"
+        " release's weight)."
+    )
 
 
 def unit_words(plan: Plan) -> str:

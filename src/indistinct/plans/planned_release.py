@@ -123,6 +123,11 @@ class PlannedRelease(ABC):
         return self.terms.data.records if self.asked.size is None else self.asked.size
 
     @property
+    def cells(self) -> int:
+        """Into how many cells a table of it divides the records; 1 where an answer is about all of them."""
+        return 1
+
+    @property
     def error_words(self) -> str:
         """What the error is an error of."""
         return "records"
@@ -157,11 +162,11 @@ class PlannedRelease(ABC):
         return [Kind.NUMBER for _ in self.header]
 
     def charts(self, read: Read) -> list[str]:
-        """Charts of a result, as SVG; a table is shown where there are none."""
-        return self.pictures(read(self.name)[1:])
+        """Charts of a result, as HTML; where there are none, the page draws what any table allows."""
+        return self.pictures(read(self.name))
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
-        """The same from the rows of the result."""
+        """The same from the result, its header first."""
         return []
 
 

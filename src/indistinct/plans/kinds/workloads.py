@@ -221,6 +221,12 @@ class MarginalsPart(WorkloadPart):
     def workload(self) -> Marginals:
         return Marginals([self.terms.axis(name).size for name in self.counted], ways=self.ways)
 
+    @property
+    def cells(self) -> int:  # of the finest table
+        return max(
+            prod(self.terms.axis(self.by[axis]).size for axis in group) for group in self.workload.sets
+        )
+
     def types(self, table: Table) -> list[Kind]:
         return [*axes_types(self.query.axes), *(Kind.NUMBER for _ in ("count", *ERRORS))]
 
