@@ -43,7 +43,7 @@ class Plan:
 
     terms: Terms
     parts: tuple[PlannedRelease, ...]
-    about: About = About()
+    about: About
 
     @property
     def digest(self) -> str:
