@@ -138,8 +138,8 @@ def _in_a_cell(part: PlannedRelease) -> float | None:
 
 
 def too_fine(part: PlannedRelease, scale: float) -> str | None:
-    """What to do about a table most of whose cells cannot be told from empty ones: their error is half of what
-    is in them, or more. None where that is not so."""
+    """What to do about a table most of whose cells cannot be told from empty ones: their error is half of
+    what is in them, or more. None where that is not so."""
     error, usual = part.error(scale), _in_a_cell(part)
     if error is None or usual is None or error < usual / 2:
         return None
@@ -147,8 +147,8 @@ def too_fine(part: PlannedRelease, scale: float) -> str | None:
     return (
         f"{part.name}: most of its {part.cells} cells will be noise, with an error of about {error:.3g} in"
         f" cells of about {usual:.3g} records. It would be a quarter of them with at most {most} cells (fewer"
-        f" columns, coarser bins), or with an epsilon about {times:.2g} times as large (budget.epsilon, or the"
-        " weight of this release)."
+        f" columns, coarser bins), or with an epsilon about {times:.2g} times as large (budget.epsilon, or"
+        " the weight of this release)."
     )
 
 

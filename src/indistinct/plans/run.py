@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from indistinct.errors import ArgumentError, FileError, check_positive
 from indistinct.files import meaning
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.declarations import DataSource
-from indistinct.plans.folder import CHARGE, Folder, identity_of
+from indistinct.plans.folder import CHARGE, Folder
 from indistinct.plans.page import results_html
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
+from indistinct.plans.same_data import DataKey
 from indistinct.report import Subject, User, explain
 from indistinct.report.page import to_html
 
@@ -40,12 +42,11 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None) -> Path:
 
 def _run(checked: Checked, folder: Folder, say: Say) -> Path:
     terms = checked.plan.terms
-    data = identity_of(_files(terms.data))
+    files = _files(terms.data)
     charge = _charged(folder, checked.plan)  # once more: now nobody else writes it
-    if charge is not None and charge["data"] != data:
-        raise ArgumentError(
-            "data", "files that changed since the budget was charged", "as they were, to finish this run"
-        )
+    if charge is not None and not folder.data_key().same(files, charge["data"]):
+        allowed = "as they were, or in a new folder (--out), where the plan is charged once more"
+        raise ArgumentError("data", "files that changed since the budget was charged", allowed)
     missing = _missing(checked, folder, charge)
     with guarded("the table"):
         checked.table.totals([bounded for part, _ in missing for bounded in part.sums])
@@ -54,13 +55,16 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
         say(f"reading {place}/{len(missing)}: {part.name}")
         with guarded("the table"):
             looked[part.name] = part.look(checked.table)
-    with checked.table.unchanged():  # what was read belongs to one version of the files
+    key = DataKey.of(files)
+    data = key.digest(files) if charge is None else ""
+    with checked.table.unchanged():  # what was read, and its digest, belong to one version of the files
         pass
     subject = _subject(checked)
     if charge is not None:
         _check_charge(charge, checked, subject, folder)
     else:
-        charge = _charge(checked, subject, data, folder)
+        charge = _charge(checked, subject, data)
+        folder.write_data_key(key)
         folder.write_charge(charge)
         say(f"charged: epsilon {charge['epsilon']:.6g} at delta {terms.delta:g}")
     for part, scale in missing:
@@ -177,7 +181,7 @@ def _subject(checked: Checked) -> Subject:
     return replace(subject, expression=named, sampling=tuple(told), user=user)
 
 
-def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> dict[str, Any]:
+def _charge(checked: Checked, subject: Subject, data: str) -> dict[str, Any]:
     plan, terms, readings = checked.plan, checked.plan.terms, subject.data()
     releases = [
         {
@@ -193,6 +197,7 @@ def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> di
     ]
     return {
         "status": "charged",
+        "date": datetime.now(UTC).date().isoformat(),
         "words": budget_lines(plan),
         "unit": unit_words(plan),
         "adjacency": terms.adjacency.value,
