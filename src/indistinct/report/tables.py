@@ -1,0 +1,226 @@
+"""Results as tables that people read: numbers with the digits that mean something, their 95 % intervals, and
+the names of cells.
+
+Which column holds what is known by its name: a row ends with the number, its `standard_error`, and `low` and
+`high`, the ends of its interval; some of the last three may be absent.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+ERROR, LOW, HIGH = "standard_error", "low", "high"
+LEVEL = 0.95
+"""Of all intervals."""
+_ENDS = ("_low", "_high")
+_SHOWN = 64
+"""Rows of a table on a page; all of them are in the file."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Where in a row a number, its error and the ends of its interval stand; what is before says of what."""
+
+    number: int
+    error: int | None = None
+    low: int | None = None
+    high: int | None = None
+
+    @classmethod
+    def of(cls, header: Sequence[str]) -> "Measured":
+        """From the names of the columns.
+
+        >>> Measured.of(["sex", "count", "standard_error", "low", "high"])
+        Measured(number=1, error=2, low=3, high=4)
+        """
+        found: dict[str, int] = {}
+        place = len(header) - 1
+        while place > 0 and header[place] in {ERROR, LOW, HIGH} - found.keys():
+            found[header[place]] = place
+            place -= 1
+        return cls(place, found.get(ERROR), found.get(LOW), found.get(HIGH))
+
+    @property
+    def has_interval(self) -> bool:
+        return self.low is not None and self.high is not None
+
+    def value(self, row: Sequence[str]) -> float | None:
+        return number_of(row[self.number])
+
+    def deviation(self, row: Sequence[str]) -> float | None:
+        return None if self.error is None else number_of(row[self.error])
+
+    def interval(self, row: Sequence[str]) -> tuple[float, float] | None:
+        """Its ends; two standard errors either way where the file does not say them."""
+        if self.low is not None and self.high is not None:
+            low, high = number_of(row[self.low]), number_of(row[self.high])
+            return None if low is None or high is None else (low, high)
+        value, error = self.value(row), self.deviation(row)
+        return None if value is None or error is None else (value - 2 * error, value + 2 * error)
+
+    @property
+    def words(self) -> str:
+        """What is drawn around a number."""
+        return "95 % intervals" if self.has_interval else "two standard errors either way"
+
+
+def number_of(text: str) -> float | None:
+    """The number that stands in a file; None where there is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def readable(number: float, error: float | None = None) -> str:
+    """With thousands apart, and without digits that the error hides.
+
+    >>> readable(8236.031, 16.9), readable(3.14159, 0.021), readable(200000), readable(0.25)
+    ('8,236', '3.142', '200,000', '0.25')
+    """
+    if not math.isfinite(number):
+        return "unbounded"
+    if error and math.isfinite(error):
+        digits = min(max(1 - math.floor(math.log10(error)), 0), 12)
+        text = f"{number:,.{digits}f}"
+        return "0" if float(text.replace(",", "")) == 0 and digits == 0 else text
+    return f"{number:,.4g}" if abs(number) < 1e4 or abs(number) >= 1e9 else f"{number:,.0f}"
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A result as texts: columns that say what a row is about, then its numbers."""
+
+    names: tuple[str, ...]
+    about: int
+    """How many columns say what a row is about."""
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], *, fitted: bool = False) -> "ReadTable":
+        """`fitted`: rows that have no errors, and are shown as they are."""
+        if fitted:
+            return cls(tuple(header), 0, tuple(map(tuple, rows)))
+        measured = Measured.of(header)
+        kept = [
+            place
+            for place in range(measured.number)
+            if any(row[place] for row in rows)  # a marginal leaves out what it sums over
+        ]
+        names, about = _named([header[place] for place in kept])
+        told = [about([row[place] for place in kept]) for row in rows]
+        numbers = [_numbers(measured, row) for row in rows]
+        titles = [plain(header[measured.number])]
+        titles += ["95 % interval"] if measured.has_interval else []
+        titles += ["standard error"] if measured.error is not None else []
+        return cls(
+            (*names, *titles),
+            len(names),
+            tuple((*left, *right) for left, right in zip(told, numbers, strict=True)),
+        )
+
+    @property
+    def stems(self) -> tuple[str, ...]:
+        """What a row is about."""
+        return self.names[: self.about]
+
+    def to_html(self, most: int = _SHOWN) -> str:
+        """As much of it as a page has room for."""
+        shown = self.rows[:most]
+        more = f"<caption>{self._cut(most)}</caption>" if len(self.rows) > most else ""
+        cells = [("th" if place < self.about else "td") for place in range(len(self.names))]
+        head = "".join(
+            f'<{cell} scope="col">{escape(name)}</{cell}>' if cell == "th" else f"<td>{escape(name)}</td>"
+            for cell, name in zip(cells, self.names, strict=True)
+        )
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f'<th scope="row">{escape(text)}</th>' if cell == "th" else f"<td>{escape(text)}</td>"
+                for cell, text in zip(cells, row, strict=True)
+            )
+            + "</tr>"
+            for row in shown
+        )
+        inside = f"<table>{more}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f'<div class="rows">{inside}</div>'
+
+    def to_markdown(self, most: int = _SHOWN) -> str:
+        """The same as text."""
+        rule = ["---" if place < self.about else "---:" for place in range(len(self.names))]
+        lines = ["| " + " | ".join(map(_piped, row)) + " |" for row in (self.names, rule, *self.rows[:most])]
+        if len(self.rows) > most:
+            lines += ["", self._cut(most)]
+        return "\n".join(lines)
+
+    def _cut(self, most: int) -> str:
+        return f"The first {most} of {len(self.rows):,} rows."
+
+
+def beside(chart: str, table: ReadTable) -> str:
+    """A picture with its numbers."""
+    return f'<div class="pair">{chart}{table.to_html()}</div>'
+
+
+def plain(name: str) -> str:
+    """A column's name in a title."""
+    return name.replace("_", " ")
+
+
+def cell_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """One name for each row, from the columns that say what it is about; numbers with their columns' names.
+
+    >>> cell_names(["sex", "age_low", "age_high"], [["female", "0", "8"], ["", "8", "16"]])
+    ['female, age 0 to 8', 'age 8 to 16']
+    """
+    names, about = _named(list(header))
+    return [
+        ", ".join(
+            f"{name} {text}" if text[0].isdigit() or text[0] in "-+." else text
+            for name, text in zip(names, about(list(row)), strict=True)
+            if text
+        )
+        for row in rows
+    ]
+
+
+def _named(header: list[str]) -> tuple[list[str], Callable[[list[str]], list[str]]]:
+    """Titles of columns, and what makes the texts of a row: both ends of an interval are one text."""
+    places, names = [], []
+    place = 0
+    while place < len(header):
+        name, after = header[place], header[place + 1] if place + 1 < len(header) else ""
+        stem = name.removesuffix(_ENDS[0])
+        pair = name != stem and after == stem + _ENDS[1]
+        places.append((place, pair))
+        names.append(plain(stem if pair else name))
+        place += 2 if pair else 1
+
+    def about(row: list[str]) -> list[str]:
+        return [_between(row[at], row[at + 1]) if pair else row[at] for at, pair in places]
+
+    return names, about
+
+
+def _between(low: str, high: str) -> str:
+    ends = [number_of(low), number_of(high)]
+    if ends[0] is None or ends[1] is None:
+        return low  # missing, or all
+    return f"{readable(ends[0])} to {readable(ends[1])}"
+
+
+def _numbers(measured: Measured, row: Sequence[str]) -> list[str]:
+    value, error = measured.value(row), measured.deviation(row)
+    texts = [row[measured.number] if value is None else readable(value, error)]
+    if measured.has_interval:
+        ends = measured.interval(row)
+        texts.append("" if ends is None else f"{readable(ends[0], error)} to {readable(ends[1], error)}")
+    if measured.error is not None:
+        texts.append("" if error is None else readable(error, error))
+    return texts
+
+
+def _piped(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
