@@ -1,35 +1,40 @@
 """Running a plan: check, read, charge, draw, write; in that order, and each release once."""
 
 import glob
+import json
 import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, check_positive
-from indistinct.files import meaning
+from indistinct.files import meaning, whole
+from indistinct.plans.account import Account
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.declarations import DataSource
+from indistinct.plans.dictionary import dictionary
 from indistinct.plans.folder import CHARGE, Folder
-from indistinct.plans.page import results_html
+from indistinct.plans.page import to_markdown, to_page
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
 from indistinct.plans.same_data import DataKey
 from indistinct.report import Subject, User, explain
-from indistinct.report.page import to_html
+from indistinct.report.pdf import print_page, print_text
 
 REPORT = "report.html"
 
 
-def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None) -> Path:
-    """Everything that the plan asks, written to a folder; the path of its report.
+def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False) -> Path:
+    """Everything that the plan asks, written to a folder; the path of its report. With `pdf` it is also
+    printed, by a browser that is there, else as text by matplotlib.
 
-    A run that was interrupted is finished by running it again. Another plan, or data that have changed since,
-    are refused.
+    A run that was interrupted is finished by running it again; one that is complete costs nothing. Another
+    plan, or data that have changed since, are refused.
     """
     folder = Folder(Path(out))
     before = _charged(folder, plan)
@@ -37,10 +42,10 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None) -> Path:
     for line in str(checked).splitlines():
         say(line)
     with folder.alone():
-        return _run(checked, folder, say)
+        return _run(checked, folder, say, pdf)
 
 
-def _run(checked: Checked, folder: Folder, say: Say) -> Path:
+def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
     terms = checked.plan.terms
     files = _files(terms.data)
     charge = _charged(folder, checked.plan)  # once more: now nobody else writes it
@@ -79,13 +84,27 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
             say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, part.result(scale, drawn, say))}")
         if not os.path.lexists(folder.path / f"{part.name}.parquet"):
             folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
-    results = results_html(checked, folder)
-    whom = "one record" if terms.user is None else "one user"
-    title = f"Private results, and what they can tell about {whom}"
-    report = folder.write_text(REPORT, to_html(subject, title=title, results=results))
+    report = _report(Account.of(checked, subject, charge, folder), folder, pdf)
+    if charge["status"] == "complete" and not missing:
+        say(f"complete, nothing new was charged: {folder.path}")
     charge["status"] = "complete"
     folder.write_charge(charge)
     return report
+
+
+def _report(account: Account, folder: Folder, pdf: bool) -> Path:
+    """For people, for other texts, for programs and for print; all from what was released."""
+    text = to_markdown(account)
+    folder.write_text("report.md", text)
+    told = json.dumps(dictionary(account, folder), indent=2, allow_nan=False, ensure_ascii=False)
+    folder.write_text("release.json", told + "\n")
+    page = folder.write_text(REPORT, to_page(account))
+    if pdf:
+        with whole(folder.path / "report.pdf") as file, TemporaryDirectory() as place:
+            made = Path(place, "report.pdf")
+            if print_page(page, made) or print_text(text, made):
+                file.write(made.read_bytes())
+    return page
 
 
 def _charged(folder: Folder, plan: Plan) -> dict[str, Any] | None:

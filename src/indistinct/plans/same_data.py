@@ -1,8 +1,8 @@
-"""Whether the data of a run are those that its budget was charged for: by what is in the files, not by when or
-where they were written.
+"""Whether the data of a run are those that its budget was charged for: by what is in the files, not by when
+or where they were written.
 
-Their digest is taken under a random key (HMAC-SHA256), so that it tells nothing to who does not have the key, not
-even to who has a guess of the files. It may be published; the key is its owner's alone.
+Their digest is taken under a random key (HMAC-SHA256), so that it tells nothing to who does not have the key,
+not even to who can guess the files. It may be published; the key is its owner's alone.
 """
 
 import hmac

@@ -80,9 +80,7 @@ def interval_chart(
 ) -> str:
     """One line for each number: its name, a dot, and a whisker over its interval."""
     numbers = WithIntervals(values, list(zip(lows, highs, strict=True)), words)
-    low, high = numbers.reach
-    room = 0.04 * (high - low) or max(abs(high), 1.0)
-    axes, body = _listed(labels, (low - room, high + room), unit)
+    axes, body = _listed(labels, _padded(*numbers.reach, always=True), unit)
     for place, (value, ends) in enumerate(zip(values, numbers.ends, strict=True)):
         y = axes.up(len(values) - place - 0.5)
         body += _whisker(axes.across(ends[0]), axes.across(ends[1]), y, flat=True)
@@ -93,7 +91,7 @@ def interval_chart(
 def counts_chart(name: str, line: ResultLine, numbers: WithIntervals, others: Sequence[float] = ()) -> str:
     """Bars with their intervals, and a dot for what is to be compared with each, if anything is."""
     low, high = numbers.reach
-    reach = (min(low, 0.0, *others), max(high, 1e-9, *others))
+    reach = _padded(min(low, 0.0, *others), max(high, 1e-9, *others))
     draw = _bars_across if line.labels and line.size <= _MOST_LISTED else _bars_up
     axes, body = draw(line, numbers, reach, others)
     told = f"Bars: counts with noise; lines: {numbers.words}."
@@ -130,7 +128,7 @@ def _bars_up(
 def curve_chart(name: str, line: ResultLine, numbers: WithIntervals) -> str:
     """Counts below each edge of an axis: one more than it has cells."""
     low, high = numbers.reach
-    axes, body = _counted(line, (min(low, 0.0), max(high, 1e-9)))
+    axes, body = _counted(line, _padded(min(low, 0.0), max(high, 1e-9)))
     places = np.arange(line.size + 1.0)
     lows, highs = (np.array([ends[side] for ends in numbers.ends]) for side in (0, 1))
     band = axes.path(np.concatenate((places, places[::-1])), np.concatenate((highs, lows[::-1])))
@@ -174,6 +172,12 @@ def short_label(text: str) -> str:
 
 
 # -- parts of a picture ---------------------------------------------------------------------------
+
+
+def _padded(low: float, high: float, *, always: bool = False) -> Ends:
+    """With some room at either end, but none below what begins at 0."""
+    room = 0.04 * (high - low) or max(abs(high), 1.0)
+    return (low if low == 0 and not always else low - room), high + room
 
 
 def _listed(labels: Sequence[str], reach: Ends, unit: str, name: str = "") -> tuple[ChartAxes, str]:
@@ -245,11 +249,12 @@ def _heat(
 def _legend(axes: ChartAxes, floor: float, largest: float) -> str:
     """How dark which number is."""
     left, body = axes.width - axes.right + 10, ""
-    for place, share in enumerate((1.0, 0.5, 0.25, 0.1)):
+    shares = [share for share in (1.0, 0.5, 0.25, 0.1) if share == 1 or share * largest > floor]
+    for place, share in enumerate(shares):
         top = axes.top + 18 * place
         body += _shaded(left, top, 12, 12, share)
         body += f'<text x="{left + 17:g}" y="{top + 10:g}">{readable(float(f"{share * largest:.2g}"))}</text>'
-    top = axes.top + 72
+    top = axes.top + 18 * len(shares)
     body += _rectangle("grid empty", left, top, 12, 12)
     return body + f'<text x="{left + 17:g}" y="{top + 10:g}">&lt; {readable(float(f"{floor:.2g}"))}</text>'
 

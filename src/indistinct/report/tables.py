@@ -13,7 +13,7 @@ from html import escape
 ERROR, LOW, HIGH = "standard_error", "low", "high"
 LEVEL = 0.95
 """Of all intervals."""
-_ENDS = ("_low", "_high")
+_ENDS, _BELOW = ("_low", "_high"), "_below"
 _SHOWN = 64
 """Rows of a table on a page; all of them are in the file."""
 
@@ -126,8 +126,8 @@ class ReadTable:
         """What a row is about."""
         return self.names[: self.about]
 
-    def to_html(self, most: int = _SHOWN) -> str:
-        """As much of it as a page has room for."""
+    def to_html(self, most: int = _SHOWN, *, alone: bool = False) -> str:
+        """As much of it as a page has room for; `alone` where no picture is beside it."""
         shown = self.rows[:most]
         more = f"<caption>{self._cut(most)}</caption>" if len(self.rows) > most else ""
         cells = [("th" if place < self.about else "td") for place in range(len(self.names))]
@@ -145,7 +145,7 @@ class ReadTable:
             for row in shown
         )
         inside = f"<table>{more}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f'<div class="rows">{inside}</div>'
+        return f'<div class="rows{" alone" if alone else ""}">{inside}</div>'
 
     def to_markdown(self, most: int = _SHOWN) -> str:
         """The same as text."""
@@ -175,40 +175,42 @@ def cell_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     >>> cell_names(["sex", "age_low", "age_high"], [["female", "0", "8"], ["", "8", "16"]])
     ['female, age 0 to 8', 'age 8 to 16']
     """
-    names, about = _named(list(header))
+    names, about = _named(header)
     return [
         ", ".join(
             f"{name} {text}" if text[0].isdigit() or text[0] in "-+." else text
-            for name, text in zip(names, about(list(row)), strict=True)
+            for name, text in zip(names, about(row), strict=True)
             if text
         )
         for row in rows
     ]
 
 
-def _named(header: list[str]) -> tuple[list[str], Callable[[list[str]], list[str]]]:
-    """Titles of columns, and what makes the texts of a row: both ends of an interval are one text."""
-    places, names = [], []
-    place = 0
-    while place < len(header):
-        name, after = header[place], header[place + 1] if place + 1 < len(header) else ""
+def _named(header: Sequence[str]) -> tuple[list[str], Callable[[Sequence[str]], list[str]]]:
+    """Titles of the columns that say what a row is about, and what makes their texts: both ends of an interval
+    are one text."""
+    names, places = [], []
+    for place, name in enumerate(header):
+        if names and places[-1][1] == place:  # the upper end of the one before
+            continue
         stem = name.removesuffix(_ENDS[0])
-        pair = name != stem and after == stem + _ENDS[1]
-        places.append((place, pair))
-        names.append(plain(stem if pair else name))
-        place += 2 if pair else 1
+        last = place + (stem != name and list(header[place + 1 : place + 2]) == [stem + _ENDS[1]])
+        names.append(plain(stem if last > place else name.removesuffix(_BELOW)))
+        places.append((place, last))
 
-    def about(row: list[str]) -> list[str]:
-        return [_between(row[at], row[at + 1]) if pair else row[at] for at, pair in places]
+    def about(row: Sequence[str]) -> list[str]:
+        texts = []
+        for first, last in places:
+            low, high = number_of(row[first]), number_of(row[last])
+            if last > first and low is not None and high is not None:
+                texts.append(f"{readable(low)} to {readable(high)}")
+            elif header[first].endswith(_BELOW) and low is not None:
+                texts.append(f"below {readable(low)}")
+            else:
+                texts.append(row[first])
+        return texts
 
     return names, about
-
-
-def _between(low: str, high: str) -> str:
-    ends = [number_of(low), number_of(high)]
-    if ends[0] is None or ends[1] is None:
-        return low  # missing, or all
-    return f"{readable(ends[0])} to {readable(ends[1])}"
 
 
 def _numbers(measured: Measured, row: Sequence[str]) -> list[str]:

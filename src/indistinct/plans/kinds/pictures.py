@@ -1,5 +1,5 @@
-"""Pictures of results, from their files: the header, then the rows. Where there would be too much to see, there
-is none. Most have their numbers beside them."""
+"""Pictures of results, from their files: the header, then the rows. Where there would be too much to see,
+there is none. Most have their numbers beside them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -74,8 +74,8 @@ def table_pictures(
 def grouped_pictures(
     name: str, groups: int, listed: Listed, draw: Callable[[str, Listed], list[str]]
 ) -> list[str]:
-    """Small pictures side by side, one panel for each group: `draw` makes those of a group from what is left of
-    its rows when the leading `groups` columns are taken away. Of one number a group, dots with intervals."""
+    """Small pictures side by side, one panel for each group: `draw` makes those of a group from what is left
+    of its rows when the leading `groups` columns are taken away. Of one number a group, dots with intervals."""
     header, *rows = listed
     found = [(cell, [row[groups:] for row in own]) for cell, own in groupby(rows, lambda row: row[:groups])]
     if all(len(own) == 1 for _, own in found):
