@@ -14,14 +14,15 @@ from indistinct.report import Subject
 from indistinct.report.tables import Measured, ReadTable, plain, readable
 from indistinct.report.text import rounded_up, short
 
+DICTIONARY = "release.json"
 INTERVALS = (
-    "Each number has noise in it. Its 95 % interval holds what the number is without noise, for the records as"
-    " they are limited here, in 95 of 100 such releases; it is about noise alone, not about who was sampled or"
-    " who did not answer."
+    "Each number has noise in it. Its 95 % interval holds what the number is without noise, for the records"
+    " as they are limited here, in 95 of 100 such releases; it is about noise alone, not about who was sampled"
+    " or who did not answer."
 )
 ERRORS = (
-    "Each number has noise in it; the standard error says how much. About one number in twenty is further than"
-    " two standard errors from what it is without noise, for the records as they are limited here."
+    "Each number has noise in it; the standard error says how much. About one number in twenty is further"
+    " than two standard errors from what it is without noise, for the records as they are limited here."
 )
 
 
@@ -138,21 +139,26 @@ class Account:
             ("Contact", plan.about.contact),
             ("Privacy", self.privacy),
             ("Protected", unit_words(plan)),
-            ("Noise", " and ".join(dict.fromkeys(part.noise.value for part in plan.parts))),
+            ("Noise", " and ".join(dict.fromkeys(part.noise.value.capitalize() for part in plan.parts))),
         ]
         return [(name, text) for name, text in found if text]
 
     @property
+    def has_intervals(self) -> bool:
+        """Whether every number comes with one."""
+        return all(Measured.of(one.header).has_interval for one in self.releases if not one.fitted)
+
+    @property
     def how_to_read(self) -> str:
         """What intervals and errors are about."""
-        every = all(Measured.of(one.header).has_interval for one in self.releases if not one.fitted)
         made = " and ".join(dict.fromkeys(one.part.kind for one in self.releases if one.fitted))
         fitted = (
             f" What is called {made} is fitted to such numbers, and has no standard error." if made else ""
         )
         return (
-            (INTERVALS if every else ERRORS)
+            (INTERVALS if self.has_intervals else ERRORS)
             + fitted
-            + " Tables here show the digits that noise leaves; files have more, and nothing else was done to the"
-            f" numbers. Whose privacy is protected, and how far, is in {CHARGE}."
+            + " A negative count is noise. Tables here show the digits that noise leaves; files have more, and"
+            f" nothing else was done to the numbers. Their meaning is in {DICTIONARY}, their guarantee in"
+            f" {CHARGE}."
         )

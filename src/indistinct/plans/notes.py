@@ -1,7 +1,7 @@
 """What no error bar shows: values that were moved, records that were left out, answers that were fitted. Said
 beside every result that it concerns, from the plan alone."""
 
-from indistinct.data import Categories, Missing, Outside
+from indistinct.data import Missing, Outside
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import KEEP, DeclaredColumn, Terms
 from indistinct.plans.planned_release import FittedPart, PlannedRelease
@@ -23,10 +23,6 @@ def notes(part: PlannedRelease) -> list[str]:
             f"Post-processing: this is fitted to released numbers ({part.drawn}.csv) and has no interval of"
             " its own; it costs no privacy."
         )
-    elif {"count", "sum"} & set(part.header):
-        told.append(
-            "Nothing was rounded or set to zero in the file: a count may be negative, which is noise."
-        )
     return told
 
 
@@ -38,8 +34,8 @@ def _users(part: PlannedRelease) -> list[str]:
         total = getattr(part, "user_total", None)
         size = "" if total is None else f" to {readable(total)}"
         return [
-            f"The total of each {terms.user} is scaled down{size} where it is larger, so answers are of totals"
-            " as they are clipped. The intervals do not show how far that is from the answer without it."
+            f"The total of each {terms.user} is scaled down{size} where it is larger: answers are of totals as"
+            " they are clipped. The intervals do not show how far that is from the answer without it."
         ]
     if terms.most is None:
         return []

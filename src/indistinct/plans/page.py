@@ -9,8 +9,6 @@ from indistinct.report.phrases import whom
 from indistinct.report.tables import beside
 from indistinct.report.text import LEAD, foot, sentences
 
-_SUMMARY = ("release", "what it is", "result", "95 % interval")
-
 
 def to_page(account: Account) -> str:
     """One HTML page that needs nothing else. Printed, the summary is its first page."""
@@ -21,22 +19,19 @@ def to_page(account: Account) -> str:
         for one in account.releases
         for result, error in [one.summary]
     )
-    names = "".join(
-        f'<{cell} scope="col">{name}</{cell}>' for cell, name in zip(_CELLS, _SUMMARY, strict=True)
-    )
+    around = "95 % interval" if account.has_intervals else "two standard errors"
+    names = f"<th>release</th><th>what it is</th><td>result</td><td>{around}</td>"
     data = account.subject.data()
     told = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences(data)[:2])
     body = (
         f'<header class="summary">\n<h1>{escape(account.title)}</h1>\n<dl>{facts}</dl>\n'
-        f'<div class="rows glance"><table><thead><tr>{names}</tr></thead><tbody>{glance}</tbody></table></div>\n'
+        f'<div class="rows glance"><table><thead><tr>{names}</tr></thead>'
+        f"<tbody>{glance}</tbody></table></div>\n"
         f"<p>{escape(account.how_to_read)}</p>\n<ul>{told}</ul>\n</header>\n"
         f"<h2>What was released</h2>\n{''.join(map(_section, account.releases))}"
-        f"<h2>What this can tell about {whom(data).title}</h2>\n{guarantee_html(account.subject)}"
+        f"<h2>What this can tell about {whom(data).title}</h2>\n{guarantee_html(account.subject, 'h3')}"
     )
     return document(account.title, body, foot(data))
-
-
-_CELLS = ("th", "th", "td", "td")
 
 
 def _section(one: ToldRelease) -> str:
@@ -45,7 +40,7 @@ def _section(one: ToldRelease) -> str:
     notes = f'<ul class="notes">{notes}</ul>' if notes else ""
     charts = one.charts
     if not charts:
-        body = one.table.to_html()
+        body = one.table.to_html(alone=True)
     elif any("<table" in chart for chart in charts):  # with their own numbers
         body = "".join(charts)
     elif len(charts) == 1:

@@ -14,7 +14,7 @@ from typing import Any
 from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, check_positive
 from indistinct.files import meaning, whole
-from indistinct.plans.account import Account
+from indistinct.plans.account import DICTIONARY, Account
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.declarations import DataSource
 from indistinct.plans.dictionary import dictionary
@@ -26,7 +26,7 @@ from indistinct.plans.same_data import DataKey
 from indistinct.report import Subject, User, explain
 from indistinct.report.pdf import print_page, print_text
 
-REPORT = "report.html"
+REPORT, TEXT, PRINTED = "report.html", "report.md", "report.pdf"
 
 
 def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False) -> Path:
@@ -95,15 +95,16 @@ def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
 def _report(account: Account, folder: Folder, pdf: bool) -> Path:
     """For people, for other texts, for programs and for print; all from what was released."""
     text = to_markdown(account)
-    folder.write_text("report.md", text)
+    folder.write_text(TEXT, text)
     told = json.dumps(dictionary(account, folder), indent=2, allow_nan=False, ensure_ascii=False)
-    folder.write_text("release.json", told + "\n")
+    folder.write_text(DICTIONARY, told + "\n")
     page = folder.write_text(REPORT, to_page(account))
     if pdf:
-        with whole(folder.path / "report.pdf") as file, TemporaryDirectory() as place:
-            made = Path(place, "report.pdf")
+        with TemporaryDirectory() as place:
+            made = Path(place, PRINTED)
             if print_page(page, made) or print_text(text, made):
-                file.write(made.read_bytes())
+                with whole(folder.path / PRINTED) as file:
+                    file.write(made.read_bytes())
     return page
 
 

@@ -1,5 +1,6 @@
 """A page as PDF: printed by a browser without a window where there is one, else its text by matplotlib."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -71,9 +72,8 @@ def print_text(text: str, pdf: Path) -> bool:
 def _of_playwright() -> Iterator[str]:
     """The browser that Playwright has installed."""
     with suppress(Exception):
-        from playwright.sync_api import sync_playwright
-
-        with sync_playwright() as started:
+        started_by = importlib.import_module("playwright.sync_api")
+        with started_by.sync_playwright() as started:
             path = started.chromium.executable_path
             if os.path.exists(path):
                 yield path

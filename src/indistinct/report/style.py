@@ -54,7 +54,8 @@ footer { color: var(--soft); font-size: 0.88rem; margin-top: 1.6rem; max-width: 
   h1 { font-size: 17pt; } dl { border: 1px solid var(--line); } a { color: inherit; }
   .charts { grid-template-columns: repeat(3, 1fr); gap: 0.8rem; } .panels { grid-template-columns: 1fr 1fr; }
   .rows { overflow: visible; max-height: none; } thead th, thead td { position: static; }
-  table, .notes, figcaption, footer, caption { font-size: 8.5pt; } h2 { font-size: 13pt; } h3 { font-size: 11pt; }
+  table, .notes, figcaption, footer, caption { font-size: 8.5pt; }
+  h2 { font-size: 13pt; } h3 { font-size: 11pt; }
   th, td { padding-top: 0.12rem; padding-bottom: 0.12rem; } .summary { break-after: page; }
   .pair { grid-template-columns: 1fr 1fr; gap: 1rem; } .pair svg { width: 100%; max-height: 110mm; }
   figure, li, tr, dl { break-inside: avoid; } h2, h3, h4, h3 + p { break-after: avoid; break-inside: avoid; }

@@ -187,9 +187,10 @@ def cell_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def _named(header: Sequence[str]) -> tuple[list[str], Callable[[Sequence[str]], list[str]]]:
-    """Titles of the columns that say what a row is about, and what makes their texts: both ends of an interval
-    are one text."""
-    names, places = [], []
+    """Titles of the columns that say what a row is about, and what makes their texts: both ends of an
+    interval are one text."""
+    names: list[str] = []
+    places: list[tuple[int, int]] = []
     for place, name in enumerate(header):
         if names and places[-1][1] == place:  # the upper end of the one before
             continue
