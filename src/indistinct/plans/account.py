@@ -17,8 +17,8 @@ from indistinct.report.text import rounded_up, short
 DICTIONARY = "release.json"
 INTERVALS = (
     "Each number has noise in it. Its 95 % interval holds what the number is without noise, for the records"
-    " as they are limited here, in 95 of 100 such releases; it is about noise alone, not about who was sampled"
-    " or who did not answer."
+    " as they are limited here, in 95 of 100 such releases; it is about noise alone, not about who was"
+    " sampled or who did not answer."
 )
 ERRORS = (
     "Each number has noise in it; the standard error says how much. About one number in twenty is further"
@@ -158,7 +158,7 @@ class Account:
         return (
             (INTERVALS if self.has_intervals else ERRORS)
             + fitted
-            + " A negative count is noise. Tables here show the digits that noise leaves; files have more, and"
-            f" nothing else was done to the numbers. Their meaning is in {DICTIONARY}, their guarantee in"
+            + " A negative count is noise. Tables here show the digits that noise leaves; files have more,"
+            f" and nothing else was done to the numbers. Their meaning is in {DICTIONARY}, their guarantee in"
             f" {CHARGE}."
         )

@@ -34,8 +34,8 @@ def _users(part: PlannedRelease) -> list[str]:
         total = getattr(part, "user_total", None)
         size = "" if total is None else f" to {readable(total)}"
         return [
-            f"The total of each {terms.user} is scaled down{size} where it is larger: answers are of totals as"
-            " they are clipped. The intervals do not show how far that is from the answer without it."
+            f"The total of each {terms.user} is scaled down{size} where it is larger: answers are of totals"
+            " as they are clipped. The intervals do not show how far that is from the answer without it."
         ]
     if terms.most is None:
         return []

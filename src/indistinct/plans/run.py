@@ -13,7 +13,7 @@ from typing import Any
 
 from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, check_positive
-from indistinct.files import meaning, whole
+from indistinct.files import meaning, read_bytes, whole
 from indistinct.plans.account import DICTIONARY, Account
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.declarations import DataSource
@@ -98,8 +98,10 @@ def _report(account: Account, folder: Folder, pdf: bool) -> Path:
     folder.write_text(TEXT, text)
     told = json.dumps(dictionary(account, folder), indent=2, allow_nan=False, ensure_ascii=False)
     folder.write_text(DICTIONARY, told + "\n")
-    page = folder.write_text(REPORT, to_page(account))
-    if pdf:
+    html, page = to_page(account), folder.path / REPORT
+    as_it_was = os.path.lexists(page) and read_bytes(page, links=False) == html.encode()
+    folder.write_text(REPORT, html)
+    if pdf and not (as_it_was and os.path.lexists(folder.path / PRINTED)):
         with TemporaryDirectory() as place:
             made = Path(place, PRINTED)
             if print_page(page, made) or print_text(text, made):
