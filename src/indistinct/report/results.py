@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,9 +88,16 @@ def interval_chart(
     return chart(name, title, f"Dots: numbers with noise; lines: {words}.", body, axes)
 
 
-def counts_chart(name: str, line: ResultLine, numbers: WithIntervals, others: Sequence[float] = ()) -> str:
-    """Bars with their intervals, and a dot for what is to be compared with each, if anything is."""
-    low, high = numbers.reach
+def counts_chart(
+    name: str,
+    line: ResultLine,
+    numbers: WithIntervals,
+    others: Sequence[float] = (),
+    reach: Ends | None = None,
+) -> str:
+    """Bars with their intervals, and a dot for what is to be compared with each, if anything is. Pictures that
+    are to be compared with each other have one `reach`."""
+    low, high = numbers.reach if reach is None else reach
     reach = _padded(min(low, 0.0, *others), max(high, 1e-9, *others))
     draw = _bars_across if line.labels and line.size <= _MOST_LISTED else _bars_up
     axes, body = draw(line, numbers, reach, others)
@@ -121,13 +128,14 @@ def _bars_up(
         left, right = axes.across(place + gap), axes.across(place + 1 - gap)
         top, bottom = sorted((axes.up(value), axes.up(0.0)))
         body += _rectangle("bar", left, top, right - left, bottom - top)
-        body += _whisker(axes.up(ends[1]), axes.up(ends[0]), (left + right) / 2, flat=False)
+        middle, wide = (left + right) / 2, min(3.0, (right - left) / 3)
+        body += _whisker(axes.up(ends[1]), axes.up(ends[0]), middle, flat=False, wide=wide)
     return axes, body + "".join(axes.dot(place + 0.5, other) for place, other in enumerate(others))
 
 
-def curve_chart(name: str, line: ResultLine, numbers: WithIntervals) -> str:
+def curve_chart(name: str, line: ResultLine, numbers: WithIntervals, reach: Ends | None = None) -> str:
     """Counts below each edge of an axis: one more than it has cells."""
-    low, high = numbers.reach
+    low, high = numbers.reach if reach is None else reach
     axes, body = _counted(line, _padded(min(low, 0.0), max(high, 1e-9)))
     places = np.arange(line.size + 1.0)
     lows, highs = (np.array([ends[side] for ends in numbers.ends]) for side in (0, 1))
@@ -201,11 +209,12 @@ def _counted(line: ResultLine, reach: Ends, what: str = "records") -> tuple[Char
     """A frame for numbers along an axis of cells."""
     y_ticks = [(y, readable(y)) for y in round_ticks(reach[1], reach[0])]
     left = 30.0 + max(width_of(text) for _, text in y_ticks)
-    axes = ChartAxes((0.0, float(line.size)), reach, left=left)
+    right = 22.0 if line.ends is None else max(22.0, 4 + width_of(readable(line.ends[1])) / 2)
+    axes = ChartAxes((0.0, float(line.size)), reach, left=left, right=right)
     room = axes.width - axes.left - axes.right
     if not line.fits(room):
         deep = 30.0 + max(width_of(short_label(label)) for label in line.labels)
-        axes = ChartAxes(axes.x, axes.y, left=left, height=axes.height + deep - axes.bottom, bottom=deep)
+        axes = replace(axes, height=axes.height + deep - axes.bottom, bottom=deep)
     return axes, axes.frame(line.ticks(room), y_ticks, (line.name, what), upright=not line.fits(room))
 
 
@@ -269,10 +278,10 @@ def _rectangle(kind: str, left: float, top: float, width: float, height: float) 
     return f'<rect class="{kind}" {size}/>'
 
 
-def _whisker(start: float, end: float, at: float, *, flat: bool) -> str:
+def _whisker(start: float, end: float, at: float, *, flat: bool, wide: float = 3.0) -> str:
     """A line between two places, with a short stroke at either end."""
     if flat:
-        strokes = "".join(f"M{x:.1f} {at - 3:.1f}V{at + 3:.1f}" for x in (start, end))
+        strokes = "".join(f"M{x:.1f} {at - wide:.1f}V{at + wide:.1f}" for x in (start, end))
         return f'<path class="whisker" d="M{start:.1f} {at:.1f}H{end:.1f}{strokes}"/>'
-    strokes = "".join(f"M{at - 3:.1f} {y:.1f}H{at + 3:.1f}" for y in (start, end))
+    strokes = "".join(f"M{at - wide:.1f} {y:.1f}H{at + wide:.1f}" for y in (start, end))
     return f'<path class="whisker" d="M{at:.1f} {start:.1f}V{end:.1f}{strokes}"/>'

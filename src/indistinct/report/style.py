@@ -42,7 +42,9 @@ caption { text-align: left; color: var(--soft); font-size: 0.88rem; padding-bott
 th, td { text-align: left; padding: 0.3rem 0.2rem; border-bottom: 1px solid var(--line);
   font-weight: normal; vertical-align: top; }
 td { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-left: 1.2rem; }
-thead th, thead td { color: var(--soft); position: sticky; top: 0; background: var(--paper); }
+thead th, thead td { color: var(--soft); position: sticky; top: 0; background: var(--paper);
+  white-space: normal; vertical-align: bottom; }
+.panels table { font-size: 0.8rem; } .panels td { padding-left: 0.6rem; } .panels .rows { max-height: 20rem; }
 .glance th + th { padding-left: 1.2rem; } th.part { padding-left: 1.4rem; color: var(--soft); }
 footer { color: var(--soft); font-size: 0.88rem; margin-top: 1.6rem; max-width: 46rem; }
 @media (max-width: 46rem) { body { padding: 1.4rem 1rem 2rem; } h1 { font-size: 1.4rem; }

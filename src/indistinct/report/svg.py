@@ -17,7 +17,7 @@ from indistinct.report.text import rounded_up, short
 if TYPE_CHECKING:
     from indistinct.report.subject import Subject
 
-_LETTER = 6.4
+_LETTER = 6.1
 """How wide a letter is, about."""
 _SHARES = [(x, f"{100 * x:g} %") for x in (0.0, 0.25, 0.5, 0.75, 1.0)]
 

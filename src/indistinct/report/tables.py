@@ -138,7 +138,7 @@ class ReadTable:
         body = "".join(
             "<tr>"
             + "".join(
-                f'<th scope="row">{escape(text)}</th>' if cell == "th" else f"<td>{escape(text)}</td>"
+                f'<th scope="row">{_unbroken(text)}</th>' if cell == "th" else f"<td>{escape(text)}</td>"
                 for cell, text in zip(cells, row, strict=True)
             )
             + "</tr>"
@@ -223,6 +223,11 @@ def _numbers(measured: Measured, row: Sequence[str]) -> list[str]:
     if measured.error is not None:
         texts.append("" if error is None else readable(error, error))
     return texts
+
+
+def _unbroken(text: str) -> str:
+    """An interval stays on one line; a long name may be broken."""
+    return escape(text if len(text) > 24 else text.replace(" ", "\N{NO-BREAK SPACE}"))
 
 
 def _piped(text: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from indistinct.data import Bins, Categories, Celled, OrMissing, inner
 from indistinct.report.results import (
+    Ends,
     ResultLine,
     WithIntervals,
     counts_chart,
@@ -49,7 +50,11 @@ def line_of(name: str, domain: Celled) -> ResultLine:
 
 
 def table_pictures(
-    name: str, axes: Sequence[tuple[str, Bins | Categories]], sets: Sequence[tuple[int, ...]], listed: Listed
+    name: str,
+    axes: Sequence[tuple[str, Bins | Categories]],
+    sets: Sequence[tuple[int, ...]],
+    listed: Listed,
+    reach: Ends | None = None,
 ) -> list[str]:
     """Bars for each table by one column, a heat map for each by two, with their numbers beside them; rows are
     one table after the other."""
@@ -61,7 +66,7 @@ def table_pictures(
         numbers, errors = _numbers(header, own)
         title = name if len(sets) == 1 else f"{name}-{place}"
         if len(lines) == 1 and 2 <= len(own) <= _MOST_BARS:
-            chart = counts_chart(title, lines[0], numbers)
+            chart = counts_chart(title, lines[0], numbers, reach=reach)
         elif len(lines) == 2 and min(line.size for line in lines) > 1 and len(own) <= _MOST_CELLS:
             across, up = lines
             chart = heat_map(title, across, up, _rows_of(numbers.values, up.size), max(errors))
@@ -72,18 +77,20 @@ def table_pictures(
 
 
 def grouped_pictures(
-    name: str, groups: int, listed: Listed, draw: Callable[[str, Listed], list[str]]
+    name: str, groups: int, listed: Listed, draw: Callable[[str, Listed, Ends], list[str]]
 ) -> list[str]:
     """Small pictures side by side, one panel for each group: `draw` makes those of a group from what is left
-    of its rows when the leading `groups` columns are taken away. Dots with intervals for one number each."""
+    of its rows when the leading `groups` columns are taken away, all on one scale. Of one number for each group,
+    dots with intervals."""
     header, *rows = listed
     found = [(cell, [row[groups:] for row in own]) for cell, own in groupby(rows, lambda row: row[:groups])]
     if all(len(own) == 1 for _, own in found):
         return interval_pictures(name, listed)
+    reach = _numbers(header, rows)[0].reach
     titles = cell_names(header[:groups], [cell for cell, _ in found])
     panels = []
     for place, (title, (_, own)) in enumerate(zip(titles, found, strict=True)):
-        charts = draw(f"{name}-{place}", [header[groups:], *own])
+        charts = draw(f"{name}-{place}", [header[groups:], *own], reach)
         panels += [f'<section class="panel"><h4>{escape(title)}</h4>{"".join(charts)}</section>']
     if len(panels) > _MOST_PANELS:
         panels = [*panels[:_MOST_PANELS], f"<p>{len(panels) - _MOST_PANELS} more groups are in the file.</p>"]
@@ -108,12 +115,14 @@ def interval_pictures(name: str, listed: Listed) -> list[str]:
     return [beside(chart, ReadTable.of(header, rows))]
 
 
-def prefix_picture(name: str, column: str, bins: Bins, listed: Listed) -> list[str]:
+def prefix_picture(
+    name: str, column: str, bins: Bins, listed: Listed, reach: Ends | None = None
+) -> list[str]:
     """A curve that begins at 0, with the range that its noise leaves open."""
     header, *rows = listed
     found, _ = _numbers(header, rows)
     numbers = WithIntervals([0.0, *found.values], [(0.0, 0.0), *found.ends], found.words)
-    return [beside(curve_chart(name, line_of(column, bins), numbers), ReadTable.of(header, rows))]
+    return [beside(curve_chart(name, line_of(column, bins), numbers, reach), ReadTable.of(header, rows))]
 
 
 def ranges_picture(name: str, column: str, bins: Bins, listed: Listed) -> list[str]:
