@@ -95,8 +95,8 @@ def counts_chart(
     others: Sequence[float] = (),
     reach: Ends | None = None,
 ) -> str:
-    """Bars with their intervals, and a dot for what is to be compared with each, if anything is. Pictures that
-    are to be compared with each other have one `reach`."""
+    """Bars with their intervals, and a dot for what is to be compared with each, if anything is. Pictures
+    that are to be compared with each other have one `reach`."""
     low, high = numbers.reach if reach is None else reach
     reach = _padded(min(low, 0.0, *others), max(high, 1e-9, *others))
     draw = _bars_across if line.labels and line.size <= _MOST_LISTED else _bars_up
