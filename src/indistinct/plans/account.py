@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any
 
 from indistinct.files import meaning
-from indistinct.plans.check import Checked, accuracy, unit_words
+from indistinct.plans.check import Checked, accuracy, subject_of, unit_words
 from indistinct.plans.folder import CHARGE, Folder
 from indistinct.plans.kinds.pictures import interval_pictures
 from indistinct.plans.notes import notes
@@ -53,9 +53,7 @@ class ToldRelease:
 
     @property
     def what(self) -> str:
-        """The kind of answer, and of what."""
-        of = f" of {', '.join(self.part.columns)}" if self.part.columns else ""
-        return f"{self.part.kind}{of}"
+        return subject_of(self.part)
 
     @property
     def notes(self) -> list[str]:

@@ -15,7 +15,7 @@ def notes(part: PlannedRelease) -> list[str]:
     """One sentence or two for each thing to be known."""
     told = [*_users(part)]
     declared = dict(part.terms.columns)
-    for name in dict.fromkeys(part.columns):
+    for name in dict.fromkeys((*part.columns, *getattr(part, "by", ()))):
         if name in declared:
             told += _column(part, name, declared[name])
     if isinstance(part, FittedPart):

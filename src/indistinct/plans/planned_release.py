@@ -123,11 +123,6 @@ class PlannedRelease(ABC):
         return self.terms.data.records if self.asked.size is None else self.asked.size
 
     @property
-    def cells(self) -> int:
-        """Into how many cells a table of it divides the records; 1 where an answer is about all of them."""
-        return 1
-
-    @property
     def error_words(self) -> str:
         """What the error is an error of."""
         return "records"

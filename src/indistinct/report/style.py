@@ -20,7 +20,7 @@ ul { margin: 0; padding-left: 1.2rem; max-width: 46rem; } li { margin: 0.55rem 0
 .notes { color: var(--soft); font-size: 0.9rem; margin-top: 0.8rem; } .notes li { margin: 0.2rem 0; }
 .charts, .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr));
   gap: 1.4rem; }
-.charts svg, .panels svg { width: 100%; } .panels .pair { display: block; }
+.charts svg { width: 100%; } .panels .pair { display: block; }
 .pair { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0.8rem 2.2rem;
   align-items: start; margin: 0.6rem 0 1.4rem; }
 figure { margin: 0; } svg { display: block; max-width: 100%; height: auto; }

@@ -77,11 +77,13 @@ def table_pictures(
 
 
 def grouped_pictures(
-    name: str, groups: int, listed: Listed, draw: Callable[[str, Listed, Ends], list[str]]
+    name: str, groups: int, listed: Listed, draw: Callable[[str, Listed, Ends | None], list[str]]
 ) -> list[str]:
     """Small pictures side by side, one panel for each group: `draw` makes those of a group from what is left
     of its rows when the leading `groups` columns are taken away, all on one scale. Of one number for each
     group, dots with intervals."""
+    if not groups:
+        return draw(name, listed, None)
     header, *rows = listed
     found = [(cell, [row[groups:] for row in own]) for cell, own in groupby(rows, lambda row: row[:groups])]
     if all(len(own) == 1 for _, own in found):
