@@ -131,7 +131,7 @@ def test_the_noise_is_said_beforehand(folder: Path, capsys: pytest.CaptureFixtur
     users = check_plan(plan(folder, privacy={"user": "person", "most": 2}))
     assert users.scales[0] == pytest.approx(2 * scale, rel=1e-3)
     (folder / "plan.toml").write_text(PLAN)
-    assert main(["run", str(folder / "plan.toml"), "--dry-run"]) == 0
+    assert main(["check", str(folder / "plan.toml")]) == 0
     assert "people: synthetic of age, job, pay, kids, smokes" in capsys.readouterr().out
 
 

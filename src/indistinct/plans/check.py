@@ -159,9 +159,9 @@ def too_fine(part: PlannedRelease, scale: float) -> str | None:
     most, times = max(int(part.cell_count * usual / (4 * error)), 1), 4 * error / usual
     return (
         f"{part.name}: most of its {part.cell_count} cells will be noise, with an error of about {error:.3g}"
-        f" in cells of about {usual:.3g} records. It would be a quarter of them with at most {most} cells (fewer"
-        f" columns, coarser bins), or with an epsilon about {times:.2g} times as large (budget.epsilon, or"
-        " the weight of this release)."
+        f" in cells of about {usual:.3g} records. It would be a quarter of them with at most {most} cells"
+        f" (fewer columns, coarser bins), or with an epsilon about {times:.2g} times as large"
+        " (budget.epsilon, or the weight of this release)."
     )
 
 

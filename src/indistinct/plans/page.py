@@ -7,7 +7,7 @@ from indistinct.plans.account import Account, ToldRelease
 from indistinct.report.page import document, guarantee_html
 from indistinct.report.phrases import whom
 from indistinct.report.tables import beside
-from indistinct.report.text import LEAD, foot, sentences
+from indistinct.report.text import LEAD, foot, sentences, subject_lines
 
 
 def to_page(account: Account) -> str:
@@ -22,6 +22,7 @@ def to_page(account: Account) -> str:
     around = "95 % interval" if account.has_intervals else "two standard errors"
     names = f"<th>release</th><th>what it is</th><td>result</td><td>{around}</td>"
     data = account.subject.data()
+    protected = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in subject_lines(data)[1:])
     told = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences(data)[:2])
     body = (
         f'<header class="summary">\n<h1>{escape(account.title)}</h1>\n<dl>{facts}</dl>\n'
@@ -29,7 +30,8 @@ def to_page(account: Account) -> str:
         f"<tbody>{glance}</tbody></table></div>\n"
         f"<p>{escape(account.how_to_read)}</p>\n<ul>{told}</ul>\n</header>\n"
         f"<h2>What was released</h2>\n{''.join(map(_section, account.releases))}"
-        f"<h2>What this can tell about {whom(data).title}</h2>\n{guarantee_html(account.subject, 'h3')}"
+        f"<h2>What this can tell about {whom(data).title}</h2>\n<dl>{protected}</dl>\n"
+        f"{guarantee_html(account.subject, 'h3')}"
     )
     return document(account.title, body, foot(data))
 
@@ -64,6 +66,8 @@ def to_markdown(account: Account) -> str:
         lines += [one.table.to_markdown(), ""]
         lines += [f"- {note}" for note in one.notes]
     data = account.subject.data()
-    lines += ["", f"## What this can tell about {whom(data).title}", "", f"{LEAD}:", ""]
+    lines += ["", f"## What this can tell about {whom(data).title}", ""]
+    lines += [f"- **{name}:** {text}" for name, text in subject_lines(data)[1:]]
+    lines += ["", f"{LEAD}:", ""]
     lines += [f"- {sentence}" for sentence in sentences(data)]
     return "\n".join([*lines, "", foot(data), ""])

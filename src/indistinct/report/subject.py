@@ -74,8 +74,9 @@ class Subject:
 
     @property
     def drawable(self) -> "Subject":
-        """The same, at the smallest delta where there is something to draw if there is nothing at its own."""
-        return self if self.fits is None else replace(self, delta=self.fits)
+        """The same, where there is something to draw if there is nothing at its own delta: at twice the
+        smallest that fits, because at that one itself beliefs are not bounded yet."""
+        return self if self.fits is None else replace(self, delta=min(2 * self.fits, (1 + self.fits) / 2))
 
     @cached_property
     def fits(self) -> float | None:
@@ -84,16 +85,10 @@ class Subject:
         if not self.delta or math.isfinite(self.guarantee.epsilon(self.delta)):
             return None
         least = self.guarantee.delta(_FURTHEST)
-        # rounded up to what people write; the next float, should that still be too small
-        found = next(
-            (
-                d
-                for d in (float(f"{least:.9g}"), math.nextafter(least, 1.0), least * (1 + 1e-9))
-                if d < 1 and math.isfinite(self.guarantee.epsilon(d))
-            ),
-            None,
-        )
-        return found if found is not None and found > self.delta else None
+        for found in (float(f"{least:.9g}"), least * (1 + 1e-9)):  # as people write it; else rounded up
+            if self.delta < found < 1 and math.isfinite(self.guarantee.epsilon(found)):
+                return found
+        return None
 
     def plot(self, path: str | Path | None = None) -> Any:
         """The picture, as a matplotlib figure; written to `path` if one is given."""

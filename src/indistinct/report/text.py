@@ -222,7 +222,7 @@ def _fitting(data: dict[str, Any]) -> str:
         if data["mechanism"] is None
         else ""
     )
-    return f" The smallest that fits is {least}; pictures are drawn there.{ask}"
+    return f" The smallest that fits is {least}; pictures are drawn at twice that delta.{ask}"
 
 
 def _limited(data: dict[str, Any]) -> str:
