@@ -20,10 +20,6 @@ INTERVALS = (
     " as they are limited here, in 95 of 100 such releases; it is about noise alone, not about who was"
     " sampled or who did not answer."
 )
-ERRORS = (
-    "Each number has noise in it; the standard error says how much. About one number in twenty is further"
-    " than two standard errors from what it is without noise, for the records as they are limited here."
-)
 
 
 @dataclass(frozen=True)
@@ -74,13 +70,12 @@ class ToldRelease:
         if self.fitted:
             return f"{len(self.rows):,} rows", "fitted"
         where = Measured.of(self.header)
-        widths = [(ends[1] - ends[0]) / 2 for row in self.rows if (ends := where.interval(row)) is not None]
+        if not where.has_interval:
+            return f"{len(self.rows):,} numbers", ""
         if len(self.rows) == 1:
-            *_, number = self.table.rows[0][: self.table.about + 1]
-            ends = where.interval(self.rows[0])
-            error = where.deviation(self.rows[0])
-            around = "" if ends is None else " to ".join(readable(end, error) for end in ends)
-            return number, around
+            number, interval, *_ = self.table.rows[0][self.table.about :]
+            return number, interval
+        widths = [(ends[1] - ends[0]) / 2 for row in self.rows if (ends := where.interval(row)) is not None]
         usual = f"± {readable(median(widths), median(widths))}" if widths else ""
         return f"{len(self.rows):,} numbers", usual
 
@@ -142,11 +137,6 @@ class Account:
         return [(name, text) for name, text in found if text]
 
     @property
-    def has_intervals(self) -> bool:
-        """Whether every number comes with one."""
-        return all(Measured.of(one.header).has_interval for one in self.releases if not one.fitted)
-
-    @property
     def how_to_read(self) -> str:
         """What intervals and errors are about."""
         made = " and ".join(dict.fromkeys(one.part.kind for one in self.releases if one.fitted))
@@ -154,9 +144,9 @@ class Account:
             f" What is called {made} is fitted to such numbers, and has no standard error." if made else ""
         )
         return (
-            (INTERVALS if self.has_intervals else ERRORS)
+            INTERVALS
             + fitted
-            + " A negative count is noise. Tables here show the digits that noise leaves; files have more,"
-            f" and nothing else was done to the numbers. Their meaning is in {DICTIONARY}, their guarantee in"
-            f" {CHARGE}."
+            + " A negative count is noise. Tables here show the digits that noise leaves; files have more. What"
+            " else was done to a result is said beside it. What every column of a file means is in"
+            f" {DICTIONARY}, the guarantee in {CHARGE}."
         )

@@ -52,7 +52,7 @@ def _file(one: ToldRelease, table: Table, folder: Folder) -> dict[str, Any]:
         "release": part.name,
         "kind": part.kind,
         "of": list(part.columns),
-        "post_processing": f"fitted to {part.drawn}.csv" if one.fitted else None,
+        "post_processing": f"fitted to {part.drawn}.csv" if one.fitted else part.processed or None,
         "mechanism": str(part.at(one.scale)),
         "noise": {"law": part.noise.value, "scale": one.scale},
         "expected_error": {"value": part.error(one.scale), "of": part.error_words},

@@ -13,16 +13,14 @@ _SUMS = {"sum", "mean", "variance", "linear", "logistic", "covariance", "correla
 
 def notes(part: PlannedRelease) -> list[str]:
     """One sentence or two for each thing to be known."""
-    told = [*_users(part)]
-    declared = dict(part.terms.columns)
-    for name in dict.fromkeys((*part.columns, *getattr(part, "by", ()))):
-        if name in declared:
-            told += _column(part, name, declared[name])
+    told = [*_users(part), *_columns(part)]
     if isinstance(part, FittedPart):
         told.append(
             f"Post-processing: this is fitted to released numbers ({part.drawn}.csv) and has no interval of"
             " its own; it costs no privacy."
         )
+    if part.processed:
+        told.append(f"Post-processing: {part.processed}.")
     return told
 
 
@@ -46,24 +44,40 @@ def _users(part: PlannedRelease) -> list[str]:
     ]
 
 
-def _column(part: PlannedRelease, name: str, column: DeclaredColumn) -> list[str]:
-    outside, missing = _policies(part.terms, name, column)
-    told = []
-    if column.ends is not None:
-        low, high = (readable(end) for end in column.ends)
-        if outside is Outside.CLIP:
-            counted = "counted there" if part.kind not in _SUMS else "used as that"
-            told.append(
-                f"Values of {name} below {low} or above {high} are moved to the nearer end and {counted}."
-                + (" The intervals do not show how far this moves the answer." if part.kind in _SUMS else "")
-            )
-        elif outside is Outside.DROP:
-            told.append(f"Records whose {name} is below {low} or above {high} are left out.")
-    elif outside is Outside.DROP:
-        told.append(f"Records whose {name} is not one of the listed categories are left out.")
-    if missing is Missing.DROP:
-        told.append(f"Records without {name}, or where it cannot be read, are left out.")
+def _columns(part: PlannedRelease) -> list[str]:
+    """What becomes of values outside and of missing ones."""
+    declared = dict(part.terms.columns)
+    names = [name for name in dict.fromkeys((*part.columns, *getattr(part, "by", ()))) if name in declared]
+    told, unlisted, missing = [], [], []
+    for name in names:
+        column = declared[name]
+        outside, absent = _policies(part.terms, name, column)
+        missing += [name] if absent is Missing.DROP else []
+        if column.ends is None:
+            unlisted += [name] if outside is Outside.DROP else []
+        elif outside is not Outside.ERROR:
+            low, high = (readable(end) for end in column.ends)
+            told.append(_outside(part, name, f"below {low} or above {high}", outside))
+    if unlisted:
+        told.append(f"Records whose {_any(unlisted)} is not one of the listed categories are left out.")
+    if missing:
+        told.append(f"Records without {_any(missing)}, or where it cannot be read, are left out.")
     return told
+
+
+def _outside(part: PlannedRelease, name: str, where: str, outside: Outside | None) -> str:
+    if outside is Outside.DROP:
+        return f"Records whose {name} is {where} are left out."
+    if part.kind not in _SUMS or name not in part.columns:
+        return f"Values of {name} {where} are moved to the nearer end and counted there."
+    return (
+        f"Values of {name} {where} are moved to the nearer end and used as that. The intervals do not show"
+        " how far this moves the answer."
+    )
+
+
+def _any(names: list[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _policies(terms: Terms, name: str, column: DeclaredColumn) -> tuple[Outside | None, Missing | None]:

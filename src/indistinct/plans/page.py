@@ -19,8 +19,7 @@ def to_page(account: Account) -> str:
         for one in account.releases
         for result, error in [one.summary]
     )
-    around = "95 % interval" if account.has_intervals else "two standard errors"
-    names = f"<th>release</th><th>what it is</th><td>result</td><td>{around}</td>"
+    names = "<th>release</th><th>what it is</th><td>result</td><td>95 % interval</td>"
     data = account.subject.data()
     protected = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in subject_lines(data)[1:])
     told = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences(data)[:2])
