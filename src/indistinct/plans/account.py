@@ -146,7 +146,7 @@ class Account:
         return (
             INTERVALS
             + fitted
-            + " A negative count is noise. Tables here show the digits that noise leaves; files have more. What"
-            " else was done to a result is said beside it. What every column of a file means is in"
+            + " A negative count is noise. Tables here show the digits that noise leaves; files have more."
+            " What else was done to a result is said beside it. What every column of a file means is in"
             f" {DICTIONARY}, the guarantee in {CHARGE}."
         )

@@ -60,7 +60,10 @@ footer { color: var(--soft); font-size: 0.88rem; margin-top: 1.6rem; max-width: 
   h2 { font-size: 13pt; } h3 { font-size: 11pt; }
   th, td { padding-top: 0.12rem; padding-bottom: 0.12rem; } .summary { break-after: page; }
   .pair { grid-template-columns: 1fr 1fr; gap: 1rem; } .pair svg { width: 100%; max-height: 110mm; }
-  figure, li, tr, dl { break-inside: avoid; } h2, h3, h4, h3 + p { break-after: avoid; break-inside: avoid; }
+  .pair.long { display: block; } .pair.long figure { width: 60%; }
+  .pair.long .rows { columns: 2; column-gap: 8mm; margin-top: 2mm; }
+  figure, li, tr, dl, .notes { break-inside: avoid; }
+  h2, h3, h4, h3 + p { break-after: avoid; break-inside: avoid; }
   p { orphans: 3; widows: 3; } li { margin: 0.3rem 0; }
   @page { size: A4; margin: 15mm 14mm 16mm; @bottom-right { content: counter(page); font-size: 8pt; } } }
 """

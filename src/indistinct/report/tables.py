@@ -16,6 +16,7 @@ LEVEL = 0.95
 _ENDS, _BELOW = ("_low", "_high"), "_below"
 _SHOWN = 64
 """Rows of a table on a page; all of them are in the file."""
+_LONG = 24
 
 
 @dataclass(frozen=True)
@@ -160,8 +161,8 @@ class ReadTable:
 
 
 def beside(chart: str, table: ReadTable) -> str:
-    """A picture with its numbers."""
-    return f'<div class="pair">{chart}{table.to_html()}</div>'
+    """A picture with its numbers; many of them stand below it when they are printed."""
+    return f'<div class="pair{" long" if len(table.rows) > _LONG else ""}">{chart}{table.to_html()}</div>'
 
 
 def plain(name: str) -> str:
