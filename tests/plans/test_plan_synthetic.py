@@ -201,7 +201,7 @@ AGE = {"age": {"low": 0, "high": 120}}
     ("sections", "words"),
     [
         ({"budget": {"delta": 0}}, r"budget\.delta must be positive for releases\.people"),
-        ({"release": {"columns": ["age", "wage"]}}, "declared under"),
+        ({"release": {"columns": ["age", "wage"]}}, "declared in a section"),
         ({"release": {"columns": ["smokes"]}}, "at least one column beside the label"),
         ({"release": {"label": "kids"}, "columns": {"kids": {"categories": [0, 0]}}}, r"columns\.kids"),
         ({"release": {"label": "town"}}, r"releases\.people\.label"),

@@ -53,6 +53,8 @@ def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
         allowed = "as they were, or in a new folder (--out), where the plan is charged once more"
         raise ArgumentError("data", "files that changed since the budget was charged", allowed)
     missing = _missing(checked, folder, charge)
+    if missing:
+        say(f"reading 0/{len(missing)}: the table")
     with guarded("the table"):
         checked.table.totals([bounded for part, _ in missing for bounded in part.sums])
     looked = {}
