@@ -153,7 +153,7 @@ def test_a_plan_from_a_header_alone(folder: Path, capsys: pytest.CaptureFixture[
     assert "- records: count" in capsys.readouterr().out
     # what is commented out is a plan, once the dots are filled in
     filled = re.sub(r"^# (?=\[|\w+ = )", "", text, flags=re.MULTILINE)
-    filled = re.sub(r"^(categories|title|source|contact|user|most)\b.*\n", "", filled, flags=re.MULTILINE)
+    filled = re.sub(r"^(categories|title|source|contact|user|most|by)\b.*\n", "", filled, flags=re.MULTILINE)
     filled = filled.replace("low = ...", "low = 0").replace("high = ...", "high = 64")
     (folder / "odd.toml").write_text(filled)
     assert set(tomllib.loads(filled)["columns"]) == {"person", "age", odd}

@@ -17,8 +17,8 @@ from indistinct.report.text import rounded_up, short
 DICTIONARY = "release.json"
 INTERVALS = (
     "Each number has noise in it. Its 95 % interval holds what the number is without noise, for the records"
-    " as they are limited here, in 95 of 100 such releases; it is about noise alone, not about who was"
-    " sampled or who did not answer."
+    " as they are limited here, in 95 of 100 such releases: unless told otherwise it is about noise"
+    " alone, not about who was sampled or who did not answer."
 )
 
 

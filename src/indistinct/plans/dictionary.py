@@ -13,10 +13,15 @@ from indistinct.report.tables import ERROR, HIGH, LEVEL, LOW, Measured
 
 FORMAT = 1
 _UNITS = {"count": "records", "rank": "share of the records", "density": "share of the records per unit"}
+_ENDINGS = {
+    "_low": "lower end of an interval of",
+    "_high": "upper end of an interval of",
+    "_below": "counted are records below this value of",
+}
 _MEANINGS = {
     "count": "number of records, with noise",
     "sum": "sum of the values, with noise",
-    "mean": "mean of the values, from a noisy sum and a noisy or public number of records",
+    "mean": "mean of the values, from a noisy sum and a noisy number of records",
     "rank": "the share of records that lie below the answer",
 }
 
@@ -52,6 +57,7 @@ def _file(one: ToldRelease, table: Table, folder: Folder) -> dict[str, Any]:
         "release": part.name,
         "kind": part.kind,
         "of": list(part.columns),
+        "by": list(getattr(part, "by", ())),
         "post_processing": f"fitted to {part.drawn}.csv" if one.fitted else part.processed or None,
         "mechanism": str(part.at(one.scale)),
         "noise": {"law": part.noise.value, "scale": one.scale},
@@ -75,8 +81,8 @@ def _columns(one: ToldRelease, table: Table) -> list[dict[str, Any]]:
             role = {ERROR: "standard_error", LOW: "interval_low", HIGH: "interval_high"}[name]
             meaning = {
                 ERROR: "standard deviation of the noise in the estimate",
-                LOW: "lower end of the interval of the estimate, about noise alone",
-                HIGH: "upper end of the interval of the estimate, about noise alone",
+                LOW: f"lower end of the interval of the estimate, about {one.part.uncertainty}",
+                HIGH: f"upper end of the interval of the estimate, about {one.part.uncertainty}",
             }[name]
         entry = {"name": name, "type": types[place] if place < len(types) else None, "role": role}
         entry |= {"meaning": meaning, "unit": _unit(one, name, where, place)}
@@ -90,10 +96,10 @@ def _label(one: ToldRelease, name: str) -> str:
     declared = dict(one.part.terms.columns)
     if name in _MEANINGS:
         return _MEANINGS[name]
-    for ending, words in (("_low", "lower end"), ("_high", "upper end"), ("_below", "upper end")):
+    for ending, words in _ENDINGS.items():
         stem = name.removesuffix(ending)
         if stem != name and stem in declared and name not in declared:
-            return f"{words} of an interval of {stem}"
+            return f"{words} {stem}"
     return f"value of {name}" if name in declared or name in one.part.columns else f"{name} of the row"
 
 
@@ -103,7 +109,7 @@ def _unit(one: ToldRelease, name: str, where: Measured, place: int) -> str | Non
     if name in _UNITS:
         return _UNITS[name]
     declared = dict(one.part.terms.columns)
-    own = next((s for e in ("_low", "_high", "_below") if (s := name.removesuffix(e)) in declared), None)
+    own = next((s for e in _ENDINGS if (s := name.removesuffix(e)) in declared), None)
     if own is None and name in ("sum", "mean"):
         own = getattr(one.part, "column", None)
     if own not in declared or declared[own].categories is not None:

@@ -19,6 +19,8 @@ def notes(part: PlannedRelease) -> list[str]:
             f"Post-processing: this is fitted to released numbers ({part.drawn}.csv) and has no interval of"
             " its own; it costs no privacy."
         )
+    if part.uncertainty != PlannedRelease.uncertainty:
+        told.append(f"These intervals are about {part.uncertainty}.")
     if part.processed:
         told.append(f"Post-processing: {part.processed}.")
     return told

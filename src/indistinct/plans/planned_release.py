@@ -149,6 +149,8 @@ class PlannedRelease(ABC):
         """The file that holds what was drawn: the result, unless that is fitted to it."""
         return self.name
 
+    uncertainty: ClassVar[str] = "noise alone"
+    """What its intervals are about."""
     processed: ClassVar[str] = ""
     """What was done to the numbers after noise was added, for readers: `totals were made consistent`."""
     blanks: ClassVar[bool] = False

@@ -116,7 +116,10 @@ def _charged(folder: Folder, plan: Plan) -> dict[str, Any] | None:
     """What this plan was charged here before, if it was."""
     charge = folder.charge()
     if charge is not None and charge["plan"] != plan.digest:
-        allowed = "a folder of its own for each plan: another one was charged there"
+        allowed = (
+            "a folder of its own for each plan (--out): another one was charged there, and what this one costs"
+            " would be added to that"
+        )
         raise ArgumentError("out", str(folder.path), allowed)
     if charge is not None:
         with meaning(folder.path / CHARGE, "as this plan has written it"):

@@ -61,6 +61,7 @@ kind = "count"
 # name = "average"
 # kind = "mean"             # or "sum"; the column needs low and high
 # column = {first}
+# by = [...]                # the same for each group: columns that have categories or bins
 
 # [[releases]]
 # name = "quartiles"
