@@ -117,8 +117,8 @@ def _charged(folder: Folder, plan: Plan) -> dict[str, Any] | None:
     charge = folder.charge()
     if charge is not None and charge["plan"] != plan.digest:
         allowed = (
-            "a folder of its own for each plan (--out): another one was charged there, and what this one costs"
-            " would be added to that"
+            "a folder of its own for each plan (--out): another one was charged there, and what this one"
+            " costs would be added to that"
         )
         raise ArgumentError("out", str(folder.path), allowed)
     if charge is not None:
