@@ -57,7 +57,8 @@ class ToldRelease:
 
     @property
     def table(self) -> ReadTable:
-        return ReadTable.of(self.header, self.rows, fitted=self.fitted)
+        synthetic = self.header == list(self.part.columns)  # rows like the records
+        return ReadTable.of(self.header, self.rows, raw=synthetic)
 
     @property
     def files(self) -> list[str]:

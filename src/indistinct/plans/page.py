@@ -9,6 +9,9 @@ from indistinct.report.phrases import whom
 from indistinct.report.tables import beside
 from indistinct.report.text import LEAD, foot, sentences, subject_lines
 
+_SAMPLE = 12
+"""Rows of a table that stands below several pictures."""
+
 
 def to_page(account: Account) -> str:
     """One HTML page that needs nothing else. Printed, the summary is its first page."""
@@ -39,19 +42,18 @@ def _section(one: ToldRelease) -> str:
     files = " and ".join(f"<code>{escape(file)}</code>" for file in one.files)
     notes = "".join(f"<li>{escape(note)}</li>" for note in one.notes)
     notes = f'<ul class="notes">{notes}</ul>' if notes else ""
-    charts = one.charts
+    charts, told = "".join(one.charts), any("<table" in chart for chart in one.charts)  # with their numbers
     if not charts:
         body = one.table.to_html(alone=True)
-    elif any("<table" in chart for chart in charts):  # with their own numbers
-        body = "".join(charts)
-    elif len(charts) == 1:
-        body = beside(charts[0], one.table)
+    elif len(one.charts) == 1 and not told:
+        body = beside(charts, one.table)
     else:
-        body = f'<div class="charts">{"".join(charts)}</div>{one.table.to_html(12)}'
-    panels = ' class="panels"' if charts and "panel" in charts[0][:30] else ""
+        side_by_side = "panels" if charts.startswith('<section class="panel"') else "" if told else "charts"
+        body = f'<div class="{side_by_side}">{charts}</div>' if side_by_side else charts
+        body += "" if told else one.table.to_html(_SAMPLE)
     return (
         f'<section id="{escape(one.part.name)}"><h3>{escape(one.title)}</h3>\n<p>{escape(one.words)}'
-        f" All numbers: {files}</p>\n<div{panels}>{body}</div>\n{notes}</section>\n"
+        f" All numbers: {files}</p>\n{body}\n{notes}</section>\n"
     )
 
 

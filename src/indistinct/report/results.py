@@ -166,9 +166,10 @@ def density_map(name: str, across: ResultLine, up: ResultLine, values: list[list
     return chart(name, f"Density by {across.name} and {up.name}", told, body, axes)
 
 
-def density_chart(name: str, line: ResultLine, values: Sequence[float]) -> str:
+def density_chart(name: str, line: ResultLine, values: Sequence[float], reach: Ends | None = None) -> str:
     """A density along an axis."""
-    axes, body = _counted(line, (0.0, max(*values, 1e-300)), "density")
+    high = max(values) if reach is None else reach[1]
+    axes, body = _counted(line, (0.0, max(high, 1e-300)), "density")
     body += f'<path class="main" d="{axes.path(np.arange(0.5, line.size), np.array(values))}"/>'
     return chart(name, f"Density by {line.name}", "A density fitted to what was released.", body, axes)
 

@@ -100,9 +100,9 @@ class ReadTable:
     rows: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], *, fitted: bool = False) -> "ReadTable":
-        """`fitted`: rows that have no errors, and are shown as they are."""
-        if fitted:
+    def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], *, raw: bool = False) -> "ReadTable":
+        """`raw`: rows that are no numbers about something, and are shown as they are."""
+        if raw:
             return cls(tuple(header), 0, tuple(map(tuple, rows)))
         measured = Measured.of(header)
         kept = [

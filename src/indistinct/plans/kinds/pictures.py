@@ -1,6 +1,7 @@
 """Pictures of results, from their files: the header, then the rows. Where there would be too much to see,
 there is none. Most have their numbers beside them."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import groupby, islice
@@ -88,7 +89,7 @@ def grouped_pictures(
     found = [(cell, [row[groups:] for row in own]) for cell, own in groupby(rows, lambda row: row[:groups])]
     if all(len(own) == 1 for _, own in found):
         return interval_pictures(name, listed)
-    reach = _numbers(header, rows)[0].reach
+    reach = _reach(header, rows)
     titles = cell_names(header[:groups], [cell for cell, _ in found])
     panels = []
     for place, (title, (_, own)) in enumerate(zip(titles, found, strict=True)):
@@ -148,11 +149,13 @@ def ranges_picture(name: str, column: str, bins: Bins, listed: Listed) -> list[s
     return [beside(heat_map(name, across, up, table, max(errors)), ReadTable.of(header, rows))]
 
 
-def density_pictures(name: str, axes: Sequence[tuple[str, Bins]], values: list[float]) -> list[str]:
+def density_pictures(
+    name: str, axes: Sequence[tuple[str, Bins]], values: list[float], reach: Ends | None = None
+) -> list[str]:
     """A curve, or a map of at most so many cells."""
     lines = [line_of(*axis) for axis in axes]
     if len(lines) == 1:
-        return [density_chart(name, lines[0], values)]
+        return [density_chart(name, lines[0], values, reach)]
     across, up = lines
     return [density_map(name, across, up, _rows_of(values, up.size))] if len(values) <= _MOST_CELLS else []
 
@@ -215,6 +218,14 @@ def _numbers(header: Sequence[str], rows: Listed) -> tuple[WithIntervals, list[f
         ends.append(interval)
         errors.append((interval[1] - interval[0]) / 4 if error is None else error)
     return WithIntervals(values, ends, where.words), errors
+
+
+def _reach(header: Sequence[str], rows: Listed) -> Ends:
+    """From the least to the largest of what is to be drawn."""
+    where = Measured.of(header)
+    found = [where.interval(row) or (where.value(row), where.value(row)) for row in rows]
+    finite = [end for pair in found for end in pair if end is not None and math.isfinite(end)]
+    return min(finite), max(finite)
 
 
 def _rows_of(values: Sequence[float], width: int) -> list[list[float | None]]:
