@@ -3,6 +3,7 @@
 `format` is 1. It changes when a field that is there changes its meaning or goes; new fields may come.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from indistinct.data import Table
@@ -44,51 +45,63 @@ def dictionary(account: Account, folder: Folder) -> dict[str, Any]:
             "file": CHARGE,
         },
         "interval_level": LEVEL,
-        "files": [_file(one, account.checked.table, folder) for one in account.releases],
+        "files": [file for one in account.releases for file in _files(one, account.checked.table, folder)],
     }
 
 
-def _file(one: ToldRelease, table: Table, folder: Folder) -> dict[str, Any]:
+def _files(one: ToldRelease, table: Table, folder: Folder) -> list[dict[str, Any]]:
+    """What was drawn, and what was made from it, if anything was."""
     part = one.part
-    return {
-        "file": f"{part.name}.csv",
-        "sha256": folder.digest(part.name),
-        "rows": len(one.rows),
+    drawn = {
         "release": part.name,
         "kind": part.kind,
         "of": list(part.columns),
         "by": list(getattr(part, "by", ())),
-        "post_processing": f"fitted to {part.drawn}.csv" if one.fitted else part.processed or None,
         "mechanism": str(part.at(one.scale)),
         "noise": {"law": part.noise.value, "scale": one.scale},
         "expected_error": {"value": part.error(one.scale), "of": part.error_words},
+        "post_processing": part.processed or None,
         "notes": one.notes,
-        "columns": _columns(one, table),
+    }
+    types = [kind.value for kind in part.types(table)]
+    if not one.fitted:
+        return [{**_content(part.name, folder), **drawn, "columns": _columns(one, one.header, types)}]
+    header = folder.read_rows(part.drawn)[0]
+    made = drawn | {"mechanism": None, "noise": None, "post_processing": f"fitted to {part.drawn}.csv"}
+    return [
+        {**_content(part.drawn, folder), **drawn, "columns": _columns(one, header, [None] * len(header))},
+        {**_content(part.name, folder), **made, "columns": _columns(one, one.header, types, fitted=True)},
+    ]
+
+
+def _content(name: str, folder: Folder) -> dict[str, Any]:
+    return {
+        "file": f"{name}.csv",
+        "sha256": folder.digest(name),
+        "rows": len(folder.read_rows(name)) - 1,
     }
 
 
-def _columns(one: ToldRelease, table: Table) -> list[dict[str, Any]]:
-    where = Measured.of(one.header)
-    types = [kind.value for kind in one.part.types(table)]
+def _columns(
+    one: ToldRelease, header: Sequence[str], types: Sequence[str | None], *, fitted: bool = False
+) -> list[dict[str, Any]]:
+    where = Measured.of(header)
     found = []
-    for place, name in enumerate(one.header):
-        if place < where.number:
-            role, meaning = "label", _label(one, name)
-        elif place == where.number:
-            role = "fitted" if one.fitted else "estimate"
-            meaning = _MEANINGS.get(name, f"{one.what}" + ("" if one.fitted else ", with noise"))
-        else:
+    for place, (name, kind) in enumerate(zip(header, types, strict=True)):
+        role, meaning = "label", _label(one, name)
+        if place == where.number:
+            role = "fitted" if fitted else "estimate"
+            meaning = _MEANINGS.get(name, one.what + ("" if fitted else ", with noise"))
+        elif place > where.number:
             role = {ERROR: "standard_error", LOW: "interval_low", HIGH: "interval_high"}[name]
             meaning = {
                 ERROR: "standard deviation of the noise in the estimate",
                 LOW: f"lower end of the interval of the estimate, about {one.part.uncertainty}",
                 HIGH: f"upper end of the interval of the estimate, about {one.part.uncertainty}",
             }[name]
-        entry = {"name": name, "type": types[place] if place < len(types) else None, "role": role}
-        entry |= {"meaning": meaning, "unit": _unit(one, name, where, place)}
-        if role.startswith("interval"):
-            entry["level"] = LEVEL
-        found.append(entry)
+        unit = _unit(one, header[min(place, where.number)])
+        entry = {"name": name, "type": kind, "role": role, "meaning": meaning, "unit": unit}
+        found.append(entry | ({"level": LEVEL} if role.startswith("interval") else {}))
     return found
 
 
@@ -103,13 +116,12 @@ def _label(one: ToldRelease, name: str) -> str:
     return f"value of {name}" if name in declared or name in one.part.columns else f"{name} of the row"
 
 
-def _unit(one: ToldRelease, name: str, where: Measured, place: int) -> str | None:
+def _unit(one: ToldRelease, name: str) -> str | None:
     """Of a number; those of an error and of the ends of an interval are their estimate's."""
-    name = one.header[where.number] if place > where.number else name
     if name in _UNITS:
         return _UNITS[name]
     declared = dict(one.part.terms.columns)
-    own = next((s for e in _ENDINGS if (s := name.removesuffix(e)) in declared), None)
+    own = next((stem for end in _ENDINGS if (stem := name.removesuffix(end)) in declared), None)
     if own is None and name in ("sum", "mean"):
         own = getattr(one.part, "column", None)
     if own not in declared or declared[own].categories is not None:
