@@ -332,7 +332,7 @@ def test_a_page_has_pictures(folder: Path) -> None:
     page = run_plan(parse_plan(given, folder), folder / "out").read_text()
     sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', page, re.DOTALL))
     drawn = {name for name, text in sections.items() if "<svg" in text}
-    assert drawn == {"ages", "below", "between", "tables", "towns", "crossed"}
+    assert drawn == {"ages", "below", "between", "tables", "towns", "crossed", "quartiles"}
     assert {name for name in drawn if 'class="heat"' in sections[name]} == {"ages", "between", "crossed"}
     assert sections["tables"].count("<svg") == 2 and sections["people"].count("<table>") == 1
     ids = re.findall(r' id="([^"]*)"', page)

@@ -75,7 +75,12 @@ def test_intervals_are_drawn_where_they_are() -> None:
 
 def test_columns_are_known_by_their_names() -> None:
     assert Measured.of(["low", "count", "standard_error"]) == Measured(1, error=2)
-    assert Measured.of(["rank", "income", "low", "high"]) == Measured(1, low=2, high=3)
+    assert Measured.of(["rank", "income", "rank_error", "low", "high"]) == Measured(1, None, 2, 3, 4)
+    ranks = ReadTable.of(
+        ["rank", "income", "rank_error", "low", "high"], [["0.5", "19153.2", "44.1", "18000", "21000"]]
+    )
+    assert ranks.names[1:] == ("income", "95 % interval", "rank error")
+    assert ranks.rows[0] == ("0.5", "19,153", "18,000 to 21,000", "44.1")
     header = ["sex", "age_low", "age_high", "count", "standard_error", "low", "high"]
     rows = [
         ["f|m", "0", "8", "1234.567", "16.9", "1201.4", "1267.7"],

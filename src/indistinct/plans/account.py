@@ -133,7 +133,7 @@ class Account:
             ("Contact", plan.about.contact),
             ("Privacy", self.privacy),
             ("Protected", unit_words(plan)),
-            ("Noise", " and ".join(dict.fromkeys(part.noise.value.capitalize() for part in plan.parts))),
+            ("Noise", " and ".join(dict.fromkeys(part.noise_name.capitalize() for part in plan.parts))),
         ]
         return [(name, text) for name, text in found if text]
 

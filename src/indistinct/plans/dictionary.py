@@ -10,10 +10,15 @@ from indistinct.data import Table
 from indistinct.plans.account import Account, ToldRelease
 from indistinct.plans.check import unit_words
 from indistinct.plans.folder import CHARGE, Folder
-from indistinct.report.tables import ERROR, HIGH, LEVEL, LOW, Measured
+from indistinct.report.tables import ERROR, HIGH, LEVEL, LOW, RANK_ERROR, Measured
 
 FORMAT = 1
-_UNITS = {"count": "records", "rank": "share of the records", "density": "share of the records per unit"}
+_UNITS = {
+    "count": "records",
+    RANK_ERROR: "records",
+    "rank": "share of the records",
+    "density": "share of the records per unit",
+}
 _ENDINGS = {
     "_low": "lower end of an interval of",
     "_high": "upper end of an interval of",
@@ -58,7 +63,7 @@ def _files(one: ToldRelease, table: Table, folder: Folder) -> list[dict[str, Any
         "of": list(part.columns),
         "by": list(getattr(part, "by", ())),
         "mechanism": str(part.at(one.scale)),
-        "noise": {"law": part.noise.value, "scale": one.scale},
+        "noise": {"law": part.noise_name, "scale": one.scale},
         "expected_error": {"value": part.error(one.scale), "of": part.error_words},
         "post_processing": part.processed or None,
         "notes": one.notes,
@@ -93,13 +98,14 @@ def _columns(
             role = "fitted" if fitted else "estimate"
             meaning = _MEANINGS.get(name, one.what + ("" if fitted else ", with noise"))
         elif place > where.number:
-            role = {ERROR: "standard_error", LOW: "interval_low", HIGH: "interval_high"}[name]
+            role = {LOW: "interval_low", HIGH: "interval_high"}.get(name, name)
             meaning = {
                 ERROR: "standard deviation of the noise in the estimate",
+                RANK_ERROR: "expected error, in records too many or too few below the estimate",
                 LOW: f"lower end of the interval of the estimate, about {one.part.uncertainty}",
                 HIGH: f"upper end of the interval of the estimate, about {one.part.uncertainty}",
             }[name]
-        unit = _unit(one, header[min(place, where.number)])
+        unit = _unit(one, name if name == RANK_ERROR else header[min(place, where.number)])
         entry = {"name": name, "type": kind, "role": role, "meaning": meaning, "unit": unit}
         found.append(entry | ({"level": LEVEL} if role.startswith("interval") else {}))
     return found

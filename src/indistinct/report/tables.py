@@ -2,7 +2,8 @@
 the names of cells.
 
 Which column holds what is known by its name: a row ends with the number, its `standard_error`, and `low` and
-`high`, the ends of its interval; some of the last three may be absent.
+`high`, the ends of its interval; some of the last three may be absent. A quantile has a `rank_error` instead:
+how many records too many or too few may lie below it.
 """
 
 import math
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-ERROR, LOW, HIGH = "standard_error", "low", "high"
+ERROR, RANK_ERROR, LOW, HIGH = "standard_error", "rank_error", "low", "high"
 LEVEL = 0.95
 """Of all intervals."""
 _ENDS, _BELOW = ("_low", "_high"), "_below"
@@ -25,6 +26,7 @@ class Measured:
 
     number: int
     error: int | None = None
+    rank_error: int | None = None
     low: int | None = None
     high: int | None = None
 
@@ -33,14 +35,14 @@ class Measured:
         """From the names of the columns.
 
         >>> Measured.of(["sex", "count", "standard_error", "low", "high"])
-        Measured(number=1, error=2, low=3, high=4)
+        Measured(number=1, error=2, rank_error=None, low=3, high=4)
         """
         found: dict[str, int] = {}
         place = len(header) - 1
-        while place > 0 and header[place] in {ERROR, LOW, HIGH} - found.keys():
+        while place > 0 and header[place] in {ERROR, RANK_ERROR, LOW, HIGH} - found.keys():
             found[header[place]] = place
             place -= 1
-        return cls(place, found.get(ERROR), found.get(LOW), found.get(HIGH))
+        return cls(place, *map(found.get, (ERROR, RANK_ERROR, LOW, HIGH)))
 
     @property
     def has_interval(self) -> bool:
@@ -116,6 +118,7 @@ class ReadTable:
         titles = [plain(header[measured.number])]
         titles += ["95 % interval"] if measured.has_interval else []
         titles += ["standard error"] if measured.error is not None else []
+        titles += ["rank error"] if measured.rank_error is not None else []
         return cls(
             (*names, *titles),
             len(names),
@@ -216,13 +219,17 @@ def _named(header: Sequence[str]) -> tuple[list[str], Callable[[Sequence[str]], 
 
 
 def _numbers(measured: Measured, row: Sequence[str]) -> list[str]:
-    value, error = measured.value(row), measured.deviation(row)
-    texts = [row[measured.number] if value is None else readable(value, error)]
+    value, error, ends = measured.value(row), measured.deviation(row), None
     if measured.has_interval:
         ends = measured.interval(row)
+        error = (ends[1] - ends[0]) / 4 if error is None and ends is not None else error
+    texts = [row[measured.number] if value is None else readable(value, error)]
+    if measured.has_interval:
         texts.append("" if ends is None else f"{readable(ends[0], error)} to {readable(ends[1], error)}")
     if measured.error is not None:
         texts.append("" if error is None else readable(error, error))
+    if measured.rank_error is not None:
+        texts.append(row[measured.rank_error])
     return texts
 
 
