@@ -70,7 +70,7 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
 
     >>> parse_plan({"data": {"csv": "a.csv"}, "privacy": {"usr": "person"}, "budget": {"epsilon": 1}})
     Traceback (most recent call last):
-    indistinct.errors.ArgumentError: privacy must be made of adjacency, most, user (did you mean 'user'?), got 'usr'
+    indistinct.errors.ArgumentError: privacy must be made of adjacency, most, most_groups, user (did you mean 'user'?), got 'usr'
     """  # noqa: E501
     only("plan", content, {"data", "privacy", "budget", "columns", "releases", "report"})
     terms = read_terms(content, Path(folder))
