@@ -1,5 +1,4 @@
-"""The command line: `indistinct explain`, `indistinct calibrate`, `indistinct run`, `indistinct synth`,
-`indistinct reproduce`.
+"""The command line: `indistinct explain`, `calibrate`, `init`, `check`, `run`, `synth` and `reproduce`.
 
 Bad input ends with exit code 2 and one line that says what to change.
 """
@@ -66,6 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser().parse_args(arguments)
         options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read us has enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python says so when it leaves
+        return 0
     except (ArgumentError, DataError, argparse.ArgumentTypeError, ImportError, OSError) as error:
         return _complain(error, 2)
     except ArithmeticError as error:
@@ -137,20 +140,7 @@ def parser() -> argparse.ArgumentParser:
     _add_adversary(command)
     _add_common(command)
 
-    command = _add_command(
-        commands,
-        _run,
-        "private answers from a table, as a plan file asks",
-        "Check a plan, read its table, charge its budget, and write every release once, with the"
-        " guarantee and a report. A run that was interrupted is finished by the same command.",
-        "run plan.toml --dry-run",
-    )
-    command.add_argument("plan", help="the plan, a TOML file")
-    command.add_argument(
-        "--dry-run", action="store_true", help="check everything and say the expected accuracy, no more"
-    )
-    command.add_argument("--out", metavar="DIR", help="the folder to write to (out/NAME of the plan)")
-
+    _add_plans(commands)
     _add_synth(commands)
 
     command = _add_command(
@@ -210,6 +200,15 @@ def _neighbours(word: str) -> Adjacency:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _page(name: str) -> str:
+    if Path(name).suffix.lower() not in (".html", ".htm"):
+        told = f"must be a file that ends in .html, got {name!r}"
+        if name.lower().endswith(".pdf"):
+            told += "; for a PDF print that page in a browser, or draw the guarantee with --plot"
+        raise argparse.ArgumentTypeError(told)
+    return name
+
+
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--adjacency",
@@ -219,7 +218,41 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--json", action="store_true", help="print strict JSON, infinity as a word")
     command.add_argument("--plot", metavar="FILE", help="also draw the guarantee (.png, .pdf, .svg)")
-    command.add_argument("--html", metavar="FILE", help="also write the report as one HTML page")
+    command.add_argument(
+        "--html", type=_page, metavar="FILE", help="also write the report as one HTML page (.html)"
+    )
+
+
+def _add_plans(commands: Any) -> None:
+    """The commands about plans."""
+    command = _add_command(
+        commands,
+        _init,
+        "a plan to fill in, from the header of a table",
+        "Write a commented plan for a table, from the names of its columns alone: no value is read.",
+        "init people.csv",
+    )
+    command.add_argument("data", help="the table, CSV or Parquet")
+    command.add_argument("plan", nargs="?", help="the plan to write (beside the table, with its name)")
+    command = _add_command(
+        commands,
+        _check,
+        "what a plan's results will be worth",
+        "Check a plan and say whose privacy it protects, the noise and the expected accuracy of every"
+        " release, with warnings. No record is read, nothing is charged.",
+        "check plan.toml",
+    )
+    command.add_argument("plan", help="the plan, a TOML file")
+    command = _add_command(
+        commands,
+        _run,
+        "private answers from a table, as a plan file asks",
+        "Check a plan, read its table, charge its budget, and write every release once, with the"
+        " guarantee and a report. A run that was interrupted is finished by the same command.",
+        "run plan.toml",
+    )
+    command.add_argument("plan", help="the plan, a TOML file")
+    command.add_argument("--out", metavar="DIR", help="the folder to write to (out/NAME beside the plan)")
 
 
 def _add_synth(commands: Any) -> None:
@@ -296,16 +329,22 @@ def _calibrate(options: argparse.Namespace) -> None:
 # What only one command needs is imported by it: `explain` answers in half the time.
 
 
-def _run(options: argparse.Namespace) -> None:
-    from indistinct.plans import check_plan, read_plan, run_plan
+def _init(options: argparse.Namespace) -> None:
+    from indistinct.cli_plans import init
 
-    plan = read_plan(options.plan)
-    if options.dry_run:
-        print(check_plan(plan))
-        return
-    out = options.out or Path("out") / Path(options.plan).stem
-    report = run_plan(plan, out, _tell)
-    print(f"The report is in {report}.")
+    init(options)
+
+
+def _check(options: argparse.Namespace) -> None:
+    from indistinct.cli_plans import check
+
+    check(options)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from indistinct.cli_plans import run
+
+    run(options)
 
 
 def _evaluate(options: argparse.Namespace) -> None:

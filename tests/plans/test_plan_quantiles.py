@@ -51,7 +51,7 @@ def test_the_better_mechanism_is_chosen_before_a_record_is_read(
 ) -> None:
     checked = check_plan(incomes(tmp_path, **asked))
     delta = asked.get("delta", 0.0)
-    assert f"q: quantiles of income, {chosen} noise of scale" in checked.accuracy()[0]
+    assert f", {chosen} noise of scale" in checked.accuracy()[0]
     spent = checked.mechanism.guarantee()
     assert 0.999 < (spent.epsilon(delta=delta) if delta else spent.pure()) <= 1
     part = checked.parts[0]

@@ -131,7 +131,7 @@ def test_the_noise_is_said_beforehand(folder: Path, capsys: pytest.CaptureFixtur
     users = check_plan(plan(folder, privacy={"user": "person", "most": 2}))
     assert users.scales[0] == pytest.approx(2 * scale, rel=1e-3)
     (folder / "plan.toml").write_text(PLAN)
-    assert main(["run", str(folder / "plan.toml"), "--dry-run"]) == 0
+    assert main(["check", str(folder / "plan.toml")]) == 0
     assert "people: synthetic of age, job, pay, kids, smokes" in capsys.readouterr().out
 
 
@@ -201,7 +201,7 @@ AGE = {"age": {"low": 0, "high": 120}}
     ("sections", "words"),
     [
         ({"budget": {"delta": 0}}, r"budget\.delta must be positive for releases\.people"),
-        ({"release": {"columns": ["age", "wage"]}}, "declared under"),
+        ({"release": {"columns": ["age", "wage"]}}, "declared in a section"),
         ({"release": {"columns": ["smokes"]}}, "at least one column beside the label"),
         ({"release": {"label": "kids"}, "columns": {"kids": {"categories": [0, 0]}}}, r"columns\.kids"),
         ({"release": {"label": "town"}}, r"releases\.people\.label"),

@@ -131,7 +131,11 @@ def test_a_run_answers_within_its_errors(folder: Path) -> None:
     report = run_plan(plan, out, said.append)
     assert "released 8/8" in said[-1]
     page = report.read_text()
-    assert page.count("<h3>") == 8 and "<svg" in page and "http" not in page.replace("http://www.w3.org", "")
+    assert (
+        page.count("<section id=") == 8
+        and "<svg" in page
+        and "http" not in page.replace("http://www.w3.org", "")
+    )
     charge = json.loads((out / "guarantee.json").read_text())
     assert charge["status"] == "complete" and charge["epsilon"] == pytest.approx(2, rel=1e-5)
     assert charge["epsilon"] <= 2 and all(one["released"] for one in charge["releases"])
@@ -326,9 +330,9 @@ def test_a_page_has_pictures(folder: Path) -> None:
         {"name": "crossed", "kind": "marginals", "columns": ["age", "town"], "ways": 2, "weight": 2}
     )
     page = run_plan(parse_plan(given, folder), folder / "out").read_text()
-    sections = dict(re.findall(r"<h3>(\w+)</h3>(.*?)(?=<h[23]>)", page, re.DOTALL))
+    sections = dict(re.findall(r'<section id="(\w+)">(.*?)</section>', page, re.DOTALL))
     drawn = {name for name, text in sections.items() if "<svg" in text}
-    assert drawn == {"ages", "below", "between", "tables", "towns", "crossed"}
+    assert drawn == {"ages", "below", "between", "tables", "towns", "crossed", "quartiles"}
     assert {name for name in drawn if 'class="heat"' in sections[name]} == {"ages", "between", "crossed"}
     assert sections["tables"].count("<svg") == 2 and sections["people"].count("<table>") == 1
     ids = re.findall(r' id="([^"]*)"', page)
@@ -341,11 +345,13 @@ def test_a_page_has_pictures(folder: Path) -> None:
 def test_pictures_show_the_right_ranges() -> None:
     bins = Bins(0, 200, 200)
     starts, stops = np.triu_indices(201, 1)
-    listed = [["", "", str(1000 * i + j), "0.1", "", ""] for i, j in zip(starts, stops, strict=True)]
-    (chart,) = ranges_picture("a", "age", bins, listed)
+    header = ["age_low", "age_high", "count", "standard_error", "low", "high"]
+    listed = [["", "", str(1000 * i + j), "0.1", "0", "1"] for i, j in zip(starts, stops, strict=True)]
+    (chart,) = ranges_picture("a", "age", bins, [header, *listed])
     # every fourth edge: 50 starts, of which the first has 50 ends; the largest is 196 up to 200
-    assert chart.count("<rect") == 50 * 51 // 2 and "the darkest is 196,200 records" in chart
-    assert not ranges_picture("a", "age", Bins(0, 1, 1), [["0", "1", "5", "1", "3", "7"]])
+    cells = chart.count('class="heat"') - 4  # the legend has four
+    assert cells == 50 * 51 // 2 and "the darkest is 196,200.00 records" in chart
+    assert not ranges_picture("a", "age", Bins(0, 1, 1), [header, ["0", "1", "5", "1", "3", "7"]])
 
 
 def test_matrix_mechanisms_are_saved_in_compositions() -> None:
@@ -373,13 +379,13 @@ def test_a_release_is_as_accounted(folder: Path) -> None:
             assert users.guarantee().epsilon(1e-6) > 2.9 * drawn  # not that of one record
 
 
-def test_dry_run_reads_nothing_and_writes_nothing(
+def test_a_check_reads_nothing_and_writes_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
     before = sorted(os.listdir(folder))
     monkeypatch.setattr("indistinct.data.engines.csv_lines.CsvTable._cells", None)
-    assert main(["run", "plan.toml", "--dry-run"]) == 0
+    assert main(["check", "plan.toml"]) == 0
     text = capsys.readouterr().out
     assert text.count("expected error") == 8 and "epsilon 2 at delta 1e-6" in text
     assert sorted(os.listdir(folder)) == before
@@ -482,7 +488,7 @@ BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
     "stray key": ({"releases": [{"name": "a", "kind": "count", "column": "age"}]}, "'column'"),
     "undeclared": (
         {"releases": [{"name": "a", "kind": "sum", "column": "wage"}]},
-        "declared under .*got 'wage'",
+        "declared in a section .*got 'wage'",
     ),
     "sum of words": ({"releases": [{"name": "a", "kind": "sum", "column": "town"}]}, "low and high"),
     "ways": (

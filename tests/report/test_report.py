@@ -29,7 +29,6 @@ from indistinct import (
     parse_guarantee,
 )
 from indistinct.report import Subject, User, explain
-from indistinct.report.results import ResultLine, counts_chart, curve_chart, heat_map
 from indistinct.report.text import rounded_down, rounded_up, sentences
 
 EXPRESSIONS = [
@@ -104,19 +103,6 @@ def test_words_fit_a_user(adjacency: Adjacency) -> None:
     assert "up to" not in str(replace(report, user=User("account"))).split("What the release")[0]
 
 
-def test_pictures_of_counts_say_what_noise_leaves_open() -> None:
-    towns = ResultLine("town", 3, labels=("Aarau", "Bern", "a town with a long name"))
-    ages = ResultLine("age", 2, ends=(0.0, 100_000.0))
-    bars = counts_chart("a", towns, [100.0, -5.0, 20.0], [4.0, 4.0, 4.0])
-    assert bars.count("<rect") == 3 and "long name" not in bars and "a town" in bars
-    curve = curve_chart("b", ages, [0.0, 50.0, 90.0], [0.0, 5.0, 5.0])
-    assert curve.count('class="band"') == 1 and "50,000" in curve
-    heat = heat_map("c", ages, towns, [[100.0, 3.0, 60.0], [None, 8.0, 8.1]], 4.0)
-    # 3 and 8 may be noise alone
-    assert heat.count("<rect") == 3 and "the darkest is 100 records" in heat and "below 8," in heat
-    assert heat_map("d", ages, towns, [[-9.0] * 3] * 2, 4.0).count("<rect") == 0
-
-
 def test_words_fit_the_mechanism() -> None:
     poisson = str(explain(Gaussian(scale=1).subsample(0.01)))
     assert "add/remove" in poisson and "Poisson" in poisson and "0.01" in poisson
@@ -127,7 +113,20 @@ def test_words_fit_the_mechanism() -> None:
     assert "pure epsilon 0.5" in str(explain(Laplace(scale=2)))
     assert "does not protect" in str(explain(Gaussian(scale=0.01)))
     assert "does not depend on the record" in str(explain(0 * Laplace(scale=2)))
-    assert "no epsilon" in str(explain(ApproxDP(1.0, 1e-3), delta=1e-5))
+
+
+def test_a_claim_that_does_not_reach_the_delta_says_what_does() -> None:
+    claim = explain(parse("approx(1, 1e-4)"), delta=1e-6)
+    text = " ".join(str(claim).split())
+    assert "no epsilon at delta = 1e-6" in text and "ask for the Rényi curve" in text
+    assert "smallest that fits is delta = 0.0001, where epsilon is 1;" in text
+    assert claim.fits is not None and claim.fits == pytest.approx(1e-4, rel=1e-6)
+    assert "no epsilon" not in str(claim.drawable) and claim.data()["fits"]["delta"] == claim.fits
+    # pictures are of a delta that fits: a band around the diagonal, and a mark on the profile
+    page = claim.html()
+    assert "certainty" not in page and "ε = 0.9999 at δ = 0.0002" in page
+    nothing, enough = explain(ApproxDP(1.0, 0.99999), delta=1e-5), explain(ApproxDP(1.0, 1e-6), delta=1e-5)
+    assert nothing.html() and enough.fits is None and explain(Laplace(scale=2), delta=0.0).fits is None
 
 
 def test_a_sentence_that_anyone_can_repeat() -> None:

@@ -53,8 +53,9 @@ def _why(error: Exception) -> str:
 
 
 @contextmanager
-def whole(path: PathLike) -> Iterator[IO[bytes]]:
-    """A file that is there in full or not at all. Until then it is its owner's alone; no link is followed."""
+def whole(path: PathLike, *, private: bool = False) -> Iterator[IO[bytes]]:
+    """A file that is there in full or not at all. Until then it is its owner's alone, and stays so if it is
+    `private`; no link is followed."""
     path = Path(path)
     if path.is_dir() or not path.parent.is_dir():
         raise ArgumentError("path", str(path), "a file, in a folder that exists")
@@ -68,7 +69,8 @@ def whole(path: PathLike) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(partial, _usual_mode())
+        if not private:
+            os.chmod(partial, _usual_mode())
         os.replace(partial, path)
     except BaseException:  # noise that was drawn will be drawn again, and must not be seen twice
         partial.unlink(missing_ok=True)

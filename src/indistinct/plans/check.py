@@ -21,6 +21,7 @@ from indistinct.plans.declarations import DataSource, Split, Terms
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import PlannedRelease
 from indistinct.plans.together import Together
+from indistinct.report.tables import readable
 from indistinct.report.text import short
 
 
@@ -45,8 +46,14 @@ class Checked:
         """The expected accuracy of each release, a line each."""
         return [accuracy(part, scale) for part, scale in zip(self.parts, self.scales, strict=True)]
 
+    def warnings(self) -> list[str]:
+        """Releases that the budget allows and that will be mostly noise, with what would help."""
+        found = (too_fine(part, scale) for part, scale in zip(self.parts, self.scales, strict=True))
+        return [words for words in found if words is not None]
+
     def __str__(self) -> str:
-        return "\n".join([*budget_lines(self.plan), *(f"- {line}" for line in self.accuracy())])
+        told = (f"- {line}" for line in self.accuracy())
+        return "\n".join([*budget_lines(self.plan), *told, *(f"Warning: {line}" for line in self.warnings())])
 
 
 def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
@@ -113,14 +120,49 @@ def _calibrated(plan: Plan) -> list[float]:
 def accuracy(part: PlannedRelease, scale: float) -> str:
     """What a release will be worth, in one line."""
     error, size = part.error(scale), part.size
-    what = f"{part.name}: {part.kind}"
-    if part.columns:
-        what += f" of {', '.join(part.columns)}"
-    noise = f"{part.noise_name.lower()} noise of scale {scale:.4g}"
+    what = f"{part.name}: {subject_of(part)}"
+    noise = f"{part.noise_name.lower()} noise of scale {_told(scale)}"
     if error is None:
         return f"{what}, {noise}; the expected error needs data.records"
-    share = f" ({100 * error / size:.2g} % of {size:.6g})" if size else ""
-    return f"{what}, {noise}; expected error {error:.4g} {part.error_words}{share}{part.remark(scale)}"
+    share = f" ({100 * error / size:.2g} % of {_told(size)})" if size else ""
+    if (usual := _in_a_cell(part)) is not None:  # in a table, what matters is the error beside a cell
+        share = f", of about {_told(usual)} in a cell: {100 * error / usual:.2g} %"
+    return f"{what}, {noise}; expected error {_told(error)} {part.error_words}{share}{part.remark(scale)}"
+
+
+def subject_of(part: PlannedRelease) -> str:
+    """What is asked: the kind of answer, of which columns, by which groups."""
+    of = f" of {', '.join(part.columns)}" if part.columns else ""
+    by = ", ".join(getattr(part, "by", ()))
+    return f"{part.kind}{of}{f' by {by}' if by else ''}"
+
+
+def _told(number: float) -> str:
+    """To four digits."""
+    return readable(float(f"{number:.4g}"))
+
+
+def _in_a_cell(part: PlannedRelease) -> float | None:
+    """How many records are in a cell of a table, if they are spread evenly; public."""
+    records = part.terms.data.records
+    if records is None or part.cell_count == 1 or part.size != records:  # it is not a table of counts
+        return None
+    return records / part.cell_count
+
+
+def too_fine(part: PlannedRelease, scale: float) -> str | None:
+    """What to do about a table most of whose cells cannot be told from empty ones: their error is half of
+    what is in them, or more. None where that is not so."""
+    error, usual = part.error(scale), _in_a_cell(part)
+    if error is None or usual is None or error < usual / 2:
+        return None
+    most, times = max(int(part.cell_count * usual / (4 * error)), 1), 4 * error / usual
+    return (
+        f"{part.name}: most of its {part.cell_count} cells will be noise, with an error of about {error:.3g}"
+        f" in cells of about {usual:.3g} records. It would be a quarter of them with at most {most} cells"
+        f" (fewer columns, coarser bins), or with an epsilon about {times:.2g} times as large"
+        " (budget.epsilon, or the weight of this release)."
+    )
 
 
 def unit_words(plan: Plan) -> str:

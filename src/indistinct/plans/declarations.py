@@ -26,7 +26,7 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Budget
-from indistinct.plans.section import Section, named, table, text, word
+from indistinct.plans.section import Section, meant, named, table, text, word
 from indistinct.workloads import Noise
 
 KEEP = "keep"
@@ -170,7 +170,8 @@ class Terms:
         declared = dict(self.columns)
         if name not in declared:
             listed = ", ".join(map(repr, declared)) or "none"
-            raise ArgumentError("column", name, f"declared under [columns] (there: {listed})")
+            allowed = f"declared in a section [columns.{name}] (there: {listed}){meant(name, declared)}"
+            raise ArgumentError("column", name, allowed)
         return declared[name]
 
     def _policies(self, name: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 written beside its place, flushed, renamed, and then noted in the charge. So whatever is seen was charged
 before, and a run that was interrupted can be finished without asking twice for what is there already. A
 synthetic table is released as `NAME.counts.csv`; `NAME.csv` follows from that file and can be made again.
+`.data-key.json` is not for publication: with it the digest of the data in the charge can be checked.
 """
 
 import hashlib
@@ -16,9 +17,11 @@ from typing import Any
 
 from indistinct.data import Kind, write_parquet
 from indistinct.errors import ArgumentError, FileError
-from indistinct.files import read_bytes, read_json, read_rows, whole, write_rows
+from indistinct.files import meaning, read_bytes, read_json, read_rows, whole, write_rows
+from indistinct.plans.same_data import DataKey
 
 CHARGE = "guarantee.json"
+KEY = ".data-key.json"
 _KEYS = {"plan", "data", "releases", "status"}
 
 
@@ -45,8 +48,20 @@ class Folder:
     def write_charge(self, content: dict[str, Any]) -> None:
         self.write_text(CHARGE, json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
-    def write_text(self, name: str, text: str) -> Path:
-        with whole(self.path / name) as file:
+    def data_key(self) -> DataKey:
+        """The key to the digest of the data that were charged here."""
+        path = self.path / KEY
+        if not os.path.lexists(path):
+            reason = "it is gone, and only with it can be seen whether the data are still those of this run"
+            raise FileError(path, reason)
+        with meaning(path, "as this run has written it"):
+            return DataKey.from_json(read_json(path, links=False))
+
+    def write_data_key(self, key: DataKey) -> None:
+        self.write_text(KEY, json.dumps(key.to_json()) + "\n", private=True)
+
+    def write_text(self, name: str, text: str, *, private: bool = False) -> Path:
+        with whole(self.path / name, private=private) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
         return self.path / name
 
@@ -87,12 +102,3 @@ class Folder:
                     "out", str(self.path), "a folder that no other run is writing to"
                 ) from None
             yield  # the system lets go of the lock with the file, also after a crash
-
-
-def identity_of(files: Iterable[str]) -> str:
-    """Tells files from later versions of them, and nothing about what is in them."""
-    seen = []
-    for name in files:
-        status = os.stat(name)
-        seen.append((os.path.abspath(name), status.st_ino, status.st_mtime_ns, status.st_ctime_ns))
-    return hashlib.sha256(repr(seen).encode()).hexdigest()

@@ -1,58 +1,74 @@
-"""The results of a run as part of a page: pictures where there is something to see, tables elsewhere."""
+"""The report of a run as a page, and as Markdown: a summary first, then every release with its numbers, then
+what all of it can tell about one of those it is about."""
 
 from html import escape
 
-from indistinct.files import meaning
-from indistinct.plans.check import Checked, accuracy, unit_words
-from indistinct.plans.folder import Folder
-from indistinct.plans.planned_release import FittedPart, PlannedRelease
+from indistinct.plans.account import Account, ToldRelease
+from indistinct.report.page import document, guarantee_html
+from indistinct.report.phrases import whom
+from indistinct.report.tables import beside
+from indistinct.report.text import LEAD, foot, sentences, subject_lines
 
-_SHOWN = 24
-"""Rows of a table on the page; all of them are in the file."""
+_SAMPLE = 12
+"""Rows of a table that stands below several pictures."""
 
 
-def results_html(checked: Checked, folder: Folder) -> str:
-    """One section for each release, from the files that were written."""
-    made = " and ".join(dict.fromkeys(part.kind for part in checked.parts if isinstance(part, FittedPart)))
-    fitted = f" What is called {made} is fitted to such numbers, and has no standard error." if made else ""
-    terms = checked.plan.terms
-    part = (
-        "all records" if terms.user is None else "the records that take part, with totals as they are clipped"
+def to_page(account: Account) -> str:
+    """One HTML page that needs nothing else. Printed, the summary is its first page."""
+    facts = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in account.facts)
+    glance = "".join(
+        f'<tr><th scope="row"><a href="#{escape(one.part.name)}">{escape(one.title)}</a></th>'
+        f"<th>{escape(one.what)}</th><td>{escape(result)}</td><td>{escape(error)}</td></tr>"
+        for one in account.releases
+        for result, error in [one.summary]
     )
-    head = (
-        f"<h2>What was released</h2>\n<p>Protected: {escape(unit_words(checked.plan))}. Each number has"
-        " noise in it; the standard error says how much. About one number in twenty is further than two"
-        f" standard errors from what it is without noise, for {part}.{fitted}</p>\n"
+    names = "<th>release</th><th>what it is</th><td>result</td><td>95 % interval</td>"
+    data = account.subject.data()
+    protected = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in subject_lines(data)[1:])
+    told = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences(data)[:2])
+    body = (
+        f'<header class="summary">\n<h1>{escape(account.title)}</h1>\n<dl>{facts}</dl>\n'
+        f'<div class="rows glance"><table><thead><tr>{names}</tr></thead>'
+        f"<tbody>{glance}</tbody></table></div>\n"
+        f"<p>{escape(account.how_to_read)}</p>\n<ul>{told}</ul>\n</header>\n"
+        f"<h2>What was released</h2>\n{''.join(map(_section, account.releases))}"
+        f"<h2>What this can tell about {whom(data).title}</h2>\n<dl>{protected}</dl>\n"
+        f"{guarantee_html(account.subject, 'h3')}"
     )
-    return head + "".join(
-        _section(part, scale, folder) for part, scale in zip(checked.parts, checked.scales, strict=True)
+    return document(account.title, body, foot(data))
+
+
+def _section(one: ToldRelease) -> str:
+    files = " and ".join(f"<code>{escape(file)}</code>" for file in one.files)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in one.notes)
+    notes = f'<ul class="notes">{notes}</ul>' if notes else ""
+    charts, told = "".join(one.charts), any("<table" in chart for chart in one.charts)  # with their numbers
+    if not charts:
+        body = one.table.to_html(alone=True)
+    elif len(one.charts) == 1 and not told:
+        body = beside(charts, one.table)
+    else:
+        side_by_side = "panels" if charts.startswith('<section class="panel"') else "" if told else "charts"
+        body = f'<div class="{side_by_side}">{charts}</div>' if side_by_side else charts
+        body += "" if told else one.table.to_html(_SAMPLE)
+    return (
+        f'<section id="{escape(one.part.name)}"><h3>{escape(one.title)}</h3>\n<p>{escape(one.words)}'
+        f" All numbers: {files}</p>\n{body}\n{notes}</section>\n"
     )
 
 
-def _section(part: PlannedRelease, scale: float, folder: Folder) -> str:
-    with meaning(folder.result(part.name), "as it was released"):
-        return _told(part, scale, folder)
-
-
-def _told(part: PlannedRelease, scale: float, folder: Folder) -> str:
-    header, *rows = folder.read_rows(part.name)
-    told = accuracy(part, scale).removeprefix(f"{part.name}: ")
-    files = f"<code>{escape(part.name)}.csv</code>"
-    if not isinstance(part, FittedPart):
-        files = f"All numbers: {files}"
-    else:  # what was drawn, and what follows from it
-        files = f"Released: <code>{escape(part.drawn)}.csv</code>; made from that: {files}"
-    words = f"<p>{escape(told[0].upper() + told[1:])}. {files}</p>"
-    charts = part.charts(folder.read_rows)
-    several = "one" if len(charts) == 1 else "charts"
-    body = f'<div class="{several}">{"".join(charts)}</div>' if charts else _table(header, rows)
-    return f"<h3>{escape(part.name)}</h3>\n{words}\n{body}\n"
-
-
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    head = "".join(f"<td>{escape(name.replace('_', ' '))}</td>" for name in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[:_SHOWN]
-    )
-    more = f"<caption>The first {_SHOWN} of {len(rows)} rows.</caption>" if len(rows) > _SHOWN else ""
-    return f"<table>{more}<tbody><tr>{head}</tr>{body}</tbody></table>"
+def to_markdown(account: Account) -> str:
+    """The same without pictures, for a repository or a mail."""
+    lines = [f"# {account.title}", ""]
+    lines += [f"- **{name}:** {text}" for name, text in account.facts]
+    lines += ["", account.how_to_read, "", "## What was released"]
+    for one in account.releases:
+        lines += ["", f"### {one.title}", "", f"{one.words} All numbers: {', '.join(one.files)}", ""]
+        lines += [one.table.to_markdown(), ""]
+        lines += [f"- {note}" for note in one.notes]
+    data = account.subject.data()
+    lines += ["", f"## What this can tell about {whom(data).title}", ""]
+    lines += [f"- **{name}:** {text}" for name, text in subject_lines(data)[1:]]
+    lines += ["", f"{LEAD}:", ""]
+    lines += [f"- {sentence}" for sentence in sentences(data)]
+    return "\n".join([*lines, "", foot(data), ""])

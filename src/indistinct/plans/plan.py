@@ -11,9 +11,10 @@ from typing import Any
 
 from indistinct.errors import ArgumentError
 from indistinct.files import read_toml
+from indistinct.plans.about import About, read_about
 from indistinct.plans.declarations import Terms, read_terms
 from indistinct.plans.planned_release import Asked, PlannedRelease
-from indistinct.plans.section import Section, only, table
+from indistinct.plans.section import Section, meant, only, table
 
 KINDS = {
     "histogram": "counts.HistogramPart",
@@ -33,7 +34,7 @@ KINDS = {
 new kind is such a class and a line here."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_TAKEN = {"guarantee", "report", "plan"}
+_TAKEN = {"guarantee", "release", "report", "plan"}
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,16 @@ class Plan:
 
     terms: Terms
     parts: tuple[PlannedRelease, ...]
+    about: About
 
     @property
     def digest(self) -> str:
-        """Tells this plan from others; comments and order of keys in its file do not count."""
+        """Tells this plan from others. Comments, the order of keys, what the report is called and where the
+        files lie do not count: that they are the same is seen by what is in them."""
         releases = [{**asdict(part), "terms": None, "kind": part.kind} for part in self.parts]
-        content = {"terms": asdict(self.terms), "releases": releases}
+        source = asdict(self.terms.data)
+        source |= {"csv": len(source["csv"]), "parquet": len(source["parquet"]), "database": None}
+        content = {"terms": {**asdict(self.terms), "data": source}, "releases": releases}
         text = json.dumps(content, sort_keys=True, default=lambda word: word.value)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -65,9 +70,9 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
 
     >>> parse_plan({"data": {"csv": "a.csv"}, "privacy": {"usr": "person"}, "budget": {"epsilon": 1}})
     Traceback (most recent call last):
-    indistinct.errors.ArgumentError: privacy must be made of adjacency, most, user, got 'usr'
-    """
-    only("plan", content, {"data", "privacy", "budget", "columns", "releases"})
+    indistinct.errors.ArgumentError: privacy must be made of adjacency, most, most_groups, user (did you mean 'user'?), got 'usr'
+    """  # noqa: E501
+    only("plan", content, {"data", "privacy", "budget", "columns", "releases", "report"})
     terms = read_terms(content, Path(folder))
     listed = content.get("releases")
     if not isinstance(listed, list) or not listed:
@@ -78,7 +83,7 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     for name in names:
         if names.count(name) > 1:
             raise ArgumentError("releases.name", name, "a different one for each release")
-    return Plan(terms, parts)
+    return Plan(terms, parts, read_about(content.get("report", {})))
 
 
 def _part(terms: Terms, place: int, given: Any, alone: bool) -> PlannedRelease:
@@ -88,7 +93,8 @@ def _part(terms: Terms, place: int, given: Any, alone: bool) -> PlannedRelease:
         allowed = f"letters, digits, - and _ (it names a file), and not {', '.join(sorted(_TAKEN))}"
         raise ArgumentError(f"releases[{place}].name", name, allowed)
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ArgumentError(f"releases.{name}.kind", kind, f"one of {', '.join(KINDS)}")
+        allowed = f"one of {', '.join(KINDS)}{meant(kind, KINDS)}"
+        raise ArgumentError(f"releases.{name}.kind", kind, allowed)
     asked = part_class(kind)
     section = Section(f"releases.{name}", item, {"name", "kind", "weight", "size"} | asked.keys)
     weight = section.positive("weight", 1.0)

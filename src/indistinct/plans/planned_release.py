@@ -149,6 +149,10 @@ class PlannedRelease(ABC):
         """The file that holds what was drawn: the result, unless that is fitted to it."""
         return self.name
 
+    uncertainty: ClassVar[str] = "noise alone"
+    """What its intervals are about."""
+    processed: ClassVar[str] = ""
+    """What was done to the numbers after noise was added, for readers: `totals were made consistent`."""
     blanks: ClassVar[bool] = False
     """Whether an empty text of the result stands for nothing, and not for itself."""
 
@@ -157,11 +161,11 @@ class PlannedRelease(ABC):
         return [Kind.NUMBER for _ in self.header]
 
     def charts(self, read: Read) -> list[str]:
-        """Charts of a result, as SVG; a table is shown where there are none."""
-        return self.pictures(read(self.name)[1:])
+        """Charts of a result, as HTML; where there are none, the page draws what any table allows."""
+        return self.pictures(read(self.name))
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
-        """The same from the rows of the result."""
+        """The same from the result, its header first."""
         return []
 
 

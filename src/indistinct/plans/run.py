@@ -1,33 +1,40 @@
 """Running a plan: check, read, charge, draw, write; in that order, and each release once."""
 
 import glob
+import json
 import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, check_positive
-from indistinct.files import meaning
+from indistinct.files import meaning, read_bytes, whole
+from indistinct.plans.account import DICTIONARY, Account
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.declarations import DataSource
-from indistinct.plans.folder import CHARGE, Folder, identity_of
-from indistinct.plans.page import results_html
+from indistinct.plans.dictionary import dictionary
+from indistinct.plans.folder import CHARGE, Folder
+from indistinct.plans.page import to_markdown, to_page
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
+from indistinct.plans.same_data import DataKey
 from indistinct.report import Subject, User, explain
-from indistinct.report.page import to_html
+from indistinct.report.pdf import print_page, print_text
 
-REPORT = "report.html"
+REPORT, TEXT, PRINTED = "report.html", "report.md", "report.pdf"
 
 
-def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None) -> Path:
-    """Everything that the plan asks, written to a folder; the path of its report.
+def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False) -> Path:
+    """Everything that the plan asks, written to a folder; the path of its report. With `pdf` it is also
+    printed, by a browser that is there, else as text by matplotlib.
 
-    A run that was interrupted is finished by running it again. Another plan, or data that have changed since,
-    are refused.
+    A run that was interrupted is finished by running it again; one that is complete costs nothing. Another
+    plan, or data that have changed since, are refused.
     """
     folder = Folder(Path(out))
     before = _charged(folder, plan)
@@ -35,18 +42,19 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None) -> Path:
     for line in str(checked).splitlines():
         say(line)
     with folder.alone():
-        return _run(checked, folder, say)
+        return _run(checked, folder, say, pdf)
 
 
-def _run(checked: Checked, folder: Folder, say: Say) -> Path:
+def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
     terms = checked.plan.terms
-    data = identity_of(_files(terms.data))
+    files = _files(terms.data)
     charge = _charged(folder, checked.plan)  # once more: now nobody else writes it
-    if charge is not None and charge["data"] != data:
-        raise ArgumentError(
-            "data", "files that changed since the budget was charged", "as they were, to finish this run"
-        )
+    if charge is not None and not folder.data_key().same(files, charge["data"]):
+        allowed = "as they were, or in a new folder (--out), where the plan is charged once more"
+        raise ArgumentError("data", "files that changed since the budget was charged", allowed)
     missing = _missing(checked, folder, charge)
+    if missing:
+        say(f"reading 0/{len(missing)}: the table")
     with guarded("the table"):
         checked.table.totals([bounded for part, _ in missing for bounded in part.sums])
     looked = {}
@@ -54,13 +62,16 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
         say(f"reading {place}/{len(missing)}: {part.name}")
         with guarded("the table"):
             looked[part.name] = part.look(checked.table)
-    with checked.table.unchanged():  # what was read belongs to one version of the files
+    key = DataKey.of(files)
+    data = key.digest(files) if charge is None else ""
+    with checked.table.unchanged():  # what was read, and its digest, belong to one version of the files
         pass
     subject = _subject(checked)
     if charge is not None:
         _check_charge(charge, checked, subject, folder)
     else:
-        charge = _charge(checked, subject, data, folder)
+        charge = _charge(checked, subject, data)
+        folder.write_data_key(key)
         folder.write_charge(charge)
         say(f"charged: epsilon {charge['epsilon']:.6g} at delta {terms.delta:g}")
     for part, scale in missing:
@@ -75,20 +86,40 @@ def _run(checked: Checked, folder: Folder, say: Say) -> Path:
             say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, part.result(scale, drawn, say))}")
         if not os.path.lexists(folder.path / f"{part.name}.parquet"):
             folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
-    results = results_html(checked, folder)
-    whom = "one record" if terms.user is None else "one user"
-    title = f"Private results, and what they can tell about {whom}"
-    report = folder.write_text(REPORT, to_html(subject, title=title, results=results))
+    report = _report(Account.of(checked, subject, charge, folder), folder, pdf)
+    if charge["status"] == "complete" and not missing:
+        say(f"complete, nothing new was charged: {folder.path}")
     charge["status"] = "complete"
     folder.write_charge(charge)
     return report
+
+
+def _report(account: Account, folder: Folder, pdf: bool) -> Path:
+    """For people, for other texts, for programs and for print; all from what was released."""
+    text = to_markdown(account)
+    folder.write_text(TEXT, text)
+    told = json.dumps(dictionary(account, folder), indent=2, allow_nan=False, ensure_ascii=False)
+    folder.write_text(DICTIONARY, told + "\n")
+    html, page = to_page(account), folder.path / REPORT
+    as_it_was = os.path.lexists(page) and read_bytes(page, links=False) == html.encode()
+    folder.write_text(REPORT, html)
+    if pdf and not (as_it_was and os.path.lexists(folder.path / PRINTED)):
+        with TemporaryDirectory() as place:
+            made = Path(place, PRINTED)
+            if print_page(page, made) or print_text(text, made):
+                with whole(folder.path / PRINTED) as file:
+                    file.write(made.read_bytes())
+    return page
 
 
 def _charged(folder: Folder, plan: Plan) -> dict[str, Any] | None:
     """What this plan was charged here before, if it was."""
     charge = folder.charge()
     if charge is not None and charge["plan"] != plan.digest:
-        allowed = "a folder of its own for each plan: another one was charged there"
+        allowed = (
+            "a folder of its own for each plan (--out): another one was charged there, and what this one"
+            " costs would be added to that"
+        )
         raise ArgumentError("out", str(folder.path), allowed)
     if charge is not None:
         with meaning(folder.path / CHARGE, "as this plan has written it"):
@@ -177,7 +208,7 @@ def _subject(checked: Checked) -> Subject:
     return replace(subject, expression=named, sampling=tuple(told), user=user)
 
 
-def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> dict[str, Any]:
+def _charge(checked: Checked, subject: Subject, data: str) -> dict[str, Any]:
     plan, terms, readings = checked.plan, checked.plan.terms, subject.data()
     releases = [
         {
@@ -193,6 +224,7 @@ def _charge(checked: Checked, subject: Subject, data: str, folder: Folder) -> di
     ]
     return {
         "status": "charged",
+        "date": datetime.now(UTC).date().isoformat(),
         "words": budget_lines(plan),
         "unit": unit_words(plan),
         "adjacency": terms.adjacency.value,

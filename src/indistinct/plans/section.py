@@ -4,7 +4,8 @@ Every key is known: one that is not is refused by name, so that a misspelt polic
 default. Every error says where in the plan it stands.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import difflib
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -12,6 +13,36 @@ from indistinct.errors import ArgumentError, check_count, check_positive, check_
 
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=Enum)
+_OTHER_WORDS = {
+    "eps": "epsilon",
+    "min": "low",
+    "lower": "low",
+    "minimum": "low",
+    "max": "high",
+    "upper": "high",
+    "maximum": "high",
+    "buckets": "bins",
+    "values": "categories",
+    "levels": "categories",
+    "clip": "outside",
+    "type": "kind",
+    "statistic": "kind",
+    "group_by": "by",
+    "groupby": "by",
+    "id": "user",
+    "file": "csv",
+    "path": "csv",
+    "rows": "records",
+    "average": "mean",
+    "avg": "mean",
+    "total": "sum",
+    "median": "quantiles",
+    "percentiles": "quantiles",
+    "crosstab": "histogram",
+    "cdf": "prefix",
+    "top": "heavy-hitters",
+}
+"""What others call it. A word counts only where ours is allowed."""
 
 
 class Section:
@@ -77,7 +108,19 @@ def only(where: str, given: Mapping[str, Any], keys: Collection[str]) -> None:
     """Refuse keys that are not among these."""
     for key in given:
         if key not in keys:
-            raise ArgumentError(where, key, f"made of {', '.join(sorted(keys))}")
+            raise ArgumentError(where, key, f"made of {', '.join(sorted(keys))}{meant(key, keys)}")
+
+
+def meant(word: object, allowed: Iterable[str]) -> str:
+    """What was meant by a word that is not allowed, to be said after those that are; nothing if nobody knows.
+
+    >>> meant("colunm", ["column", "ranks"]), meant("min", ["low", "high"]), meant("x", ["low", "high"])
+    (" (did you mean 'column'?)", " (did you mean 'low'?)", '')
+    """
+    by_case = {one.casefold(): one for one in allowed}
+    asked = str(word).casefold()
+    near = [_OTHER_WORDS.get(asked, ""), *difflib.get_close_matches(asked, by_case, 1)]
+    return next((f" (did you mean {by_case[one]!r}?)" for one in near if one in by_case), "")
 
 
 def text(where: str, value: Any) -> str:
@@ -91,7 +134,7 @@ def word(where: str, value: Any, words: type[_E]) -> _E:
     """The value, which must be one of the words of an enumeration."""
     allowed = {one.value: one for one in words}
     if not isinstance(value, str) or value not in allowed:
-        raise ArgumentError(where, value, f"one of {', '.join(allowed)}")
+        raise ArgumentError(where, value, f"one of {', '.join(allowed)}{meant(value, allowed)}")
     return allowed[value]
 
 

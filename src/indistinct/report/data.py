@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from indistinct.adversaries import Reading
+from indistinct.guarantees import Guarantee
 
 if TYPE_CHECKING:
     from indistinct.report.subject import Subject
@@ -29,6 +30,7 @@ def to_data(subject: "Subject") -> dict[str, Any]:
         "records": list(subject.records),
         "user": None if subject.user is None else {"column": subject.user.column, "most": subject.user.most},
         "epsilon": {"delta": subject.delta, "epsilon": number(guarantee.epsilon(subject.delta))},
+        "fits": None if subject.fits is None else _fitting(subject.fits, guarantee),
         "delta": None if asked is None else {"epsilon": asked, "delta": guarantee.delta(asked)},
         "renyi": _entries(order=ORDERS, divergence=guarantee.renyi(ORDERS)),
         "tradeoff": _entries(fpr=FALSE_POSITIVE_RATES, fnr=guarantee.tradeoff(FALSE_POSITIVE_RATES)),
@@ -51,6 +53,10 @@ def to_data(subject: "Subject") -> dict[str, Any]:
             "slack": gaussian.slack,
         },
     }
+
+
+def _fitting(delta: float, guarantee: Guarantee) -> dict[str, float | str]:
+    return {"delta": delta, "epsilon": number(guarantee.epsilon(delta))}
 
 
 def _against(reading: Reading) -> dict[str, Any]:

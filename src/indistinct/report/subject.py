@@ -1,5 +1,6 @@
 """What a report is about: a guarantee, the expression it belongs to, and what it assumes."""
 
+import math
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,6 +19,8 @@ from indistinct.report.page import to_html
 from indistinct.report.plot import draw
 from indistinct.report.text import table, to_text
 
+_FURTHEST = 700.0
+"""An epsilon beyond which only what may give everything away is left in delta."""
 _UNSAMPLED = "none: every record takes part in every run"
 _UNKNOWN = "unknown: a guarantee does not say how it was reached"
 
@@ -69,9 +72,27 @@ class Subject:
         """The guarantee in one number."""
         return self.guarantee.to_gaussian()
 
+    @property
+    def drawable(self) -> "Subject":
+        """The same, where there is something to draw if there is nothing at its own delta: at twice the
+        smallest that fits, because at that one itself beliefs are not bounded yet."""
+        return self if self.fits is None else replace(self, delta=min(2 * self.fits, (1 + self.fits) / 2))
+
+    @cached_property
+    def fits(self) -> float | None:
+        """The smallest delta at which there is an epsilon, if there is none at the one that was asked for: a
+        claim at one delta says nothing of smaller ones. None too where no delta below 1 does."""
+        if not self.delta or math.isfinite(self.guarantee.epsilon(self.delta)):
+            return None
+        least = self.guarantee.delta(_FURTHEST)
+        for found in (float(f"{least:.9g}"), least * (1 + 1e-9)):  # as people write it; else rounded up
+            if self.delta < found < 1 and math.isfinite(self.guarantee.epsilon(found)):
+                return found
+        return None
+
     def plot(self, path: str | Path | None = None) -> Any:
         """The picture, as a matplotlib figure; written to `path` if one is given."""
-        return draw(self, path)
+        return draw(self.drawable, path)
 
     def html(self, path: str | Path | None = None) -> str:
         """The report as one HTML page that needs nothing else; written to `path` if one is given."""

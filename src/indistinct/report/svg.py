@@ -17,23 +17,34 @@ from indistinct.report.text import rounded_up, short
 if TYPE_CHECKING:
     from indistinct.report.subject import Subject
 
-_WIDTH, _HEIGHT = 340.0, 320.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 22.0, 12.0, 46.0
+_LETTER = 6.1
+"""How wide a letter is, about."""
 _SHARES = [(x, f"{100 * x:g} %") for x in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
 @dataclass(frozen=True)
-class _Axes:
+class ChartAxes:
     """A frame: where data lie on the page. Both axes are linear; a caller takes logarithms."""
 
     x: tuple[float, float]
     y: tuple[float, float]
+    width: float = 340.0
+    height: float = 320.0
+    left: float = 58.0
+    right: float = 22.0
+    top: float = 12.0
+    bottom: float = 46.0
 
     def across(self, x: float) -> float:
-        return _LEFT + (x - self.x[0]) / (self.x[1] - self.x[0]) * (_WIDTH - _LEFT - _RIGHT)
+        share = (self._kept(x, self.x) - self.x[0]) / (self.x[1] - self.x[0])
+        return self.left + share * (self.width - self.left - self.right)
 
     def up(self, y: float) -> float:
-        return _HEIGHT - _BOTTOM - (y - self.y[0]) / (self.y[1] - self.y[0]) * (_HEIGHT - _TOP - _BOTTOM)
+        share = (self._kept(y, self.y) - self.y[0]) / (self.y[1] - self.y[0])
+        return self.height - self.bottom - share * (self.height - self.top - self.bottom)
+
+    def _kept(self, place: float, ends: tuple[float, float]) -> float:
+        return min(max(place, ends[0]), ends[1])
 
     def path(self, xs: Array, ys: Array) -> str:
         """The line through the points that lie in the frame."""
@@ -41,34 +52,37 @@ class _Axes:
         points = zip(xs.tolist(), ys.tolist(), strict=True)
         for inside, run in groupby(points, key=lambda point: math.isfinite(point[1])):
             if inside:
-                pieces.append(
-                    "M" + "L".join(f"{self.across(x):.1f} {self.up(self._kept(y)):.1f}" for x, y in run)
-                )
+                pieces.append("M" + "L".join(f"{self.across(x):.1f} {self.up(y):.1f}" for x, y in run))
         return "".join(pieces)
-
-    def _kept(self, y: float) -> float:
-        return min(max(y, self.y[0]), self.y[1])
 
     def frame(
         self,
         x_ticks: Sequence[tuple[float, str]],
         y_ticks: Sequence[tuple[float, str]],
         names: tuple[str, str],
+        *,
+        upright: bool = False,
     ) -> str:
-        right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-        middle_x, middle_y = (_LEFT + right) / 2, (_TOP + bottom) / 2
+        """Lines, what stands at them and the names of both axes; `upright` turns what stands below."""
+        right, bottom = self.width - self.right, self.height - self.bottom
+        middle_x, middle_y = (self.left + right) / 2, (self.top + bottom) / 2
         body = ""
         for x, label in x_ticks:
             at = f"{self.across(x):.1f}"
-            body += f'<line class="grid" x1="{at}" y1="{_TOP}" x2="{at}" y2="{bottom}"/>'
-            body += f'<text x="{at}" y="{bottom + 15}" text-anchor="middle">{escape(label)}</text>'
+            body += f'<line class="grid" x1="{at}" y1="{self.top:g}" x2="{at}" y2="{bottom:g}"/>'
+            place = f'x="{at}" y="{bottom + 15:g}" text-anchor="middle"'
+            if upright:
+                place = f'transform="translate({at} {bottom + 6:g}) rotate(-90)" dy="0.35em"'
+                place += ' text-anchor="end"'
+            body += f"<text {place}>{escape(label)}</text>"
         for y, label in y_ticks:
             at = f"{self.up(y):.1f}"
-            body += f'<line class="grid" x1="{_LEFT}" y1="{at}" x2="{right}" y2="{at}"/>'
-            body += f'<text x="{_LEFT - 6}" y="{at}" dy="0.35em" text-anchor="end">{escape(label)}</text>'
-        place = f'x="{middle_x}" y="{_HEIGHT - 10}"'
+            body += f'<line class="grid" x1="{self.left:g}" y1="{at}" x2="{right:g}" y2="{at}"/>'
+            place = f'x="{self.left - 6:g}" y="{at}" dy="0.35em"'
+            body += f'<text {place} text-anchor="end">{escape(label)}</text>'
+        place = f'x="{middle_x:g}" y="{self.height - 10:g}"'
         body += f'<text class="name" {place} text-anchor="middle">{escape(names[0])}</text>'
-        turned = f'transform="translate(13 {middle_y}) rotate(-90)"'
+        turned = f'transform="translate(13 {middle_y:g}) rotate(-90)"'
         return body + f'<text class="name" text-anchor="middle" {turned}>{escape(names[1])}</text>'
 
     def label(
@@ -88,7 +102,7 @@ def belief_chart(subject: "Subject") -> str:
     prior = np.linspace(0.0, 1.0, 101)
     after = subject.guarantee.posterior(prior, beyond=subject.delta)
     low, high = np.asarray(after.low), np.asarray(after.high)
-    axes = _Axes((0.0, 1.0), (0.0, 1.0))
+    axes = ChartAxes((0.0, 1.0), (0.0, 1.0))
     band = axes.path(np.concatenate((prior, prior[::-1])), np.concatenate((high, low[::-1])))
     half = float(high[50])
     at_half = f"50 % → {rounded_up(100 * half, 3)} % at most" if half < 0.9999 else "50 % → certainty"
@@ -101,14 +115,14 @@ def belief_chart(subject: "Subject") -> str:
         + axes.dot(0.5, half)
         + axes.label(0.5, half, at_half, *(("end", -9, -4) if half < 0.85 else ("start", -6, 19)))
     )
-    return _chart("belief", "What someone may come to believe", description, body)
+    return chart("belief", "What someone may come to believe", description, body)
 
 
 def tradeoff_chart(subject: "Subject") -> str:
     """The errors that every test must make."""
     guarantee = subject.guarantee
     fpr = np.linspace(0.0, 1.0, 101) ** 1.5
-    axes, at = _Axes((0.0, 1.0), (0.0, 1.0)), 0.05
+    axes, at = ChartAxes((0.0, 1.0), (0.0, 1.0)), 0.05
     fnr, missed = guarantee.tradeoff(fpr), guarantee.tradeoff(at)
     member = guarantee.adjacency is Adjacency.ADD_REMOVE
     names = (
@@ -124,7 +138,7 @@ def tradeoff_chart(subject: "Subject") -> str:
         + axes.label(at, missed, mark, dx=8, dy=-8 if low else -1)
     )
     description = f"No test gets below the curve. {mark} at least. The diagonal is guessing blindly."
-    return _chart("tradeoff", "The errors that every test must make", description, body)
+    return chart("tradeoff", "The errors that every test must make", description, body)
 
 
 def profile_chart(subject: "Subject") -> str:
@@ -133,10 +147,10 @@ def profile_chart(subject: "Subject") -> str:
     with np.errstate(divide="ignore"):
         logs = np.where(delta > 1e-300, np.log10(delta), -np.inf)
     reach, bottom = float(grid[-1]), math.log10(floor)
-    axes = _Axes((0.0, reach), (bottom, 0.0))
+    axes = ChartAxes((0.0, reach), (bottom, 0.0))
     step = max(1, math.ceil(-bottom / 6))
     y_ticks = [(float(-k), "1" if k == 0 else f"1e-{k}") for k in range(0, int(-bottom) + 1, step)]
-    body = axes.frame([(x, f"{x:g}") for x in _round_ticks(reach)], y_ticks, ("ε", "δ"))
+    body = axes.frame([(x, f"{x:g}") for x in round_ticks(reach)], y_ticks, ("ε", "δ"))
     shown = np.where(logs >= bottom, logs, np.nan)
     body += f'<path class="main" d="{axes.path(grid, shown)}"/>'
     description = "The smaller δ is chosen, the larger ε becomes."
@@ -150,19 +164,29 @@ def profile_chart(subject: "Subject") -> str:
             epsilon, level, text, "end" if beyond else "start", -8 if beyond else 8, 14 if beyond else -7
         )
         description = f"{text}. {description}"
-    return _chart("profile", "The δ that goes with each ε", description, body)
+    return chart("profile", "The δ that goes with each ε", description, body)
 
 
-def _round_ticks(reach: float) -> list[float]:
-    raw = reach / 4
+def round_ticks(high: float, low: float = 0.0, most: int = 4) -> list[float]:
+    """Round numbers from `low` to `high`, about so many."""
+    raw = (high - low) / most
     unit = 10.0 ** math.floor(math.log10(raw))
-    step = next(k * unit for k in (1, 2, 2.5, 5, 10) if k * unit >= raw)
-    return [float(f"{k * step:.12g}") for k in range(int(reach / step + 1e-9) + 1)]
+    step = next(k * unit for k in (1, 2, 2.5, 5, 10) if k * unit >= raw * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
 
 
-def _chart(name: str, title: str, description: str, body: str) -> str:
+def width_of(text: str) -> float:
+    """How wide a text of a chart is, about; rather too wide."""
+    return _LETTER * len(text)
+
+
+def chart(name: str, title: str, description: str, body: str, axes: ChartAxes | None = None) -> str:
+    """A figure; without axes, of the usual size."""
+    width, height = (340.0, 320.0) if axes is None else (axes.width, axes.height)
+    size = f'width="{1.25 * width:g}" viewBox="0 0 {width:g} {height:g}"'
     return (
-        f'<figure><svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-labelledby="{name}-t {name}-d">'
+        f'<figure><svg {size} role="img" aria-labelledby="{name}-t {name}-d">'
         f'<title id="{name}-t">{escape(title)}</title>'
         f'<desc id="{name}-d">{escape(description)}</desc>{body}</svg>'
         f"<figcaption><strong>{escape(title)}.</strong> {escape(description)}</figcaption></figure>"

@@ -202,12 +202,27 @@ def _epsilon(data: dict[str, Any]) -> str:
             if delta > 0
             else "some outcomes, however rare, may tell arbitrarily much"
         )
-        return f"There is no epsilon at delta = {short(delta)}: {why}."
+        return f"There is no epsilon at delta = {short(delta)}: {why}.{_fitting(data)}"
     return (
         f"In the usual notation: epsilon = {rounded_up(epsilon)} at delta = {short(delta)}. The chance of"
         f" any outcome on one of the two data sets is at most {_times(epsilon)} times its chance on the"
         f" other{f', plus {short(delta)}' if delta else ''}."
     )
+
+
+def _fitting(data: dict[str, Any]) -> str:
+    """What to do where a claim says nothing at the delta that was asked for."""
+    fits = data["fits"]
+    if fits is None:
+        return ""
+    least = f"delta = {rounded_up(fits['delta'])}, where epsilon is {_up(fits['epsilon'])}"
+    ask = (
+        " Whoever claims this can say more: ask for the Rényi curve, the privacy profile or the noise itself"
+        " (renyi, profile, gaussian, ... in an expression)."
+        if data["mechanism"] is None
+        else ""
+    )
+    return f" The smallest that fits is {least}; pictures are drawn at twice that delta.{ask}"
 
 
 def _limited(data: dict[str, Any]) -> str:

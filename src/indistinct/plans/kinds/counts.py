@@ -6,9 +6,10 @@ from typing import Any, Self
 
 from indistinct.data import Count, Estimates, Histogram, Kind, Query, whole_counts
 from indistinct.plans.declarations import Terms
-from indistinct.plans.kinds.pictures import table_pictures
+from indistinct.plans.kinds.pictures import Listed, grouped_pictures, table_pictures
 from indistinct.plans.planned_release import Asked, QueryPart, asked_by, check_rows
 from indistinct.plans.section import Section
+from indistinct.report.results import Ends
 from indistinct.tables.rows import Row, axes_header, axes_types, cells
 
 _WHOLE = "; rounded to whole numbers, and negative ones to 0, after the noise"
@@ -83,5 +84,9 @@ class HistogramPart(QueryPart):
         return list(cells(self.axes))
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
-        axes = (*self.groups.items(), *self.axes)
-        return table_pictures(self.name, axes, [tuple(range(len(axes)))], rows)
+        groups, axes = tuple(self.groups.items()), self.axes
+
+        def draw(name: str, own: Listed, reach: Ends | None = None) -> list[str]:
+            return table_pictures(name, axes, [tuple(range(len(axes)))], own, reach)
+
+        return grouped_pictures(self.name, len(axes_header(groups)), rows, draw)

@@ -15,9 +15,10 @@ from indistinct.functions.density import density_from, public_bandwidth
 from indistinct.functions.fourier import allowed_records, copies_of, matern_basis
 from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.plans.declarations import Terms
-from indistinct.plans.kinds.pictures import density_pictures
+from indistinct.plans.kinds.pictures import Listed, density_pictures, grouped_pictures
 from indistinct.plans.planned_release import Asked, FittedPart, Read, Say, asked_by, check_rows
 from indistinct.plans.section import Section, named
+from indistinct.report.results import Ends
 from indistinct.tables.rows import Row, axes_header, axes_types, cells, rounded
 
 _GRID = {1: 200, 2: 64}
@@ -174,6 +175,7 @@ class DensityPart(FittedPart):
         return [(name, Bins(side.low, side.high, self.grid)) for name, side in self._axes.items()]
 
     def charts(self, read: Read) -> list[str]:
-        if self.by:
-            return []
-        return density_pictures(self.name, self._bins, [float(row[-1]) for row in read(self.name)[1:]])
+        def draw(name: str, own: Listed, reach: Ends | None = None) -> list[str]:
+            return density_pictures(name, self._bins, [float(row[-1]) for row in own[1:]], reach)
+
+        return grouped_pictures(self.name, len(axes_header(self.groups)), read(self.name), draw)

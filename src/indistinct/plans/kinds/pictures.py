@@ -1,7 +1,10 @@
-"""Pictures of results, from the rows of their files. Where there would be too much to see, there is none."""
+"""Pictures of results, from their files: the header, then the rows. Where there would be too much to see,
+there is none. Most have their numbers beside them."""
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from itertools import groupby, islice
 from math import prod
 from typing import Any
 
@@ -9,14 +12,20 @@ import numpy as np
 
 from indistinct.data import Bins, Categories, Celled, OrMissing, inner
 from indistinct.report.results import (
+    Ends,
     ResultLine,
-    compared_chart,
+    WithIntervals,
     counts_chart,
     curve_chart,
     density_chart,
     density_map,
     heat_map,
+    interval_chart,
 )
+from indistinct.report.tables import Measured, ReadTable, beside, cell_names, plain
+
+Listed = Sequence[list[str]]
+"""A result as it stands in its file, the header first."""
 
 _MOST_BARS = 2000
 _MOST_CELLS = 4096
@@ -24,6 +33,8 @@ _MOST_TABLES = 12
 _MOST_EDGES = 64
 _MOST_VALUES = 24
 _MOST_COMPARED = 6
+_MOST_INTERVALS = 64
+_MOST_PANELS = 12
 
 
 def line_of(name: str, domain: Celled) -> ResultLine:
@@ -43,65 +54,121 @@ def table_pictures(
     name: str,
     axes: Sequence[tuple[str, Bins | Categories]],
     sets: Sequence[tuple[int, ...]],
-    rows: list[list[str]],
+    listed: Listed,
+    reach: Ends | None = None,
 ) -> list[str]:
-    """Bars for each table by one column, a heat map for each by two; `rows` are one table after the other."""
+    """Bars for each table by one column, a heat map for each by two, with their numbers beside them; rows are
+    one table after the other."""
+    header, *rows = listed
     charts, left = [], iter(rows)
     for place, group in enumerate(sets):
         lines = [line_of(*axes[axis]) for axis in group]
-        values, errors = _numbers(list(islice(left, prod(line.size for line in lines))))
-        own = name if len(sets) == 1 else f"{name}-{place}"
-        if len(lines) == 1 and 2 <= len(values) <= _MOST_BARS:
-            charts.append(counts_chart(own, lines[0], values, errors))
-        elif len(lines) == 2 and min(line.size for line in lines) > 1 and len(values) <= _MOST_CELLS:
+        own = list(islice(left, prod(line.size for line in lines)))
+        numbers, errors = _numbers(header, own)
+        title = name if len(sets) == 1 else f"{name}-{place}"
+        if len(lines) == 1 and 2 <= len(own) <= _MOST_BARS:
+            chart = counts_chart(title, lines[0], numbers, reach=reach)
+        elif len(lines) == 2 and min(line.size for line in lines) > 1 and len(own) <= _MOST_CELLS:
             across, up = lines
-            charts.append(heat_map(own, across, up, _rows_of(values, up.size), max(errors)))
+            chart = heat_map(title, across, up, _rows_of(numbers.values, up.size), max(errors))
+        else:
+            continue
+        charts.append(beside(chart, ReadTable.of(header, own)))
     return charts[:_MOST_TABLES]
 
 
-def prefix_picture(name: str, column: str, bins: Bins, rows: list[list[str]]) -> list[str]:
+def grouped_pictures(
+    name: str, groups: int, listed: Listed, draw: Callable[[str, Listed, Ends | None], list[str]]
+) -> list[str]:
+    """Small pictures side by side, one panel for each group: `draw` makes those of a group from what is left
+    of its rows when the leading `groups` columns are taken away, all on one scale. Of one number for each
+    group, dots with intervals."""
+    if not groups:
+        return draw(name, listed, None)
+    header, *rows = listed
+    found = [(cell, [row[groups:] for row in own]) for cell, own in groupby(rows, lambda row: row[:groups])]
+    if all(len(own) == 1 for _, own in found):
+        return interval_pictures(name, listed)
+    reach = _reach(header, rows)
+    titles = cell_names(header[:groups], [cell for cell, _ in found])
+    panels = []
+    for place, (title, (_, own)) in enumerate(zip(titles, found, strict=True)):
+        charts = draw(f"{name}-{place}", [header[groups:], *own], reach)
+        panels += [f'<section class="panel"><h4>{escape(title)}</h4>{"".join(charts)}</section>']
+    if len(panels) > _MOST_PANELS:
+        panels = [*panels[:_MOST_PANELS], f"<p>{len(panels) - _MOST_PANELS} more groups are in the file.</p>"]
+    return panels
+
+
+def interval_pictures(name: str, listed: Listed) -> list[str]:
+    """Dots with intervals for any table of some numbers with errors, and the numbers beside them."""
+    header, *rows = listed
+    where = Measured.of(header)
+    told = [where.value(row) is not None and where.interval(row) is not None for row in rows]
+    if not (where.number and 2 <= len(rows) <= _MOST_INTERVALS and all(told)):
+        return []
+    numbers, _ = _numbers(header, rows)
+    lows, highs = zip(*numbers.ends, strict=True)
+    labels = cell_names(header[: where.number], [row[: where.number] for row in rows])
+    unit = plain(header[where.number])
+    title = f"{unit[0].upper()}{unit[1:]} by {', '.join(ReadTable.of(header, rows).stems)}"
+    chart = interval_chart(
+        labels, numbers.values, lows, highs, name=name, title=title, unit=unit, words=numbers.words
+    )
+    return [beside(chart, ReadTable.of(header, rows))]
+
+
+def prefix_picture(
+    name: str, column: str, bins: Bins, listed: Listed, reach: Ends | None = None
+) -> list[str]:
     """A curve that begins at 0, with the range that its noise leaves open."""
-    values, errors = _numbers(rows)
-    return [curve_chart(name, line_of(column, bins), [0.0, *values], [0.0, *errors])]
+    header, *rows = listed
+    found, _ = _numbers(header, rows)
+    numbers = WithIntervals([0.0, *found.values], [(0.0, 0.0), *found.ends], found.words)
+    return [beside(curve_chart(name, line_of(column, bins), numbers, reach), ReadTable.of(header, rows))]
 
 
-def ranges_picture(name: str, column: str, bins: Bins, rows: list[list[str]]) -> list[str]:
+def ranges_picture(name: str, column: str, bins: Bins, listed: Listed) -> list[str]:
     """A heat map by where a range begins and where it ends; of some edges, if there are many."""
     if bins.count < 2:
         return []
     every = -(-bins.count // _MOST_EDGES)
     steps = bins.count // every
-    values, errors = _numbers(rows)
+    header, *rows = listed
+    numbers, errors = _numbers(header, rows)
     table: list[list[float | None]] = [[None] * steps for _ in range(steps)]
     place = 0
     for start in range(bins.count):  # rows go by their start, then by their end
         if start % every == 0 and start // every < steps:
             for stop in range(start + every, every * steps + 1, every):
-                table[start // every][stop // every - 1] = values[place + stop - start - 1]
+                table[start // every][stop // every - 1] = numbers.values[place + stop - start - 1]
         place += bins.count - start
     low, high = bins.low, bins.low + every * steps * bins.width
     across = ResultLine(f"{column} from", steps, ends=(low, high))
     up = ResultLine(f"{column} up to", steps, ends=(low, high))
-    return [heat_map(name, across, up, table, max(errors))]
+    return [beside(heat_map(name, across, up, table, max(errors)), ReadTable.of(header, rows))]
 
 
-def density_pictures(name: str, axes: Sequence[tuple[str, Bins]], values: list[float]) -> list[str]:
+def density_pictures(
+    name: str, axes: Sequence[tuple[str, Bins]], values: list[float], reach: Ends | None = None
+) -> list[str]:
     """A curve, or a map of at most so many cells."""
     lines = [line_of(*axis) for axis in axes]
     if len(lines) == 1:
-        return [density_chart(name, lines[0], values)]
+        return [density_chart(name, lines[0], values, reach)]
     across, up = lines
     return [density_map(name, across, up, _rows_of(values, up.size))] if len(values) <= _MOST_CELLS else []
 
 
-def values_picture(name: str, column: str, rows: list[list[str]]) -> list[str]:
+def values_picture(name: str, column: str, listed: Listed) -> list[str]:
     """Bars of the most frequent values."""
+    header, *rows = listed
     shown = rows[:_MOST_VALUES]
     if len(shown) < 2:
         return []
-    values, errors = _numbers(shown)
+    numbers, _ = _numbers(header, shown)
     line = ResultLine(column, len(shown), labels=tuple(row[0] for row in shown))
-    return [counts_chart(name, line, values, errors)]
+    return [beside(counts_chart(name, line, numbers), ReadTable.of(header, rows))]
 
 
 def compared_pictures(
@@ -117,8 +184,10 @@ def compared_pictures(
             continue
         found = _counted(domains[column], columns[column])
         scaled = found * (max(float(counts.sum()), 1.0) / found.sum())
-        line, errors = line_of(column, domains[column]), [error] * len(counts)
-        charts.append(compared_chart(f"{name}-{len(charts)}", line, counts.tolist(), errors, scaled.tolist()))
+        line, values = line_of(column, domains[column]), counts.tolist()
+        ends = [(value - 2 * error, value + 2 * error) for value in values]
+        numbers = WithIntervals(values, ends, "two standard errors either way")
+        charts.append(counts_chart(f"{name}-{len(charts)}", line, numbers, scaled.tolist()))
     return charts[:_MOST_COMPARED]
 
 
@@ -137,10 +206,27 @@ def _counted(domain: Celled, texts: Sequence[str]) -> Any:
     return counts
 
 
-def _numbers(rows: list[list[str]]) -> tuple[list[float], list[float]]:
-    """Counts and their standard errors, which stand before an interval."""
-    return [float(row[-4]) for row in rows], [float(row[-3]) for row in rows]
+def _numbers(header: Sequence[str], rows: Listed) -> tuple[WithIntervals, list[float]]:
+    """The numbers of a result with their intervals, and their standard errors."""
+    where = Measured.of(header)
+    values, ends, errors = [], [], []
+    for row in rows:
+        value, interval, error = where.value(row), where.interval(row), where.deviation(row)
+        if value is None or interval is None:
+            raise ValueError("a number without an interval")
+        values.append(value)
+        ends.append(interval)
+        errors.append((interval[1] - interval[0]) / 4 if error is None else error)
+    return WithIntervals(values, ends, where.words), errors
 
 
-def _rows_of(values: list[float], width: int) -> list[list[float | None]]:
+def _reach(header: Sequence[str], rows: Listed) -> Ends:
+    """From the least to the largest of what is to be drawn."""
+    where = Measured.of(header)
+    found = [where.interval(row) or (where.value(row), where.value(row)) for row in rows]
+    finite = [end for pair in found for end in pair if end is not None and math.isfinite(end)]
+    return min(finite), max(finite)
+
+
+def _rows_of(values: Sequence[float], width: int) -> list[list[float | None]]:
     return [[*values[start : start + width]] for start in range(0, len(values), width)]

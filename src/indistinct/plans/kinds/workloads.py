@@ -14,10 +14,17 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import Bins, BoundedSum, Histogram, Kind, Table, half_width
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms
-from indistinct.plans.kinds.pictures import prefix_picture, ranges_picture, table_pictures
+from indistinct.plans.kinds.pictures import (
+    Listed,
+    grouped_pictures,
+    prefix_picture,
+    ranges_picture,
+    table_pictures,
+)
 from indistinct.plans.measured import MeasuredWorkload
 from indistinct.plans.planned_release import Asked, PlannedRelease, asked_by, check_rows
 from indistinct.plans.section import Section, named
+from indistinct.report.results import Ends
 from indistinct.tables.rows import ERRORS, Row, axes_header, axes_types, cells, estimated
 from indistinct.workloads import (
     AllRange,
@@ -178,7 +185,12 @@ class PrefixPart(LinePart):
         return [[edge] for edge in self.bins.edges[1:].tolist()]
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
-        return [] if self.by else prefix_picture(self.name, self.counted[0], self.bins, rows)
+        column, bins = self.counted[0], self.bins
+
+        def draw(name: str, own: Listed, reach: Ends | None = None) -> list[str]:
+            return prefix_picture(name, column, bins, own, reach)
+
+        return grouped_pictures(self.name, len(axes_header(self.groups)), rows, draw)
 
 
 @dataclass(frozen=True)
@@ -220,6 +232,11 @@ class MarginalsPart(WorkloadPart):
     @property
     def workload(self) -> Marginals:
         return Marginals([self.terms.axis(name).size for name in self.counted], ways=self.ways)
+
+    @property
+    def cell_count(self) -> int:  # of the finest table
+        sizes = [self.terms.axis(name).size for name in self.counted]
+        return max(math.prod(sizes[axis] for axis in group) for group in self.workload.sets)
 
     def types(self, table: Table) -> list[Kind]:
         return [*axes_types(self.query.axes), *(Kind.NUMBER for _ in ("count", *ERRORS))]
