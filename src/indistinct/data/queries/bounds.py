@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
+from indistinct.data.queries.count_tree import CountTree
 from indistinct.data.queries.intervals import Estimates, Values
 from indistinct.data.queries.outside import Parts, shares
 from indistinct.data.queries.query import NoisyQuery, Query
-from indistinct.data.queries.tree import Tree
 from indistinct.data.records.domain import GivenTimes
 from indistinct.data.records.encoding import Encoding, Integers
 from indistinct.data.records.reach import Ball, Norm, Reach
@@ -40,7 +40,6 @@ _STEPS = 256
 """BetweenRungs the ends of a range of times."""
 _TOGETHER = 8
 """Cells that are counted together on the next level."""
-_LEVELS = 3
 _DOUBT = 2.0
 """Deviations up to which a number of records may be noise."""
 _NEAR_ZERO = 1000
@@ -170,60 +169,40 @@ class Ladder(Query):
         return Rungs(self.column, self.edges, self.of)
 
     @cached_property
-    def tree(self) -> Tree:
-        sizes = [len(self.edges) - 1]
-        for _ in range(_LEVELS - 1):
-            sizes.append(-(-sizes[-1] // _TOGETHER))
-        below = [np.arange(size, dtype=np.int64) // _TOGETHER for size in sizes[:-1]]
-        return Tree((np.zeros(sizes[-1], dtype=np.int64), *reversed(below)))
+    def tree(self) -> CountTree:
+        return CountTree(len(self.edges) - 1, _TOGETHER)
 
     @property
     def size(self) -> int:
-        return sum(self.tree.sizes[1:])
+        return self.tree.size
 
     def measured(self, sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.concatenate(self.tree.levels(sums)[1:], axis=-1)
+        return self.tree.measure(sums)
 
     def moved(self, norm: Norm, distance: float) -> float:
         # Merging cells does not move counts further: they are not negative, and bounded in sum.
-        square = Fraction(distance) ** 2 * _LEVELS
-        return {Norm.L1: rounded_up(Fraction(distance) * _LEVELS), Norm.L2: root_up(square)}.get(
-            norm, distance
-        )
-
-    @property
-    def _precisions(self) -> list[float]:
-        return [0.0, *[1.0] * _LEVELS]
+        each, levels = Fraction(distance), self.tree.levels
+        if norm is Norm.L1:
+            return rounded_up(each * levels)
+        return root_up(each**2 * levels) if norm is Norm.L2 else distance
 
     def read(self, values: Values) -> Any:
-        levels = np.split(values, np.cumsum(self.tree.sizes[1:])[:-1], axis=-1)
-        return self.tree.fitted([np.zeros((*values.shape[:-1], 1)), *levels], self._precisions)[-1]
-
-    @cached_property
-    def deviations_below(self) -> Values:
-        """Of the answers added up below each edge, for noise of variance 1."""
-        every = np.concatenate(self.tree.levels(np.eye(len(self.edges) - 1))[1:], axis=-1)
-        below = np.tri(len(self.edges), len(self.edges) - 1, -1)
-        spread: Values = np.sqrt(
-            np.einsum("ij,jk,ik->i", below, np.linalg.inv(every @ every.T), below, optimize=True)
-        )
-        return spread
+        return self.tree.fit(values)
 
     def places(self, counts: Values, deviation: float, cover: float) -> tuple[int, int]:
         """Two edges between which the share `cover` lies, by noisy counts of the cells: the first ones from
         the inside beyond which there is not more than half of the rest, or nothing that is not likely to be
         noise."""
         below = np.concatenate([[0.0], np.cumsum(counts)])
-        doubt = _DOUBT * deviation * self.deviations_below
+        from_below, from_above = deviation * self.tree.deviations([0.0, 1.0])
         total, last = below[-1], len(below) - 1
-        if total < _SURE / _DOUBT * doubt[-1]:
+        if total < _SURE * from_below[-1]:
             return 0, last
         rest = (1 - cover) / 2 * total
-        above = total - below
         middle = int(np.argmax(below >= total / 2))
-        enough = np.flatnonzero(above[middle:] <= np.maximum(rest, doubt[::-1][middle:]))
+        enough = np.flatnonzero((total - below <= np.maximum(rest, _DOUBT * from_above))[middle:])
         upper = middle + int(enough[0])
-        few = np.flatnonzero(below[:middle] <= np.maximum(rest, doubt[:middle]))
+        few = np.flatnonzero((below <= np.maximum(rest, _DOUBT * from_below))[:middle])
         lower = int(few[-1]) if len(few) else 0
         return self._from_zero(lower, max(upper, lower + 1))
 
