@@ -57,6 +57,7 @@ _HOMES = {
     "mechanism matrix": "workloads",
     "mechanism measured_query": "plans.measured",
     "mechanism quantile": "data",
+    "mechanism suggested_bounds": "data",
     "mechanism together": "plans.together",
     "space": "functions",
     "strategy": "workloads",

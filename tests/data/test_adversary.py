@@ -27,13 +27,16 @@ from indistinct.data import (
     Count,
     FeatureSum,
     HeavyHitters,
+    Hierarchy,
     Histogram,
     Intervals,
     Kind,
+    Ladder,
     Mean,
     Norm,
     Numbers,
     OrMissing,
+    OutsideDomain,
     Quantiles,
     Query,
     Records,
@@ -43,9 +46,11 @@ from indistinct.data import (
     Times,
     Unit,
     UserRecords,
+    UsersOver,
     UserTotals,
     Variance,
     VectorSum,
+    Within,
     read_csv,
     read_parquet,
     read_sql,
@@ -87,7 +92,16 @@ def queries(unit: Unit) -> list[Query]:
     if not isinstance(unit, UserTotals):
         many.append(Tables({"x": OrMissing(Intervals([-3, 0, 5])), "t": t}, [("x",), ("x", "t")], unit))
     if not isinstance(unit, UserTotals) or unit.norm is Norm.L1:
-        many.append(Quantiles("x", Bins(-4, 4, 4), [0.5], unit))
+        nested = {"t": t, "i": Within({town: [-1, 7] if town == "a" else [0] for town in TOWNS})}
+        many += [
+            Quantiles("x", Bins(-4, 4, 4), [0.5], unit),
+            Hierarchy(nested, shares=(1, 3, 2), unit=unit),
+            Ladder("x", unit=unit),
+            OutsideDomain("x", x, unit),
+            OutsideDomain("i", i, unit),
+        ]
+    if isinstance(unit, UserRecords):
+        many.append(UsersOver(unit.column, unit.most))
     return many
 
 

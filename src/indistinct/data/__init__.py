@@ -8,6 +8,7 @@ from indistinct.data.engines.postgres import read_postgres
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table
 from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
+from indistinct.data.queries.bounds import BetweenRungs, Ladder, SuggestedBounds
 from indistinct.data.queries.count_tables import (
     Celled,
     Intervals,
@@ -21,7 +22,9 @@ from indistinct.data.queries.count_tree import best_factor
 from indistinct.data.queries.feature_sums import FeatureMap, FeatureSum, Mapped
 from indistinct.data.queries.grouped import GroupBy
 from indistinct.data.queries.heavy_hitters import HeavyHitters
+from indistinct.data.queries.hierarchy import Hierarchy, Level, Within, flat
 from indistinct.data.queries.intervals import Estimates, half_width, whole_counts
+from indistinct.data.queries.outside import OutsideDomain, Parts, UsersOver, shares
 from indistinct.data.queries.products import Products, ProductSum
 from indistinct.data.queries.quantiles import Quantile, Quantiles
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
@@ -38,6 +41,7 @@ from indistinct.data.result_formats import write_parquet
 __all__ = [
     "ORDERED_CATEGORY",
     "RECORDS",
+    "BetweenRungs",
     "Bins",
     "BoundedSum",
     "Boxed",
@@ -54,9 +58,12 @@ __all__ = [
     "FeatureSum",
     "GroupBy",
     "HeavyHitters",
+    "Hierarchy",
     "Histogram",
     "Intervals",
     "Kind",
+    "Ladder",
+    "Level",
     "Mapped",
     "Mean",
     "Missing",
@@ -65,12 +72,15 @@ __all__ = [
     "Numbers",
     "OrMissing",
     "Outside",
+    "OutsideDomain",
+    "Parts",
     "ProductSum",
     "Products",
     "Quantile",
     "Quantiles",
     "Query",
     "Records",
+    "SuggestedBounds",
     "Sum",
     "Table",
     "Tables",
@@ -80,10 +90,13 @@ __all__ = [
     "Unit",
     "UserRecords",
     "UserTotals",
+    "UsersOver",
     "Variance",
     "VectorSum",
     "WithLaplace",
+    "Within",
     "best_factor",
+    "flat",
     "frame_from_file",
     "half_width",
     "inner",
@@ -94,6 +107,7 @@ __all__ = [
     "read_parquet",
     "read_postgres",
     "read_sql",
+    "shares",
     "table",
     "whole_counts",
     "write_parquet",

@@ -23,6 +23,7 @@ from indistinct.data import (
     Times,
     UserRecords,
     UserTotals,
+    Within,
 )
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Budget
@@ -69,6 +70,9 @@ class DeclaredColumn:
     """Of dates and times: what they are counted in, since 1970."""
     zone: str | None = None
     categories: tuple[Any, ...] | None = None
+    within: str | None = None
+    """The column above, where categories are listed by the category there, as `inside` has them."""
+    inside: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     outside: str | None = None
     missing: str | None = None
 
@@ -147,6 +151,20 @@ class Terms:
             raise ArgumentError(f"{where}.bins", None, "given, for counts by this column")
         return named(where, Bins, *column.ends, bins, **policies)
 
+    def level(self, name: str) -> Bins | Categories | Within:
+        """A column of a hierarchy: the cells, by those of the column above where it is within one."""
+        column, where = self.column(name), f"columns.{name}"
+        if column.within is None:
+            return self.axis(name)
+        # keys of TOML are texts, also where categories are whole numbers or truth values
+        above = {_key(value): value for value in self.column(column.within).categories or ()}
+        for key, _ in column.inside:
+            if key not in above:
+                listed = f"categories of {column.within} ({', '.join(above) or 'it has none'})"
+                raise ArgumentError(f"{where}.categories", key, f"listed by {listed}")
+        inside = {above[key]: values for key, values in column.inside}
+        return named(where, Within, inside, **self._policies(name))
+
     def cells(self, name: str) -> Celled:
         """The cells of a column of a synthetic table: intervals may differ in width, and that a value is
         missing may be a cell too."""
@@ -218,6 +236,8 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
             terms.cells(name)
         if column.ends is not None and column.missing != KEEP:
             terms.numbers(name)
+        if column.within is not None:
+            terms.level(name)
     if terms.split is Split.WORST_RELATIVE_ERROR and terms.data.records is None:
         raise ArgumentError("data.records", None, "given where the split is by relative error")
     return terms
@@ -253,13 +273,15 @@ def _source(given: Any, folder: Path) -> DataSource:
 
 def _domain(name: str, given: Any) -> DeclaredColumn:
     numeric = {"low", "high", "bins", "edges", "whole", "unit", "zone"}
-    declared = Section(f"columns.{name}", given, numeric | {"categories", "outside", "missing"})
+    declared = Section(f"columns.{name}", given, numeric | {"categories", "within", "outside", "missing"})
+    if "within" in declared:
+        return _within(declared)
     if "categories" in declared:
         if interval := numeric & declared.given.keys():
             raise ArgumentError(declared.where, sorted(interval), "categories, or low and high, but not both")
         values = declared.get("categories")
         if not isinstance(values, list) or not values:
-            allowed = "a list of texts, integers or truth values"
+            allowed = "a list of texts, integers or truth values (a table of lists goes with `within`)"
             raise ArgumentError(declared.at("categories"), values, allowed)
         return DeclaredColumn(**{**declared.given, "categories": tuple(values)})
     given = {**declared.given, **_timed(declared)}
@@ -278,6 +300,24 @@ def _domain(name: str, given: Any) -> DeclaredColumn:
     return DeclaredColumn(**given)
 
 
+def _within(declared: Section) -> DeclaredColumn:
+    """Categories by those of another column."""
+    values, above = declared.get("categories"), declared.text("within")
+    listed = values if isinstance(values, Mapping) else {}
+    if not listed or not all(isinstance(inner, list) and inner for inner in listed.values()):
+        allowed = f'lists by the categories of {above}, such as {{ "one of {above}" = ["here", "there"] }}'
+        raise ArgumentError(declared.at("categories"), values, allowed)
+    inside = tuple((str(key), tuple(inner)) for key, inner in listed.items())
+    every = tuple(dict.fromkeys(value for _, inner in inside for value in inner))
+    policies = {key: declared.get(key) for key in ("outside", "missing") if key in declared}
+    return DeclaredColumn(categories=every, within=above, inside=inside, **policies)
+
+
+def _key(value: Any) -> str:
+    """A category as a key of TOML."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _timed(declared: Section) -> dict[str, Any]:
     """Ends that are dates or times, as numbers."""
     if "unit" not in declared:
@@ -290,9 +330,12 @@ def _timed(declared: Section) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for key in {"low", "high", "edges"} & declared.given.keys():
         value = declared.get(key)
-        read[key] = [_end(times, end) for end in value] if isinstance(value, list) else _end(times, value)
+        read[key] = (
+            [read_end(times, end) for end in value] if isinstance(value, list) else read_end(times, value)
+        )
     return read
 
 
-def _end(times: Times, value: Any) -> Any:
-    return times.number(value) if isinstance(value, date | str) else value
+def read_end(times: Times | None, value: Any) -> Any:
+    """An end of an interval, which may be a date or a time where values are."""
+    return times.number(value) if times is not None and isinstance(value, date | str) else value

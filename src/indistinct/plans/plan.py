@@ -27,6 +27,9 @@ KINDS = {
     "ranges": "workloads.RangesPart",
     "marginals": "workloads.MarginalsPart",
     "heavy-hitters": "heavy_hitters.HeavyHittersPart",
+    "hierarchy": "hierarchy.HierarchyPart",
+    "outside": "outside.OutsidePart",
+    "bounds": "bounds.BoundsPart",
     "density": "density.DensityPart",
     "synthetic": "synthetic.SyntheticPart",
 }

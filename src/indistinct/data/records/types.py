@@ -6,7 +6,7 @@ from the values: one record more would change what all others are.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -84,6 +84,18 @@ class Times(Described):
                 "time", value, "a date or a time, as text in the form 2030-12-31T23:59:59+01:00"
             )
         return float(found.values[0])
+
+    def words(self, number: float) -> str:
+        """What clocks of the zone show, to the unit; the number itself, where there is no such day.
+
+        >>> Times("day").words(59)
+        '1970-03-01'
+        """
+        try:
+            shown = datetime(1970, 1, 1) + timedelta(microseconds=round(number * self.microseconds))
+        except OverflowError:
+            return f"{number:.15g} {self.unit}s after 1970"
+        return shown.date().isoformat() if self.unit == "day" else shown.isoformat(timespec="seconds")
 
 
 Type = Kind | Times
