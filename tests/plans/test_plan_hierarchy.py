@@ -10,9 +10,9 @@ import pytest
 
 from indistinct import ArgumentError
 from indistinct.plans import check_plan, parse_plan, run_plan
-from indistinct.plans.bias import bias_notes
 from indistinct.plans.kinds.bounds import BoundsPart
 from indistinct.plans.kinds.outside import OutsidePart
+from indistinct.plans.notes import notes as notes_on
 
 PLAN = """
 [data]
@@ -203,7 +203,7 @@ def test_more_weight_is_less_error(folder: Path) -> None:
             {"kind": "outside", "column": "income", "users": True},
             "column must be a declared column, or users",
         ),
-        ({"kind": "outside", "column": "nothing"}, "declared under"),
+        ({"kind": "outside", "column": "nothing"}, "declared in a section"),
         ({"kind": "bounds", "column": "income", "cover": 1}, r"releases\.x\.cover must be a share"),
         ({"kind": "bounds", "column": "income", "low": 3, "high": 1}, r"releases\.x\.high must be above"),
         ({"kind": "bounds", "column": "income", "zone": "UTC"}, "zone must be given with unit"),
@@ -225,7 +225,7 @@ def test_mistakes_cost_nothing_and_say_what_to_do(changes: dict[str, Any], words
     [
         ({"within": "region", "categories": ["a"]}, r"categories must be lists by the categories of region"),
         ({"within": "region", "categories": {"3": ["a"]}}, r"listed by categories of region \(1, 2\)"),
-        ({"within": "nowhere", "categories": {"3": ["a"]}}, "declared under"),
+        ({"within": "nowhere", "categories": {"3": ["a"]}}, "declared in a section"),
         ({"within": "region", "categories": {"1": ["a", "a"], "2": ["b"]}}, "a list of different categories"),
         ({"within": "region", "categories": {"1": ["a", 2], "2": ["b"]}}, "distinct texts, or distinct"),
         ({"categories": {"1": ["a"]}}, "goes with `within`"),
@@ -254,7 +254,8 @@ def test_what_error_bars_do_not_show_is_said() -> None:
         {"name": "days", "kind": "sum", "column": "day"},
         {"name": "all", "kind": "count", "user_total": 3},
     ]
-    notes = bias_notes(parse_plan(content))
+    plan = parse_plan(content)
+    notes = {part.name: notes_on(plan, part) for part in plan.parts}
     assert notes.keys() == {release["name"] for release in content["releases"]}
     clipped, dropped, limited = notes["mean"]
     assert "whose region is not listed are left out" in dropped

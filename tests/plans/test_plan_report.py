@@ -104,12 +104,12 @@ def test_every_picture_has_its_numbers(out: Path) -> None:
 def test_what_no_interval_shows_is_said_beside(out: Path) -> None:
     found = sections(out)
     for name in ("towns", "ages", "mean_age", "up_to"):
-        assert "At most 2 records of each person take part" in found[name]
-    assert "total of each person is scaled down to 100" in found["total"]
-    assert "Values of age below 0 or above 64 are moved to the nearer end" in found["mean_age"]
-    assert "how far this moves the answer" in found["mean_age"] and "Values of age" not in found["towns"]
+        assert "with more than 2 records, 2 take part" in found[name]
+    assert "more than 100 it is scaled down" in found["total"]
+    assert "Values of age below 0 or above 64 count as 0 and 64" in found["mean_age"]
+    assert "The interval does not show it" in found["mean_age"] and "Values of age" not in found["towns"]
     for name in ("towns", "mean_age"):
-        assert "Records whose town is not one of the listed categories are left out" in found[name]
+        assert "ecords whose town is not listed are left out" in found[name]
 
 
 def test_the_summary_comes_first(out: Path) -> None:

@@ -31,6 +31,8 @@ class ToldRelease:
     header: list[str]
     rows: list[list[str]]
     charts: list[str]
+    notes: list[str]
+    """What no interval shows, and what the numbers say in words."""
 
     @property
     def title(self) -> str:
@@ -50,10 +52,6 @@ class ToldRelease:
     @property
     def what(self) -> str:
         return subject_of(self.part)
-
-    @property
-    def notes(self) -> list[str]:
-        return notes(self.part)
 
     @property
     def table(self) -> ReadTable:
@@ -100,7 +98,8 @@ class Account:
                 charts = part.charts(folder.read_rows)
                 if not charts and not isinstance(part, FittedPart):
                     charts = interval_pictures(part.name, [header, *rows])
-                told = ToldRelease(part, scale, header, rows, charts)
+                beside = [*map(_sentence, part.sentences(rows)), *notes(checked.plan, part)]
+                told = ToldRelease(part, scale, header, rows, charts, beside)
                 _ = told.summary  # whatever is wrong with a file is seen here
                 releases.append(told)
         return cls(checked, subject, charge, releases)
@@ -151,3 +150,7 @@ class Account:
             " What else was done to a result is said beside it. What every column of a file means is in"
             f" {DICTIONARY}, the guarantee in {CHARGE}."
         )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

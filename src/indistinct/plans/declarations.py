@@ -80,6 +80,10 @@ class DeclaredColumn:
     def times(self) -> Times | None:
         return None if self.unit is None else Times(self.unit, self.zone or "UTC")
 
+    def words(self, value: float) -> str:
+        """A number of the column, as one would write it: a date where it is one."""
+        return f"{value:.15g}" if self.times is None else self.times.words(value)
+
     @property
     def ends(self) -> tuple[float, float] | None:
         if self.edges:

@@ -1,19 +1,26 @@
-"""What no error bar shows: values that were moved, records that were left out, answers that were fitted. Said
-beside every result that it concerns, from the plan alone."""
+"""What no error bar shows: that values were clipped, records left out, users limited, and answers fitted.
+Said beside every release that it concerns: an answer that is far off for these reasons has a narrow interval
+too.
+"""
 
-from indistinct.data import Missing, Outside
-from indistinct.errors import ArgumentError
-from indistinct.plans.declarations import KEEP, DeclaredColumn, Terms
+from collections.abc import Iterator
+
+from indistinct.plans.declarations import KEEP
+from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import FittedPart, PlannedRelease
 from indistinct.report.tables import readable
 
-_SUMS = {"sum", "mean", "variance", "linear", "logistic", "covariance", "correlation"}
-"""Kinds whose answers are made of values, and not of counts of them."""
+_ADDED_UP = {"sum", "mean", "variance", "linear", "logistic", "correlation", "covariance"}
+"""Kinds whose answers move with clipped values. In others these are in the first or the last cell."""
+_NO_DOMAIN = {"heavy-hitters", "bounds", "outside"}
+"""Kinds that do not look at the declared domain of their column, or count what is outside."""
 
 
-def notes(part: PlannedRelease) -> list[str]:
-    """One sentence or two for each thing to be known."""
-    told = [*_users(part), *_columns(part)]
+def notes(plan: Plan, part: PlannedRelease) -> list[str]:
+    """What clipping, lists and limits can do to the numbers of a release, and which release of the plan says
+    how
+    much that is, or how to ask for one; and what was done to the numbers after the noise."""
+    told = [*_columns(plan, part), *_users(plan, part)]
     if isinstance(part, FittedPart):
         told.append(
             f"Post-processing: this is fitted to released numbers ({part.drawn}.csv) and has no interval of"
@@ -26,69 +33,60 @@ def notes(part: PlannedRelease) -> list[str]:
     return told
 
 
-def _users(part: PlannedRelease) -> list[str]:
-    terms = part.terms
+def _columns(plan: Plan, part: PlannedRelease) -> Iterator[str]:
+    declared = dict(plan.terms.columns)
+    own = () if part.kind in _NO_DOMAIN else part.columns
+    for name in dict.fromkeys((*own, *getattr(part, "by", ()))):
+        column = declared.get(name)
+        if column is None:
+            continue
+        effects = []
+        outside = column.outside or ("drop" if column.categories is not None else "clip")
+        if column.ends is not None and outside == "clip":
+            low, high = map(column.words, column.ends)
+            added = part.kind in _ADDED_UP and name in own
+            moved = f"count as {low} and {high}" if added else "count in the first and the last cell"
+            effects.append(f"values of {name} below {low} or above {high} {moved}")
+        elif outside == "drop":
+            listed = column.categories is not None
+            beyond = f"whose {name} is not listed" if listed else f"with {name} outside its bounds"
+            if part.kind == "hierarchy" and column.within is not None:
+                beyond = f"whose {name} is not listed within their {column.within}"
+            effects.append(f"records {beyond} are left out")
+        if column.missing not in ("error", KEEP):
+            effects.append(f"records in which {name} is missing are left out")
+        if effects:
+            yield f"{_joined(effects)}. {_asked(plan, name)}"
+
+
+def _users(plan: Plan, part: PlannedRelease) -> Iterator[str]:
+    terms = plan.terms
     if terms.user is None:
-        return []
-    if part.clips_totals:
-        total = getattr(part, "user_total", None)
-        size = "" if total is None else f" to {readable(total)}"
-        return [
-            f"The total of each {terms.user} is scaled down{size} where it is larger: answers are of totals"
-            " as they are clipped. The intervals do not show how far that is from the answer without it."
-        ]
-    if terms.most is None:
-        return []
-    records = "1 record" if terms.most == 1 else f"{terms.most} records"
-    return [
-        f"At most {records} of each {terms.user} take part; of those who have more, the others are left out."
-        " Answers are about the records that take part, and the intervals do not show what was left out."
-    ]
+        return
+    total = getattr(part, "user_total", None)
+    if total is not None:
+        yield (
+            f"All records of a user ({terms.user}) take part, and where their total is more than"
+            f" {readable(total)} it is scaled down: numbers are too small where that happens. The interval"
+            " does not show it."
+        )
+    elif terms.most is not None and part.kind != "outside":
+        yield (
+            f"Of a user ({terms.user}) with more than {terms.most} records, {terms.most} take part, chosen at"
+            " random: the rest is missing from counts and sums, and in a mean such users weigh less."
+            f" {_asked(plan, None)}"
+        )
 
 
-def _columns(part: PlannedRelease) -> list[str]:
-    """What becomes of values outside and of missing ones."""
-    declared = dict(part.terms.columns)
-    names = [name for name in dict.fromkeys((*part.columns, *getattr(part, "by", ()))) if name in declared]
-    told, unlisted, missing = [], [], []
-    for name in names:
-        column = declared[name]
-        outside, absent = _policies(part.terms, name, column)
-        missing += [name] if absent is Missing.DROP else []
-        if column.ends is None:
-            unlisted += [name] if outside is Outside.DROP else []
-        elif outside is not Outside.ERROR:
-            low, high = (readable(end) for end in column.ends)
-            told.append(_outside(part, name, f"below {low} or above {high}", outside))
-    if unlisted:
-        told.append(f"Records whose {_any(unlisted)} is not one of the listed categories are left out.")
-    if missing:
-        told.append(f"Records without {_any(missing)}, or where it cannot be read, are left out.")
-    return told
+def _asked(plan: Plan, column: str | None) -> str:
+    """Which release says how many are concerned; else, how to ask."""
+    for part in plan.parts:
+        if part.kind == "outside" and getattr(part, "column", None) == column:
+            return f"The interval does not show it; the release {part.name} says how many that concerns."
+    key = "users = true" if column is None else f'column = "{column}"'
+    return f'The interval does not show it; a release with kind = "outside" and {key} would.'
 
 
-def _outside(part: PlannedRelease, name: str, where: str, outside: Outside | None) -> str:
-    if outside is Outside.DROP:
-        return f"Records whose {name} is {where} are left out."
-    if part.kind not in _SUMS or name not in part.columns:
-        return f"Values of {name} {where} are moved to the nearer end and counted there."
-    return (
-        f"Values of {name} {where} are moved to the nearer end and used as that. The intervals do not show"
-        " how far this moves the answer."
-    )
-
-
-def _any(names: list[str]) -> str:
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def _policies(terms: Terms, name: str, column: DeclaredColumn) -> tuple[Outside | None, Missing | None]:
-    """What becomes of values outside and of missing ones, as declared or by default."""
-    if column.missing == KEEP:
-        return (Outside.DROP if column.categories else Outside.CLIP), None
-    try:
-        domain = terms.axis(name) if column.categories is not None else terms.numbers(name)
-    except ArgumentError:  # a column that only a synthetic table takes
-        return None, None
-    assert isinstance(domain.outside, Outside) and isinstance(domain.missing, Missing | None)
-    return domain.outside, domain.missing
+def _joined(effects: list[str]) -> str:
+    text = "; ".join(effects)
+    return text[0].upper() + text[1:]

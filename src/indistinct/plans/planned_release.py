@@ -164,6 +164,10 @@ class PlannedRelease(ABC):
         """Charts of a result, as HTML; where there are none, the page draws what any table allows."""
         return self.pictures(read(self.name))
 
+    def sentences(self, rows: list[list[str]]) -> list[str]:
+        """What the rows of the result say, in words, where they need some."""
+        return []
+
     def pictures(self, rows: list[list[str]]) -> list[str]:
         """The same from the result, its header first."""
         return []

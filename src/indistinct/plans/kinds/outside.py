@@ -6,7 +6,7 @@ from typing import Self
 
 from indistinct.data import BoundedSum, Kind, OutsideDomain, Parts, UsersOver
 from indistinct.errors import ArgumentError
-from indistinct.plans.declarations import DeclaredColumn, Terms
+from indistinct.plans.declarations import Terms
 from indistinct.plans.planned_release import Asked, QueryPart
 from indistinct.plans.section import Section
 from indistinct.tables.rows import Row
@@ -87,7 +87,7 @@ class OutsidePart(QueryPart):
         end = {"below": declared.ends and declared.ends[0], "above": declared.ends and declared.ends[1]}.get(
             name
         )
-        return f"{self.column} {name}" + ("" if end is None else f" {number_words(declared, end)}")
+        return f"{self.column} {name}" + ("" if end is None else f" {declared.words(end)}")
 
     def sentences(self, rows: list[list[str]]) -> list[str]:
         """What the rows of the result say to a reader of other numbers: a sentence for each part that is
@@ -112,14 +112,9 @@ class OutsidePart(QueryPart):
         if name == "not listed":
             return f"have a {self.column} that is not listed, and are left out"
         assert declared.ends is not None
-        end = number_words(declared, declared.ends[0] if name == "below" else declared.ends[1])
+        end = declared.words(declared.ends[0] if name == "below" else declared.ends[1])
         rest = f"count as {end}" if (declared.outside or default) == "clip" else "are left out"
         return f"have {self.column} {name} {end}, and {rest}"
-
-
-def number_words(declared: DeclaredColumn, value: float) -> str:
-    """A number of a column, as one would write it: a date where it is one."""
-    return f"{value:.15g}" if declared.times is None else declared.times.words(value)
 
 
 def _where(groups: list[str]) -> str:
