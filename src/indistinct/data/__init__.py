@@ -28,6 +28,14 @@ from indistinct.data.queries.outside import OutsideDomain, Parts, UsersOver, sha
 from indistinct.data.queries.products import Products, ProductSum
 from indistinct.data.queries.quantiles import Quantile, Quantiles
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
+from indistinct.data.queries.regression import (
+    Association,
+    Coefficient,
+    CovarianceTable,
+    CrossProductQuery,
+    LinearRegression,
+    LogisticRegression,
+)
 from indistinct.data.queries.statistics import Count, Histogram, Mean, Sum, Variance, VectorSum
 from indistinct.data.records.bounded_sum import BoundedSum, Totals
 from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
@@ -41,6 +49,7 @@ from indistinct.data.result_formats import write_parquet
 __all__ = [
     "ORDERED_CATEGORY",
     "RECORDS",
+    "Association",
     "BetweenRungs",
     "Bins",
     "BoundedSum",
@@ -51,7 +60,10 @@ __all__ = [
     "Celled",
     "Cells",
     "Clipped",
+    "Coefficient",
     "Count",
+    "CovarianceTable",
+    "CrossProductQuery",
     "Dialect",
     "Estimates",
     "FeatureMap",
@@ -64,6 +76,8 @@ __all__ = [
     "Kind",
     "Ladder",
     "Level",
+    "LinearRegression",
+    "LogisticRegression",
     "Mapped",
     "Mean",
     "Missing",

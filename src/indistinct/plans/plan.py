@@ -32,6 +32,9 @@ KINDS = {
     "bounds": "bounds.BoundsPart",
     "density": "density.DensityPart",
     "synthetic": "synthetic.SyntheticPart",
+    "linear": "regression.LinearPart",
+    "logistic": "regression.LogisticPart",
+    "covariance": "regression.CovariancePart",
 }
 """What a release can ask, and the class in `kinds/` that knows its keys, imported when a plan asks for it. A
 new kind is such a class and a line here."""

@@ -8,7 +8,7 @@ sensitivity may be overstated in its last digit, never understated.
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable, given
@@ -109,7 +109,15 @@ class OneOf:
         return OneOf(self.reach.with_zero(), self.groups)
 
 
-Reach = Box | Ball | OneOf
+class OtherReach(Protocol):
+    """A set that an encoding describes itself."""
+
+    def radius(self, norm: Norm) -> float: ...
+    def diameter(self, norm: Norm) -> float: ...
+    def with_zero(self) -> "Reach": ...
+
+
+Reach = Box | Ball | OneOf | OtherReach
 
 
 def sensitivity(reach: Reach, norm: Norm, adjacency: Adjacency, copies: int, groups: int = 1) -> float:

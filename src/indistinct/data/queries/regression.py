@@ -1,0 +1,301 @@
+"""Linear and logistic regression, covariances and correlations: one sum of products of columns, with noise,
+and what follows from it."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from indistinct.data.queries.query import NoisyQuery, Query, Values, WithLaplace
+from indistinct.data.queries.regression_fits import Centre, NoisyMoments, ratio_interval
+from indistinct.data.queries.regression_logistic import LogisticMoments
+from indistinct.data.queries.regression_sums import Array, Axis, CrossProducts, ends
+from indistinct.data.records.domain import Categories, Numbers
+from indistinct.data.records.unit import RECORDS, Unit
+from indistinct.description import describable
+from indistinct.errors import ArgumentError
+from indistinct.mechanisms import Release
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One term of a regression. `low` and `high` hold the coefficient of the population that records are a
+    sample of,
+    `noise_low` and `noise_high` the one that the records have without noise; each with a probability of 95
+    %."""
+
+    term: str
+    noise_error: float
+    noise_low: float
+    noise_high: float
+    coefficient: float
+    standard_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Association:
+    """How two columns vary together. The intervals hold what the records have without noise."""
+
+    column_a: str
+    column_b: str
+    correlation: float
+    correlation_low: float
+    correlation_high: float
+    covariance: float
+    standard_error: float
+    low: float
+    high: float
+
+
+class CrossProductQuery(Query):
+    """A query of the sums of products of columns. What is released are these sums with noise, and `fit`
+    reads them."""
+
+    axes: tuple[Axis, ...]
+    responds = False
+    curved = False
+
+    @property
+    def encoding(self) -> CrossProducts:
+        return CrossProducts(self.axes, self.responds, self.curved)
+
+    def fit(self, release: Release[Any]) -> Any:
+        """What a release of this query says: post-processing, which costs nothing."""
+        mechanism = release.mechanism
+        if not isinstance(mechanism, NoisyQuery) or mechanism.query != self:
+            raise ArgumentError("release", mechanism, "a release of this query")
+        return self.fitted(mechanism, np.asarray(release.values))
+
+    @abstractmethod
+    def fitted(self, noise: NoisyQuery, values: Values) -> Any:
+        """The same from the numbers with this noise."""
+
+    def _moments(self, noise: NoisyQuery, values: Values) -> NoisyMoments:
+        encoding = self.encoding
+        matrix = encoding.terms.matrix(encoding.solve @ values)
+        moved = encoding.terms.matrix(encoding.solve.T)
+        return NoisyMoments(matrix, moved, noise.deviation, isinstance(noise, WithLaplace))
+
+
+def _axes(axes: Mapping[str, Numbers | Categories], response: str) -> tuple[Axis, ...]:
+    """The columns, the response last."""
+    listed = dict(axes)
+    if response not in listed:
+        raise ArgumentError("response", response, f"one of the columns ({', '.join(map(repr, listed))})")
+    if len(listed) < 2:
+        raise ArgumentError("axes", list(listed), "the response and one column or more to explain it by")
+    answer = listed.pop(response)
+    return (*listed.items(), (response, answer))
+
+
+def _in_units(axes: tuple[Axis, ...], owners: tuple[int, ...]) -> tuple[list[str], Array]:
+    """What each coefficient is called, and what it is in units of the columns: a combination of those in
+    units of half intervals. Categories are compared with the first."""
+    names, table = ["intercept"], np.eye(len(owners))
+    for place, owner in enumerate(owners[1:], start=1):
+        name, domain = axes[owner]
+        if isinstance(domain, Numbers):
+            middle, half = ends(domain)
+            table[place, place], table[0, place] = 1 / half, -middle / half
+            names.append(name)
+            continue
+        if domain.size == 2:
+            table[place, place], table[0, place] = 2.0, -1.0
+        names.append(f"{name}={domain.values[place - owners.index(owner) + 1]}")
+    return names, table
+
+
+@describable()
+class LinearRegression(CrossProductQuery):
+    """Least squares of a number on other columns, with intervals that hold with the noise.
+
+    >>> columns = {"age": Numbers(18, 100), "sex": Categories(["f", "m"]), "income": Numbers(0, 100_000)}
+    >>> query = LinearRegression("income", columns)
+    >>> query.size, query.gaussian(scale=10).guarantee().epsilon(delta=1e-6)
+    (9, 1.0249)
+    """
+
+    response: str
+    axes: tuple[Axis, ...]
+    unit: Unit
+    responds = True
+
+    def __init__(self, response: str, axes: Mapping[str, Numbers | Categories], unit: Unit = RECORDS) -> None:
+        self._declare(response=response, axes=_axes(axes, response), unit=unit)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.axes[-1][1], Numbers):
+            allowed = "a column of Numbers(low, high); LogisticRegression explains two categories"
+            raise ArgumentError("response", self.response, allowed)
+        super().__post_init__()
+
+    def fitted(self, noise: NoisyQuery, values: Values) -> list[Coefficient]:
+        moments = self._moments(noise, values)
+        middle, half = ends(self.axes[-1][1])  # type: ignore[arg-type]
+        names, table = _in_units(self.axes, self.encoding.terms.owners[:-1])
+        return _rows(names, table * half, middle, moments)
+
+
+def _rows(
+    names: list[str], table: Array, middle: float, fit: NoisyMoments | LogisticMoments
+) -> list[Coefficient]:
+    """The terms of a fit, each a combination of what is estimated; the first is counted from `middle`. An
+    estimate that is not in its interval is moved there."""
+    by_noise, by_both = (Centre(fit.whitened(sampled=sampled), fit.estimate) for sampled in (False, True))
+    rows: list[Coefficient] = []
+    for name, direction in zip(names, table, strict=True):
+        quantile, ahead, moved = fit.quantile(direction), fit.padded(direction), 0.0 if rows else middle
+        low, high = by_noise.interval(ahead, quantile)
+        lowest, highest = by_both.interval(ahead, quantile)
+        lowest, highest = min(low, lowest), max(high, highest)
+        # where noise dominates, what holds for little noise is too small
+        error = max(fit.error(direction, sampled=False), (high - low) / (2 * quantile))
+        total = max(error, fit.error(direction, sampled=True), (highest - lowest) / (2 * quantile))
+        value = min(max(float(ahead @ fit.estimate), low), high)
+        noise = (error, low + moved, high + moved)
+        rows.append(Coefficient(name, *noise, value + moved, total, lowest + moved, highest + moved))
+    return rows
+
+
+@describable()
+class LogisticRegression(CrossProductQuery):
+    """How the odds of the second of two categories depend on other columns: the coefficients of the
+    distribution that has the second moments of the records, and no structure beside (see
+    `regression_logistic`)."""
+
+    response: str
+    axes: tuple[Axis, ...]
+    unit: Unit
+    responds = curved = True
+
+    def __init__(self, response: str, axes: Mapping[str, Numbers | Categories], unit: Unit = RECORDS) -> None:
+        self._declare(response=response, axes=_axes(axes, response), unit=unit)
+
+    def __post_init__(self) -> None:
+        answer = self.axes[-1][1]
+        if not isinstance(answer, Categories) or answer.size != 2:
+            allowed = "a column of two Categories([no, yes]); LinearRegression explains numbers"
+            raise ArgumentError("response", self.response, allowed)
+        super().__post_init__()
+        LogisticMoments.check(self.axes)
+
+    def fitted(self, noise: NoisyQuery, values: Values) -> list[Coefficient]:
+        encoding = self.encoding
+        moments = LogisticMoments(
+            self.axes,
+            encoding.terms,
+            encoding.solve @ values,
+            encoding.solve * noise.deviation,
+            isinstance(noise, WithLaplace),
+        )
+        owners = tuple(encoding.terms.owners[place] for place in encoding.terms.straight)
+        names, table = _in_units(self.axes, owners)
+        return _rows(names, table, 0.0, moments)
+
+
+@describable()
+class CovarianceTable(CrossProductQuery):
+    """The covariance and the correlation of every two columns, numbers or one of two categories (as 0 and
+    1)."""
+
+    axes: tuple[Axis, ...]
+    unit: Unit
+
+    def __init__(self, axes: Mapping[str, Numbers | Categories], unit: Unit = RECORDS) -> None:
+        self._declare(axes=tuple(dict(axes).items()), unit=unit)
+
+    def __post_init__(self) -> None:
+        for name, domain in self.axes:
+            if isinstance(domain, Categories) and domain.size != 2:
+                allowed = f"Numbers(low, high) or two categories, for {name!r}"
+                raise ArgumentError("axes", domain, allowed)
+        if not self.axes:
+            raise ArgumentError("axes", self.axes, "one column or more")
+        super().__post_init__()
+
+    def fitted(self, noise: NoisyQuery, values: Values) -> list[Association]:
+        moments = self._moments(noise, values)
+        found, slopes = _covariances(moments)
+        rows = []
+        for a, (name, domain) in enumerate(self.axes):
+            for b, (other, against) in list(enumerate(self.axes))[a:]:
+                unit = _half(domain) * _half(against)
+                if a == b and isinstance(domain, Categories):
+                    low, high = _two_point_variance(moments, a + 1)
+                else:
+                    low, high = _covariance_interval(moments, a + 1, b + 1)
+                low, high = max(low, 0.0 if a == b else -1.0), min(high, 1.0)
+                error = min(moments.deviation * float(np.linalg.norm(slopes[:, a, b])), 1.0)
+                value = min(max(float(found[a, b]), low), high)
+                known = (1.0, 1.0, 1.0) if a == b else _correlation(moments, found, slopes, a, b)
+                rows.append(Association(name, other, *known, *(unit * x for x in (value, error, low, high))))
+        return rows
+
+
+def _half(domain: Numbers | Categories) -> float:
+    """Half the width of an interval; of 0 and 1 for two categories."""
+    return ends(domain)[1] if isinstance(domain, Numbers) else 0.5
+
+
+def _covariances(moments: NoisyMoments) -> tuple[Array, Array]:
+    """Covariances, and how each number with noise moves them, where noise is small."""
+    n, matrix, moved = moments.records, moments.matrix, moments.moved
+    mean = matrix[0, 1:] / n
+    found = matrix[1:, 1:] / n - np.outer(mean, mean)
+    count, singles, products = moved[:, 0, 0], moved[:, 0, 1:], moved[:, 1:, 1:]
+    means = (singles - count[:, None] * mean) / n
+    slopes = (products - count[:, None, None] * (found + np.outer(mean, mean))) / n
+    slopes -= means[:, :, None] * mean[None, None, :] + mean[None, :, None] * means[:, None, :]
+    return found, slopes
+
+
+def _covariance_interval(moments: NoisyMoments, a: int, b: int) -> tuple[float, float]:
+    """Of n S_ab - S_a S_b = c n²: the c for which the left side less the right is not beyond its noise, at
+    c. Products of two noises count as noise of their own."""
+    n, matrix, moved = moments.records, moments.matrix, moments.moved
+    at = n * matrix[a, b] - matrix[0, a] * matrix[0, b]
+    noise = (
+        n * moved[:, a, b]
+        + matrix[a, b] * moved[:, 0, 0]
+        - matrix[0, a] * moved[:, 0, b]
+        - matrix[0, b] * moved[:, 0, a]
+    )
+    size = {
+        pair: float(np.linalg.norm(moved[:, pair[0], pair[1]])) for pair in ((0, 0), (a, b), (0, a), (0, b))
+    }
+    second = moments.deviation * (size[0, 0] * size[a, b] + size[0, a] * size[0, b])
+    third = moments.deviation * size[0, 0] ** 2
+    return ratio_interval(
+        at, n * n, np.append(noise, [second, 0.0]), np.append(2 * n * moved[:, 0, 0], [0.0, third]), moments
+    )
+
+
+def _two_point_variance(moments: NoisyMoments, a: int) -> tuple[float, float]:
+    """Of -1 and 1: 1 - m², m being the mean, whose interval decides."""
+    moved, matrix = moments.moved, moments.matrix
+    low, high = ratio_interval(matrix[0, a], moments.records, moved[:, 0, a], moved[:, 0, 0], moments)
+    furthest = max(abs(low), abs(high))
+    return 1 - furthest**2, 1.0 if low <= 0 <= high else 1 - min(abs(low), abs(high)) ** 2
+
+
+def _correlation(
+    moments: NoisyMoments, found: Array, slopes: Array, a: int, b: int
+) -> tuple[float, float, float]:
+    """A correlation and its interval: anything, where a variance may be noise."""
+    variances = [(found[k, k], moments.deviation * float(np.linalg.norm(slopes[:, k, k]))) for k in (a, b)]
+    if any(variance < 2.5 * error for variance, error in variances):
+        seen = [max(variance, error) for variance, error in variances]
+        return _limited(found[a, b] / math.sqrt(seen[0] * seen[1])), -1.0, 1.0
+    size = math.sqrt(found[a, a] * found[b, b])
+    shift = size / 2 * (slopes[:, a, a] / found[a, a] + slopes[:, b, b] / found[b, b])
+    low, high = ratio_interval(found[a, b], size, slopes[:, a, b], shift, moments)
+    return _limited(found[a, b] / size), _limited(low), _limited(high)
+
+
+def _limited(correlation: float) -> float:
+    return float(min(max(correlation, -1.0), 1.0))

@@ -1,0 +1,161 @@
+"""Regressions, covariances and correlations: one sum of products of columns, and what follows from it."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Self
+
+from indistinct.data import (
+    RECORDS,
+    Association,
+    Categories,
+    Coefficient,
+    CovarianceTable,
+    CrossProductQuery,
+    Kind,
+    LinearRegression,
+    LogisticRegression,
+    Numbers,
+    Table,
+)
+from indistinct.errors import ArgumentError
+from indistinct.plans.declarations import Terms, Unit
+from indistinct.plans.planned_release import Asked, QueryPart, Row, rounded
+from indistinct.plans.section import Section, named
+
+
+@dataclass(frozen=True)
+class CrossProductPart(QueryPart):
+    """A release of the sums of products of columns."""
+
+    listed: tuple[str, ...]
+    rows: ClassVar[type[Coefficient] | type[Association]]
+
+    @abstractmethod
+    def asks(self, unit: Unit) -> CrossProductQuery:
+        """The query, of this unit."""
+
+    @property
+    def query(self) -> CrossProductQuery:
+        return named(self.where, self.asks, self.unit)
+
+    @property
+    def axes(self) -> dict[str, Numbers | Categories]:
+        """The columns as they are declared: numbers by their ends."""
+        return {name: self._axis(name) for name in self.listed}
+
+    def _axis(self, name: str) -> Numbers | Categories:
+        declared = self.terms.column(name)
+        if declared.ends is not None:
+            return self.terms.numbers(name)
+        axis = self.terms.axis(name)
+        assert isinstance(axis, Categories)
+        return axis
+
+    @property
+    def unit(self) -> Unit:
+        if self.user_total is None:
+            return super().unit
+        # Of so many records, each as long as the longest: a user who has no more is not scaled down.
+        longest = self.asks(RECORDS).sensitivity(self.total_norm)
+        return self.terms.totals(self.where, self.total_norm, self.user_total * longest)
+
+    def error(self, scale: float) -> float | None:
+        # the variance of a number that is spread evenly over [-1, 1] is a third
+        records = self.terms.data.records
+        return None if records is None else 3 * self.at(scale).deviation / records
+
+    @property
+    def size(self) -> float | None:
+        return 1.0 if self.asked.size is None else self.asked.size
+
+    @property
+    def header(self) -> Row:
+        return [field.name for field in fields(self.rows)]
+
+    def types(self, table: Table) -> list[Kind]:
+        return [Kind.TEXT if field.type is str else Kind.NUMBER for field in fields(self.rows)]
+
+    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+        noisy = self.at(scale)
+        values, _ = noisy.noisy(looked)
+        for row in self.query.fitted(noisy, values):
+            yield [
+                entry
+                if isinstance(entry, str)
+                else rounded(entry, 0.01 if name.startswith("correlation") else row.standard_error)
+                for name, entry in asdict(row).items()
+            ]
+
+
+@dataclass(frozen=True)
+class RegressionPart(CrossProductPart):
+    """What explains a response."""
+
+    keys = frozenset({"response", "columns", "user_total"})
+    rows = Coefficient
+    response: str
+
+    @classmethod
+    def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
+        response, columns = section.text("response"), section.texts("columns")
+        if response in columns:
+            raise ArgumentError(section.at("columns"), response, "what explains the response, without it")
+        total = section.maybe("user_total", section.positive)
+        return cls(terms, asked, total, (*columns, response), response)
+
+
+@dataclass(frozen=True)
+class LinearPart(RegressionPart):
+    """Least squares."""
+
+    kind = "linear"
+
+    def asks(self, unit: Unit) -> LinearRegression:
+        return LinearRegression(self.response, self.axes, unit)
+
+    @property
+    def error_words(self) -> str:
+        return f"of the interval of {self.response}, by noise, from end to end of an evenly spread column"
+
+
+@dataclass(frozen=True)
+class LogisticPart(RegressionPart):
+    """How odds depend on columns."""
+
+    kind = "logistic"
+
+    def asks(self, unit: Unit) -> LogisticRegression:
+        return LogisticRegression(self.response, self.axes, unit)
+
+    def error(self, scale: float) -> float | None:
+        linear = super().error(scale)
+        return None if linear is None else 4 * linear  # of a logit from end to end, where the odds are even
+
+    @property
+    def size(self) -> float | None:
+        return 4.0 if self.asked.size is None else self.asked.size
+
+    @property
+    def error_words(self) -> str:
+        return "in the logit, by noise, from end to end of an evenly spread column"
+
+
+@dataclass(frozen=True)
+class CovariancePart(CrossProductPart):
+    """Covariances and correlations of every two columns."""
+
+    kind = "covariance"
+    keys = frozenset({"columns", "user_total"})
+    rows = Association
+
+    @classmethod
+    def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
+        return cls(terms, asked, section.maybe("user_total", section.positive), section.texts("columns"))
+
+    def asks(self, unit: Unit) -> CovarianceTable:
+        return CovarianceTable(self.axes, unit)
+
+    @property
+    def error_words(self) -> str:
+        return "in a correlation, by noise, of evenly spread columns"
