@@ -303,9 +303,9 @@ def test_policies() -> None:
     [
         (lambda: LinearRegression("pay", some("age", "income")), "response must be one of the columns"),
         (lambda: LinearRegression("income", some("income")), "one column or more to explain it by"),
-        (lambda: LinearRegression("sex", some("age", "sex")), "LogisticRegression explains"),
-        (lambda: LogisticRegression("town", some("age", "town")), "two Categories"),
-        (lambda: LogisticRegression("income", some("age", "income")), "LinearRegression explains"),
+        (lambda: LinearRegression("sex", some("age", "sex")), "a logistic regression explains"),
+        (lambda: LogisticRegression("town", some("age", "town")), "a column of two categories"),
+        (lambda: LogisticRegression("income", some("age", "income")), "a linear regression explains"),
         (lambda: CovarianceTable(some("age", "town")), "two categories, for 'town'"),
         (lambda: LinearRegression("y", {"x": Numbers(1, 1), "y": Numbers(0, 1)}), "low below high, for 'x'"),
         (

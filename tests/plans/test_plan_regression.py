@@ -105,12 +105,12 @@ def test_rows(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"response": "pay"}, "declared under"),
-        ({"columns": ["age", "hight"]}, "declared under"),
+        ({"response": "pay"}, "declared in"),
+        ({"columns": ["age", "hight"]}, "declared in"),
         ({"columns": ["age", "income"]}, "without it"),
-        ({"response": "owns"}, "LogisticRegression explains two categories"),
-        ({"kind": "logistic"}, "LinearRegression explains numbers"),
-        ({"kind": "logistic", "response": "town", "columns": ["age"]}, "two Categories"),
+        ({"response": "owns"}, "a logistic regression explains two categories"),
+        ({"kind": "logistic"}, "a linear regression explains numbers"),
+        ({"kind": "logistic", "response": "town", "columns": ["age"]}, "a column of two categories"),
         ({"columns": []}, "a list of different columns"),
         ({"colums": ["age"]}, "colums"),
         ({"kind": "covariance"}, "response"),

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data.queries.query import NoisyQuery, Query, Values, WithLaplace
+from indistinct.data.queries.intervals import Values
+from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
 from indistinct.data.queries.regression_fits import Centre, NoisyMoments, ratio_interval
 from indistinct.data.queries.regression_logistic import LogisticMoments
 from indistinct.data.queries.regression_sums import Array, Axis, CrossProducts, ends
@@ -130,7 +131,7 @@ class LinearRegression(CrossProductQuery):
 
     def __post_init__(self) -> None:
         if not isinstance(self.axes[-1][1], Numbers):
-            allowed = "a column of Numbers(low, high); LogisticRegression explains two categories"
+            allowed = "a column of numbers, with low and high (a logistic regression explains two categories)"
             raise ArgumentError("response", self.response, allowed)
         super().__post_init__()
 
@@ -179,7 +180,7 @@ class LogisticRegression(CrossProductQuery):
     def __post_init__(self) -> None:
         answer = self.axes[-1][1]
         if not isinstance(answer, Categories) or answer.size != 2:
-            allowed = "a column of two Categories([no, yes]); LinearRegression explains numbers"
+            allowed = "a column of two categories, such as no and yes (a linear regression explains numbers)"
             raise ArgumentError("response", self.response, allowed)
         super().__post_init__()
         LogisticMoments.check(self.axes)

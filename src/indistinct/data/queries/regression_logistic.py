@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from indistinct.data.queries.regression_fits import _FAR, _NORMAL, Whitened, heavy_quantile
-from indistinct.data.queries.regression_sums import Array, Axis, Coordinates, curve
+from indistinct.data.queries.regression_sums import Array, Axis, TermProducts, curve
 from indistinct.data.records.domain import Categories, Numbers
 from indistinct.errors import ArgumentError
 
@@ -40,7 +40,7 @@ class LogisticMoments:
     one tell."""
 
     axes: tuple[Axis, ...]
-    terms: Coordinates
+    terms: TermProducts
     moments: Array
     noise: Array
     """How noise in each number moves each moment, in standard deviations."""

@@ -41,7 +41,7 @@ _MOST_TERMS = 400
 
 
 @dataclass(frozen=True)
-class Coordinates:
+class TermProducts:
     """The coordinates of a regression: 1, each number, -1 and 1 for two categories, one for each further
     category; the response, if there is one, last. Which of their products are known from others."""
 
@@ -137,8 +137,8 @@ class CrossProducts(Encoding):
             raise ArgumentError("columns", self.terms.count, f"at most {_MOST_TERMS} terms together")
 
     @cached_property
-    def terms(self) -> Coordinates:
-        return Coordinates(self.axes, self.curved)
+    def terms(self) -> TermProducts:
+        return TermProducts(self.axes, self.curved)
 
     @cached_property
     def _columns(self) -> tuple[int, ...]:

@@ -90,11 +90,19 @@ class Ball:
         return self
 
 
+class OtherReach(Protocol):
+    """A set that an encoding describes itself."""
+
+    def radius(self, norm: Norm) -> float: ...
+    def diameter(self, norm: Norm) -> float: ...
+    def with_zero(self) -> "OtherReach": ...
+
+
 @dataclass(frozen=True)
 class OneOf:
     """Vectors that are zero but in one of several groups of coordinates, where they lie in `reach`."""
 
-    reach: Box | Ball
+    reach: Box | Ball | OtherReach
     groups: int
 
     def radius(self, norm: Norm) -> float:
@@ -107,14 +115,6 @@ class OneOf:
 
     def with_zero(self) -> "OneOf":
         return OneOf(self.reach.with_zero(), self.groups)
-
-
-class OtherReach(Protocol):
-    """A set that an encoding describes itself."""
-
-    def radius(self, norm: Norm) -> float: ...
-    def diameter(self, norm: Norm) -> float: ...
-    def with_zero(self) -> "Reach": ...
 
 
 Reach = Box | Ball | OneOf | OtherReach

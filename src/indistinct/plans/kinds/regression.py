@@ -20,8 +20,9 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms, Unit
-from indistinct.plans.planned_release import Asked, QueryPart, Row, rounded
-from indistinct.plans.section import Section, named
+from indistinct.plans.planned_release import Asked, QueryPart
+from indistinct.plans.section import Section
+from indistinct.tables.rows import Row, rounded
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,12 @@ class CrossProductPart(QueryPart):
     rows: ClassVar[type[Coefficient] | type[Association]]
 
     @abstractmethod
-    def asks(self, unit: Unit) -> CrossProductQuery:
+    def asked_of(self, unit: Unit) -> CrossProductQuery:
         """The query, of this unit."""
 
     @property
-    def query(self) -> CrossProductQuery:
-        return named(self.where, self.asks, self.unit)
+    def asks(self) -> CrossProductQuery:
+        return self.asked_of(self.unit)
 
     @property
     def axes(self) -> dict[str, Numbers | Categories]:
@@ -57,7 +58,7 @@ class CrossProductPart(QueryPart):
         if self.user_total is None:
             return super().unit
         # Of so many records, each as long as the longest: a user who has no more is not scaled down.
-        longest = self.asks(RECORDS).sensitivity(self.total_norm)
+        longest = self.asked_of(RECORDS).sensitivity(self.total_norm)
         return self.terms.totals(self.where, self.total_norm, self.user_total * longest)
 
     def error(self, scale: float) -> float | None:
@@ -79,7 +80,7 @@ class CrossProductPart(QueryPart):
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         noisy = self.at(scale)
         values, _ = noisy.noisy(looked)
-        for row in self.query.fitted(noisy, values):
+        for row in self.asks.fitted(noisy, values):
             yield [
                 entry
                 if isinstance(entry, str)
@@ -93,6 +94,7 @@ class RegressionPart(CrossProductPart):
     """What explains a response."""
 
     keys = frozenset({"response", "columns", "user_total"})
+    uncertainty = "noise and sampling (noise_low and noise_high: noise alone)"
     rows = Coefficient
     response: str
 
@@ -102,7 +104,7 @@ class RegressionPart(CrossProductPart):
         if response in columns:
             raise ArgumentError(section.at("columns"), response, "what explains the response, without it")
         total = section.maybe("user_total", section.positive)
-        return cls(terms, asked, total, (*columns, response), response)
+        return cls(terms, asked, total, (), (*columns, response), response)
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class LinearPart(RegressionPart):
 
     kind = "linear"
 
-    def asks(self, unit: Unit) -> LinearRegression:
+    def asked_of(self, unit: Unit) -> LinearRegression:
         return LinearRegression(self.response, self.axes, unit)
 
     @property
@@ -125,7 +127,7 @@ class LogisticPart(RegressionPart):
 
     kind = "logistic"
 
-    def asks(self, unit: Unit) -> LogisticRegression:
+    def asked_of(self, unit: Unit) -> LogisticRegression:
         return LogisticRegression(self.response, self.axes, unit)
 
     def error(self, scale: float) -> float | None:
@@ -151,9 +153,9 @@ class CovariancePart(CrossProductPart):
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        return cls(terms, asked, section.maybe("user_total", section.positive), section.texts("columns"))
+        return cls(terms, asked, section.maybe("user_total", section.positive), (), section.texts("columns"))
 
-    def asks(self, unit: Unit) -> CovarianceTable:
+    def asked_of(self, unit: Unit) -> CovarianceTable:
         return CovarianceTable(self.axes, unit)
 
     @property
