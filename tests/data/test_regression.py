@@ -165,7 +165,7 @@ def test_logistic_intervals_hold(epsilon: float) -> None:
     scale = {1.0: 4.225, 0.2: 18.99}[epsilon] * LOGISTIC.sensitivity(Norm.L2)
     held = [
         [row.noise_low <= t <= row.noise_high for row, t in zip(rows, truth, strict=True)]
-        for rows in (noisy(LOGISTIC, exact, scale, False, draw) for _ in range(120))
+        for rows in (noisy(LOGISTIC, exact, scale, False, draw) for _ in range(80))
     ]
     assert 0.92 <= np.mean(held) <= 0.99
 

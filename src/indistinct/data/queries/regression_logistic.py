@@ -29,6 +29,8 @@ _WIDE = 4.0
 _TRUST = 4.0
 """Of largest entropy, against fitting noise: about one over the variance of a parameter times that of its
 product."""
+_OF_COLUMNS, _OF_PAIRS = 0.7, 0.25
+"""The size of a parameter of one column, or of two, times the deviation of what it is the parameter of."""
 _SAMPLED = 1e-3
 """Of the variance of a moment in a sample: as good as none."""
 _STEPS = 200
@@ -146,9 +148,9 @@ class LogisticMoments:
         chance = np.exp(log - log.max())
         chance /= chance.sum()
         spread, curved = hidden @ hidden.T, value(found)[2]
-        # parameters that are drawn to 0 are off: by about one over the root of their information
-        root = np.linalg.cholesky(curved - loose + 1e-9 * np.eye(len(seen)))
-        drawn = math.sqrt(_TRUST) * solve_triangular(root, spread, lower=True).T
+        # parameters that are drawn to 0 are off by what they are: more for columns themselves than for pairs
+        size = np.array([_OF_COLUMNS if a == 0 else _OF_PAIRS for a, _ in self._pairs])
+        drawn = _TRUST * spread * size / np.sqrt(np.diag(curved - loose) + 1e-9)
         moved = (features - chance @ features) @ np.linalg.solve(curved, np.column_stack([hidden, drawn]))
         return points[:, self.terms.straight], chance, moved
 
