@@ -10,14 +10,14 @@ the budget is met exactly. The proportions:
   no other choice makes the largest one smaller.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indistinct.data import CachedTable, Table, read_csv, read_parquet, read_sql
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.mechanisms import Mechanism, calibrate
-from indistinct.plans.declarations import DataSource, Split, Terms
+from indistinct.plans.declarations import DataSource
+from indistinct.plans.noise_choice import proportions
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import PlannedRelease
 from indistinct.plans.together import Together
@@ -86,24 +86,6 @@ def open_table(data: DataSource) -> Table:
 def together(parts: Sequence[PlannedRelease], scales: Sequence[float]) -> Mechanism:
     """All releases of a plan as one mechanism, each at its scale."""
     return Together(tuple(part.at(scale) for part, scale in zip(parts, scales, strict=True)))
-
-
-def proportions(terms: Terms, parts: Sequence[PlannedRelease]) -> list[float]:
-    """Noise scales up to a common factor."""
-    if terms.split is Split.WORST_RELATIVE_ERROR:
-        found = []
-        for part in parts:
-            # the error of a unit's worth of noise, asked where the lattice is too fine to matter
-            start = part.sensitivity(terms.adjacency) * 1e3
-            error, size = part.error(start), part.size
-            assert error is not None and size is not None  # the plan has data.records
-            found.append(start * size / error)
-        return found
-    return [
-        part.sensitivity(terms.adjacency)
-        / (math.sqrt(part.asked.weight) if terms.delta else part.asked.weight)
-        for part in parts
-    ]
 
 
 def _calibrated(plan: Plan) -> list[float]:

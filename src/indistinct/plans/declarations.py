@@ -103,13 +103,10 @@ class Terms:
     """Groups of a release by group in each of which so many take part, if it is not so many in all."""
     adjacency: Adjacency
     budget: Budget
+    noise: Noise
+    """Of most releases: Laplace's for a pure budget; else as told, or what leaves the smaller errors."""
     split: Split
     columns: tuple[tuple[str, DeclaredColumn], ...]
-
-    @property
-    def noise(self) -> Noise:
-        """Laplace for a pure budget, else Gaussian."""
-        return Noise.GAUSSIAN if self.delta else Noise.LAPLACE
 
     @property
     def delta(self) -> float:
@@ -119,7 +116,7 @@ class Terms:
     @property
     def norm(self) -> Norm:
         """The one that the noise protects."""
-        return Norm.L2 if self.delta else Norm.L1
+        return Norm.L2 if self.noise is Noise.GAUSSIAN else Norm.L1
 
     def unit(self, where: str, *, grouped: bool = False) -> Records | UserRecords:
         """Of a release that stands at `where`."""
@@ -213,7 +210,7 @@ class Terms:
 def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
     """From the sections of a plan; paths of data are relative to the folder."""
     privacy = Section("privacy", content.get("privacy", {}), {"user", "most", "most_groups", "adjacency"})
-    budget = Section("budget", content.get("budget"), {"epsilon", "delta", "split"})
+    budget = Section("budget", content.get("budget"), {"epsilon", "delta", "noise", "split"})
     user, most = privacy.maybe("user", privacy.text), privacy.maybe("most", privacy.count)
     if user is None and most is not None:
         raise ArgumentError("privacy.most", most, "given together with privacy.user")
@@ -224,6 +221,9 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
     delta = budget.probability("delta", 0.0)
     if delta >= 0.1:
         raise ArgumentError("budget.delta", delta, "far below 1 divided by the number of people, or 0")
+    noise = budget.word("noise", Noise, (Noise.GAUSSIAN if delta else Noise.LAPLACE).value)
+    if noise is Noise.GAUSSIAN and not delta:
+        raise ArgumentError("budget.noise", noise.value, "laplace, where budget.delta is 0")
     columns = table("columns", content.get("columns", {}))
     terms = Terms(
         _source(content.get("data"), folder),
@@ -232,6 +232,7 @@ def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
         groups,
         adjacency,
         Budget(epsilon=budget.positive("epsilon"), delta=delta),
+        noise,
         budget.word("split", Split, "weights"),
         tuple((name, _domain(name, declared)) for name, declared in columns.items()),
     )

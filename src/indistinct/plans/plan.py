@@ -5,7 +5,7 @@ import importlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ from indistinct.errors import ArgumentError
 from indistinct.files import read_toml
 from indistinct.plans.about import About, read_about
 from indistinct.plans.declarations import Terms, read_terms
+from indistinct.plans.noise_choice import quieter
 from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, meant, only, table
+from indistinct.workloads import Noise
 
 KINDS = {
     "histogram": "counts.HistogramPart",
@@ -83,13 +85,19 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     listed = content.get("releases")
     if not isinstance(listed, list) or not listed:
         raise ArgumentError("releases", listed, "a list of [[releases]], one or more")
-    alone = len(listed) == 1
-    parts = tuple(_part(terms, place, given, alone) for place, given in enumerate(listed, start=1))
+    parts = _parts(terms, listed)
     names = [part.name.lower() for part in parts]
     for name in names:
         if names.count(name) > 1:
             raise ArgumentError("releases.name", name, "a different one for each release")
-    return Plan(terms, parts, read_about(content.get("report", {})))
+    if terms.delta and "noise" not in content["budget"] and not any(part.only_gaussian for part in parts):
+        parts = quieter(parts, _parts(replace(terms, noise=Noise.LAPLACE), listed))
+    return Plan(parts[0].terms, parts, read_about(content.get("report", {})))
+
+
+def _parts(terms: Terms, listed: list[Any]) -> tuple[PlannedRelease, ...]:
+    alone = len(listed) == 1
+    return tuple(_part(terms, place, given, alone) for place, given in enumerate(listed, start=1))
 
 
 def _part(terms: Terms, place: int, given: Any, alone: bool) -> PlannedRelease:

@@ -57,6 +57,8 @@ class PlannedRelease(ABC):
     kind: ClassVar[str]
     keys: ClassVar[frozenset[str]]
     """In the plan, besides those of every release."""
+    only_gaussian: ClassVar[bool] = False
+    """Whether its noise cannot be of another kind."""
     terms: Terms
     asked: Asked
 
@@ -240,7 +242,8 @@ class QueryPart(PlannedRelease):
         return tuple(self.asks.bounded.encoding.types)
 
     def at(self, scale: float) -> NoisyQuery:
-        return self.query.gaussian(scale) if self.terms.delta else self.query.laplace(scale)
+        gaussian = self.terms.noise is Noise.GAUSSIAN
+        return self.query.gaussian(scale) if gaussian else self.query.laplace(scale)
 
     def check(self, table: Any) -> None:
         self.query.check(table)

@@ -12,6 +12,7 @@ from indistinct.plans.kinds.outside import share_words
 from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, named
 from indistinct.tables.rows import ERRORS, Row, estimated
+from indistinct.workloads import Noise
 
 _COVER = 0.99
 
@@ -58,7 +59,7 @@ class BoundsPart(PlannedRelease):
 
     def at(self, scale: float) -> SuggestedBounds:
         ladder = Ladder(self.column, self.low, self.high, self.times, self.terms.unit(self.where))
-        noisy = ladder.gaussian(scale) if self.terms.delta else ladder.laplace(scale)
+        noisy = ladder.gaussian(scale) if self.terms.noise is Noise.GAUSSIAN else ladder.laplace(scale)
         return SuggestedBounds(noisy, self.cover)
 
     def check(self, table: Any) -> None:

@@ -20,6 +20,7 @@ from indistinct.plans.planned_release import Asked, FittedPart, Read, Say, asked
 from indistinct.plans.section import Section, named
 from indistinct.report.results import Ends
 from indistinct.tables.rows import Row, axes_header, axes_types, cells, rounded
+from indistinct.workloads import Noise
 
 _GRID = {1: 200, 2: 64}
 """Cells of the result along each column, unless the plan says so."""
@@ -31,6 +32,7 @@ class DensityPart(FittedPart):
     density is positive, adds up to one, and is told on a grid, as finely as one likes."""
 
     kind = "density"
+    only_gaussian = True
     keys = frozenset({"columns", "by", "grid", "bandwidth"})
     by: tuple[str, ...]
     placed: tuple[str, ...]
@@ -39,8 +41,10 @@ class DensityPart(FittedPart):
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        if not terms.delta:
-            raise ArgumentError("budget.delta", 0, f"positive for {section.where}: its noise is Gaussian")
+        if terms.noise is not Noise.GAUSSIAN:
+            key, given = ("delta", 0) if not terms.delta else ("noise", terms.noise.value)
+            allowed = f"{'gaussian' if given else 'positive'} for {section.where}: its noise is Gaussian"
+            raise ArgumentError(f"budget.{key}", given, allowed)
         if terms.data.records is None:
             raise ArgumentError("data.records", None, f"given for {section.where}: its bandwidth needs it")
         columns = section.texts("columns")
