@@ -175,6 +175,7 @@ def test_more_weight_is_less_error(folder: Path) -> None:
     for weight in (1, 50):
         content = tomllib.loads(PLAN)
         content["releases"] = [dict(content["releases"][0], weights={"county": weight})]
+        content["budget"]["noise"] = "gaussian"
         checked = check_plan(parse_plan(content, folder))
         words = str(checked).split("each of 5 by county")[0]
         errors.append(float(words.split(", ")[-1].split(" in ")[0]))

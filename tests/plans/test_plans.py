@@ -252,6 +252,23 @@ def whole(**sections: Any) -> dict[str, Any]:
     return plan
 
 
+def test_the_quieter_noise_is_taken(folder: Path) -> None:
+    def noise(count: int, **budget: Any) -> str:
+        asked = [{"name": f"n{k}", "kind": "count"} for k in range(count)]
+        plan = parse_plan(changed(releases=asked, budget=budget), folder)
+        error = check_plan(plan).parts[0].error
+        for other in ("laplace", "gaussian"):
+            given = changed(releases=asked, budget={**budget, "noise": other})
+            told = check_plan(parse_plan(given, folder))
+            assert told.parts[0].terms.noise.value == other
+            assert error(check_plan(plan).scales[0]) <= 1.2 * (told.parts[0].error(told.scales[0]) or 0)  # type: ignore[operator]
+        return plan.terms.noise.value
+
+    assert noise(1) == "laplace" and noise(30) == "gaussian"
+    with pytest.raises(ArgumentError, match="laplace, where budget.delta is 0"):
+        parse_plan(changed(budget={"delta": 0, "noise": "gaussian"}), folder)
+
+
 def test_every_kind_is_tried() -> None:
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_plan*.py"))
     assert KINDS.keys() <= set(re.findall(r'kind"?(?: =|:) "([\w-]+)"', tests))

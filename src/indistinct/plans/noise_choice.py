@@ -28,8 +28,11 @@ Parts = tuple[PlannedRelease, ...]
 
 
 def quieter(first: Parts, second: Parts) -> Parts:
-    """Of the same releases with different noise, those with the smaller errors: by their ratios, whose product
+    """Of the same releases with different noise, those with the smaller errors: by their ratios, whose
+    product
     decides."""
+    if not all(part.sensitivity(part.terms.adjacency) for part in first):
+        return first  # which is refused where a plan is checked
     errors = [[math.log(one) for one in _errors(parts)] for parts in (first, second)]
     return first if sum(errors[0]) <= sum(errors[1]) else second
 
