@@ -243,6 +243,7 @@ class Tables(Query):
     (9, 1.54363)
     """
 
+    by_group = False
     axes: tuple[tuple[str, Celled], ...]
     groups: tuple[tuple[str, ...], ...]
     unit: Unit

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from indistinct.data.queries.tree import Tree
 from indistinct.data.records.reach import Norm
 
 Values = npt.NDArray[np.float64]
@@ -42,46 +43,24 @@ class CountTree:
     def size(self) -> int:
         return sum(self.sizes)
 
+    @cached_property
+    def _tree(self) -> Tree:
+        """The same with its root."""
+        upper = np.zeros(self.sizes[-1], dtype=np.int64)
+        return Tree((upper, *(np.arange(size) // self.factor for size in self.sizes[-2::-1])))
+
+    @property
+    def _precisions(self) -> tuple[float, ...]:
+        return 0.0, *(1.0 for _ in self.sizes)
+
     def measure(self, leaves: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The counts of all nodes, from those of the leaves."""
-        levels = [leaves]
-        for _ in self.sizes[1:]:
-            levels.append(self._parents(levels[-1]))
-        return np.concatenate(levels[::-1], axis=-1)
-
-    def _parents(self, children: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Sums of the children of each node."""
-        return np.add.reduceat(children, range(0, children.shape[-1], self.factor), axis=-1)
-
-    def _children(self, parents: Values, size: int) -> Values:
-        """For each of `size` children, what its parent has."""
-        return np.repeat(parents, self.factor, axis=-1)[..., :size]
-
-    @cached_property
-    def _variances(self) -> tuple[Values, ...]:
-        """Of the best estimate of each node from its own subtree, for noise of variance 1; by level."""
-        found = [np.ones(self.leaves)]
-        for _ in self.sizes[1:]:
-            from_children = self._parents(found[-1])
-            found.append(from_children / (1 + from_children))
-        return tuple(found)
+        return np.concatenate(self._tree.levels(leaves)[1:], axis=-1)
 
     def fit(self, nodes: Values) -> Values:
-        """The leaves of the consistent tree nearest to the measured one (Hay et al. 2010, section 4; with
-        variances, since nodes may have fewer children)."""
-        splits = np.cumsum(self.sizes[::-1])[:-1]
-        own = np.split(nodes, splits, axis=-1)[::-1]
-        best = [own[0]]
-        for level in range(1, self.levels):
-            share = self._variances[level]  # of a node's own count, against its children's sum
-            best.append(share * own[level] + (1 - share) * self._parents(best[-1]))
-        fitted = best.pop()
-        for level in reversed(range(self.levels - 1)):
-            children, size = best.pop(), self.sizes[level]
-            variance = self._variances[level]
-            gap = (fitted - self._parents(children)) / self._parents(variance)
-            fitted = children + variance * self._children(gap, size)
-        return fitted
+        """The leaves of the consistent tree nearest to the measured one."""
+        own = np.split(nodes, np.cumsum(self.sizes[::-1])[:-1], axis=-1)
+        return self._tree.fitted([np.zeros_like(nodes[..., :1]), *own], self._precisions)[-1]
 
     @cached_property
     def _edges(self) -> tuple[Values, Values, float]:
@@ -93,12 +72,13 @@ class CountTree:
         """
         node = np.arange(self.leaves)
         slope, rest = np.zeros(self.leaves), np.zeros(self.leaves)
-        for variance in self._variances:
-            last = len(variance) <= self.factor
-            group = np.zeros_like(node) if last else node // self.factor
-            whole = variance.sum(keepdims=True) if last else self._parents(variance)
+        below = self._tree.below(self._precisions)
+        for variance, parent, starts in zip(
+            below[:0:-1], self._tree.parents[::-1], self._tree.starts[::-1], strict=True
+        ):
+            group, whole = parent[node], np.add.reduceat(variance, starts)
             sums = np.concatenate([[0.0], np.cumsum(variance)])
-            before = sums[node] - sums[group * self.factor]
+            before = sums[node] - sums[starts[group]]
             covered = before + slope * variance[node]
             rest = rest + before + slope**2 * variance[node] - covered**2 / whole[group]
             slope, node = covered / whole[group], group

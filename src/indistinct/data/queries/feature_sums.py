@@ -253,6 +253,7 @@ class FeatureSum(Query):
     0.834118
     """
 
+    by_group = False
     axes: Axes
     map: FeatureMap
     block: tuple[str, Categories] | None

@@ -13,7 +13,14 @@ from indistinct.data.records.encoding import Cells
 from indistinct.data.records.grouped import ByGroup
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import Unit
-from indistinct.description import describable, given
+from indistinct.description import describable
+from indistinct.errors import ArgumentError
+
+
+def _of_groups(argument: str, query: Any) -> Query:
+    if not isinstance(query, Query) or not query.by_group:
+        raise ArgumentError(argument, query, "a query that is answered by group, for instance Mean(...)")
+    return query
 
 
 @describable("group_by")
@@ -32,11 +39,12 @@ class GroupBy(Query):
     (4, True)
     """
 
+    by_group = False
     by: tuple[tuple[str, Domain], ...]
-    query: Annotated[Query, given(Query, "a query, for instance Mean(...)")]
+    query: Annotated[Query, _of_groups]
 
     def __init__(self, by: Mapping[str, Domain], query: Query) -> None:
-        self._declare(by=tuple(dict(by).items()), query=given(Query, "a query")("query", query))
+        self._declare(by=tuple(dict(by).items()), query=_of_groups("query", query))
 
     @property
     def unit(self) -> Unit:  # type: ignore[override]

@@ -106,6 +106,7 @@ class ProductSum(Query):
     (55, 1.000)
     """
 
+    by_group = False
     axes: Axes
     map: FeatureMap
     unit: Unit

@@ -35,6 +35,9 @@ class Query(Described, ABC):
     error_name: ClassVar[str] = "standard_error"
     """What the error of an estimate is: in its own units, unless told."""
 
+    by_group: ClassVar[bool] = True
+    """Whether its answers are read group by group, from numbers along the last axis."""
+
     def __post_init__(self) -> None:
         _ = self.bounded  # refuses at once what cannot be added up
 

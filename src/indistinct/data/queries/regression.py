@@ -57,6 +57,7 @@ class CrossProductQuery(Query):
     """A query of the sums of products of columns. What is released are these sums with noise, and `fit`
     reads them."""
 
+    by_group = False
     axes: tuple[Axis, ...]
     responds = False
     curved = False

@@ -54,14 +54,14 @@ class Tree:
         plus its share of the parent's fit; the difference of the first two is not correlated with S, so not
         with the last.
         """
-        below = self._below(precisions)
+        below = self.below(precisions)
         fitted = [below[0]]
         for own, parent, starts in zip(below[1:], self.parents, self.starts, strict=True):
             share = own / np.add.reduceat(own, starts)[parent]
             fitted.append(own * (1 - share) + share**2 * fitted[-1][parent])
         return fitted
 
-    def _below(self, precisions: Sequence[float]) -> list[Values]:
+    def below(self, precisions: Sequence[float]) -> list[Values]:
         """The variance of each node's best estimate from its own measurement and those below it."""
         found = [np.full(self.sizes[-1], 1 / precisions[-1])]
         for starts, precision in zip(reversed(self.starts), precisions[-2::-1], strict=True):
@@ -70,7 +70,7 @@ class Tree:
 
     def fitted(self, measured: Sequence[Values], precisions: Sequence[float]) -> list[Values]:
         """The nearest counts that add up, level by level, from measurements along the last axis."""
-        below = self._below(precisions)
+        below = self.below(precisions)
         best = [measured[-1]]
         for height in range(len(self.parents) - 1, -1, -1):
             children = np.add.reduceat(best[-1], self.starts[height], axis=-1)
@@ -88,7 +88,7 @@ class Tree:
         """Whole numbers from 0 on that add up, from the root down: the nearest split of each parent's number
         without negative parts, by the precisions, then rounded to the largest remainders. What is whole and
         adds up stays."""
-        below = self._below(precisions)
+        below = self.below(precisions)
         shape = fitted[0].shape[:-1]
         levels = [np.rint(np.maximum(fitted[0], 0.0)).reshape(-1, 1)]
         for own, spread, starts in zip(fitted[1:], below[1:], self.starts, strict=True):
