@@ -139,7 +139,7 @@ CASES: dict[str, tuple[Any, dict[Any, list[Any]]]] = {
         pa.array(BIG),
         {
             NUMBER: [2.0**53, 2.0**63, 2.0**63, None, -0.0, 0.5, 5.0, None, 0.0, None],
-            INTEGER: [2**53 + 1, 2**63 - 1, None, None, 0, None, None, None, 0, None],
+            INTEGER: [2**53 + 1, 2**63 - 1, None, None, 0, None, 5, None, 0, None],
             TRUTH: [None, None, None, None, None, None, None, 1, 0, None],
         },
     ),

@@ -54,6 +54,13 @@ def test_the_rows_are_those_of_pandas() -> None:
         assert row.mean == pytest.approx(np.minimum(DATA["income"][own], 5e4).mean(), rel=1e-3)
 
 
+def test_lists_and_single_numbers_will_do() -> None:
+    assert PEOPLE.by(["educ", "age"]).count().groups == PEOPLE.by("educ", "age").count().groups
+    assert PEOPLE.quantiles("age", 0.5).query == PEOPLE.quantiles("age", [0.5]).query
+    (release,) = release_together(PEOPLE.count(), Budget(epsilon=1))
+    assert len(release.values) == 1
+
+
 def test_less_noise_of_two_is_taken() -> None:
     assert QUESTIONS["count"].mechanism(Budget(epsilon=1, delta=1e-6)).noise == "laplace"
     assert QUESTIONS["count"].mechanism(Budget(mu=1)).noise == "gaussian"
@@ -83,6 +90,10 @@ def test_users_are_protected_with_all_their_records() -> None:
     [
         (lambda: PEOPLE.by("town"), "town"),
         (lambda: PEOPLE.by("income"), "Categories"),
+        (lambda: PEOPLE.by("educ", "educ"), "different"),
+        (lambda: PrivateTable("people.csv"), "read_csv"),
+        (lambda: PrivateTable(DATA, {"educ": [0, 1]}), "Categories"),
+        (lambda: release_together([3], Budget(epsilon=1)), "questions of a PrivateTable"),  # type: ignore[list-item]
         (lambda: PEOPLE.mean("height"), "declared as Numbers"),
         (lambda: PEOPLE.mean("income", low=0), "given with high"),
         (lambda: PEOPLE.mean("income", low=5, high=1), "high"),

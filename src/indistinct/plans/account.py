@@ -8,7 +8,7 @@ from indistinct.files import meaning
 from indistinct.plans.check import Checked, accuracy, subject_of, unit_words
 from indistinct.plans.folder import CHARGE, Folder
 from indistinct.plans.kinds.pictures import interval_pictures
-from indistinct.plans.notes import notes
+from indistinct.plans.notes import implausible, notes
 from indistinct.plans.planned_release import FittedPart, PlannedRelease
 from indistinct.report import Subject
 from indistinct.report.tables import Measured, ReadTable, plain, readable
@@ -56,7 +56,9 @@ class ToldRelease:
     @property
     def table(self) -> ReadTable:
         synthetic = self.header == list(self.part.columns)  # rows like the records
-        return ReadTable.of(self.header, self.rows, raw=synthetic)
+        keep = [place for place, name in enumerate(self.header) if name not in self.part.only_in_file]
+        header, *rows = ([row[place] for place in keep] for row in (self.header, *self.rows))
+        return ReadTable.of(header, rows, raw=synthetic)
 
     @property
     def files(self) -> list[str]:
@@ -69,7 +71,7 @@ class ToldRelease:
         if self.fitted:
             return f"{len(self.rows):,} rows", "fitted"
         where = Measured.of(self.header)
-        if not where.has_interval:
+        if not where.has_interval or (self.part.units_differ and len(self.rows) > 1):
             return f"{len(self.rows):,} numbers", ""
         if len(self.rows) == 1:
             number, interval, *_ = self.table.rows[0][self.table.about :]
@@ -96,9 +98,10 @@ class Account:
             with meaning(folder.result(part.name), "as it was released"):
                 header, *rows = folder.read_rows(part.name)
                 charts = part.charts(folder.read_rows)
-                if not charts and not isinstance(part, FittedPart):
+                if not charts and not isinstance(part, FittedPart) and not part.units_differ:
                     charts = interval_pictures(part.name, [header, *rows])
-                beside = [*map(_sentence, part.sentences(rows)), *notes(checked.plan, part)]
+                beside = [*map(_sentence, part.sentences(rows)), *implausible(part, header, rows)]
+                beside += notes(checked.plan, part)
                 told = ToldRelease(part, scale, header, rows, charts, beside)
                 _ = told.summary  # whatever is wrong with a file is seen here
                 releases.append(told)

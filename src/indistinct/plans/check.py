@@ -10,7 +10,7 @@ the budget is met exactly. The proportions:
   no other choice makes the largest one smaller.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from indistinct.data import CachedTable, Table, read_csv, read_parquet, read_sql
@@ -47,9 +47,10 @@ class Checked:
         return [accuracy(part, scale) for part, scale in zip(self.parts, self.scales, strict=True)]
 
     def warnings(self) -> list[str]:
-        """Releases that the budget allows and that will be mostly noise, with what would help."""
+        """A budget that hardly protects, and releases that it allows and that will be mostly noise, with what
+        would help."""
         found = (too_fine(part, scale) for part, scale in zip(self.parts, self.scales, strict=True))
-        return [words for words in found if words is not None]
+        return [*_too_weak(self.plan), *(words for words in found if words is not None)]
 
     def __str__(self) -> str:
         told = (f"- {line}" for line in self.accuracy())
@@ -114,7 +115,11 @@ def accuracy(part: PlannedRelease, scale: float) -> str:
 
 def subject_of(part: PlannedRelease) -> str:
     """What is asked: the kind of answer, of which columns, by which groups."""
-    of = f" of {', '.join(part.columns)}" if part.columns else ""
+    response = getattr(part, "response", None)
+    columns = ", ".join(name for name in part.columns if name != response)
+    of = f" of {columns}" if columns else ""
+    if response is not None:
+        of = f" regression of {response} on {columns}"
     by = ", ".join(getattr(part, "by", ()))
     return f"{part.kind}{of}{f' by {by}' if by else ''}"
 
@@ -130,6 +135,17 @@ def _in_a_cell(part: PlannedRelease) -> float | None:
     if records is None or part.cell_count == 1 or part.size != records:  # it is not a table of counts
         return None
     return records / part.cell_count
+
+
+def _too_weak(plan: Plan) -> Iterator[str]:
+    terms, records = plan.terms, plan.terms.data.records
+    if records is not None and terms.delta * records > 0.1:
+        yield (
+            f"delta {short(terms.delta)} is not far below 1 divided by the {readable(records)} records: a"
+            " release that publishes one of them at random would nearly meet it. Take a smaller one."
+        )
+    if (terms.budget.epsilon or 0) > 10:
+        yield f"epsilon {terms.budget.epsilon:g} hardly protects anybody; about 1 or less protects well."
 
 
 def too_fine(part: PlannedRelease, scale: float) -> str | None:

@@ -3,6 +3,7 @@ Said beside every release that it concerns: an answer that is far off for these 
 too.
 """
 
+import math
 from collections.abc import Iterator
 
 from indistinct.plans.declarations import KEEP
@@ -12,6 +13,8 @@ from indistinct.report.tables import readable
 
 _ADDED_UP = {"sum", "mean", "variance", "linear", "logistic", "correlation", "covariance"}
 """Kinds whose answers move with clipped values. In others these are in the first or the last cell."""
+_COUNTS = {"count", "histogram"}
+"""Kinds whose numbers add up to all records that take part."""
 _NO_DOMAIN = {"heavy-hitters", "bounds", "outside"}
 """Kinds that do not look at the declared domain of their column, or count what is outside."""
 
@@ -31,6 +34,23 @@ def notes(plan: Plan, part: PlannedRelease) -> list[str]:
     if part.processed:
         told.append(f"Post-processing: {part.processed}.")
     return told
+
+
+def implausible(part: PlannedRelease, header: list[str], rows: list[list[str]]) -> list[str]:
+    """Counts that do not add up to about as many records as the plan says, by what was released alone."""
+    records = part.terms.data.records
+    if records is None or part.kind not in _COUNTS or not rows:
+        return []
+    place = header.index("count")
+    total = sum(float(row[place]) for row in rows)
+    unsure = 4 * math.sqrt(sum(float(row[place + 1]) ** 2 for row in rows))
+    if records / 2 - unsure <= total <= 2 * records + unsure:
+        return []
+    return [
+        f"Look again: these counts add up to about {readable(round(total))}, and the plan says that there are"
+        f" about {readable(records)} records. Perhaps a column is not what it was declared to be, its"
+        " categories are written otherwise, or most records are left out."
+    ]
 
 
 def _columns(plan: Plan, part: PlannedRelease) -> Iterator[str]:

@@ -155,6 +155,10 @@ class PlannedRelease(ABC):
     """What its intervals are about."""
     processed: ClassVar[str] = ""
     """What was done to the numbers after noise was added, for readers: `totals were made consistent`."""
+    units_differ: ClassVar[bool] = False
+    """Whether numbers of the result have different units, and cannot be drawn or summed up together."""
+    only_in_file: ClassVar[frozenset[str]] = frozenset()
+    """Columns of the result that are for experts: not shown in the report."""
     blanks: ClassVar[bool] = False
     """Whether an empty text of the result stands for nothing, and not for itself."""
 

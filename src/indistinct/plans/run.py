@@ -86,7 +86,12 @@ def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
             say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, part.result(scale, drawn, say))}")
         if not os.path.lexists(folder.path / f"{part.name}.parquet"):
             folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
-    report = _report(Account.of(checked, subject, charge, folder), folder, pdf)
+    account = Account.of(checked, subject, charge, folder)
+    for told in account.releases:
+        for note in told.notes:
+            if note.startswith("Look again"):
+                say(f"{told.part.name}: {note}")
+    report = _report(account, folder, pdf)
     if charge["status"] == "complete" and not missing:
         say(f"complete, nothing new was charged: {folder.path}")
     charge["status"] = "complete"

@@ -26,7 +26,7 @@ _HEAD = """\
 
 [budget]
 epsilon = 1.0               # for all releases together: about 1 or less protects well
-# delta = 1e-6              # far below 1 divided by the number of people; then noise is Gaussian, and smaller
+# delta = 1e-6              # far below 1 divided by the number of people; many releases need less noise then
 
 [report]                    # words for the readers of the report; they cost nothing and may be changed later
 # title = "..."
@@ -65,7 +65,7 @@ kind = "count"
 
 # [[releases]]
 # name = "quartiles"
-# kind = "quantiles"        # the column needs low, high and bins (a power of two)
+# kind = "quantiles"        # the column needs low, high and bins
 # column = {first}
 # ranks = [0.25, 0.5, 0.75]
 """

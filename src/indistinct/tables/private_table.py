@@ -1,5 +1,6 @@
 """A table whose columns are declared, to be asked by group."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,6 +45,15 @@ class PrivateTable:
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.data, str | os.PathLike):
+            raise ArgumentError(
+                "data", str(self.data), "a table: read_csv(...) or read_parquet(...) open a file"
+            )
+        for name, domain in dict(self.columns).items():
+            if not isinstance(domain, Bins | Categories | Numbers):
+                raise ArgumentError(
+                    f"column {name!r}", domain, "Categories([...]), Bins(...) or Numbers(...)"
+                )
         if (self.user is None) != (self.most is None):
             raise ArgumentError("most", self.most, "given with user, and only with it")
         if self.user is None and self.most_groups is not None:
@@ -51,6 +61,10 @@ class PrivateTable:
 
     def by(self, *columns: str) -> "PrivateTable":
         """The same, asked for each cell of these columns; all of them are declared."""
+        if len(columns) == 1 and isinstance(columns[0], list | tuple):
+            columns = tuple(columns[0])
+        if len(set(names := (*self.groups, *columns))) < len(names):
+            raise ArgumentError("by", list(names), "different columns")
         for name in columns:
             if not isinstance(self._declared(name), Bins | Categories):
                 raise ArgumentError("by", name, "a column that is declared as Categories(...) or Bins(...)")
@@ -77,12 +91,13 @@ class PrivateTable:
         axes = {name: self._cells(name) for name in columns}
         return self._ask("count", Histogram(axes, self._unit), tuple(axes.items()))
 
-    def quantiles(self, column: str, ranks: Sequence[float], bins: Bins | None = None) -> Question:
+    def quantiles(self, column: str, ranks: Sequence[float] | float, bins: Bins | None = None) -> Question:
         """Of a column that is declared with bins, or with those given here."""
+        ranks = (ranks,) if isinstance(ranks, int | float) else tuple(ranks)
         cells = self._cells(column) if bins is None else bins
         if not isinstance(cells, Bins):
             raise ArgumentError("bins", cells, "Bins(low, high, count)")
-        factor = best_factor(cells.count, tuple(ranks), Norm.L1)
+        factor = best_factor(cells.count, ranks, Norm.L1)
         asked = Quantiles(column, cells, ranks, self._unit, factor)
         return self._ask(column, asked, (("rank", tuple(asked.ranks)),))
 

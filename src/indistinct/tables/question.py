@@ -9,8 +9,19 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, CachedTable, Categories, GroupBy, NoisyQuery, Norm, Quantiles, Query, table
-from indistinct.errors import ArgumentError, needs
+from indistinct.data import (
+    Bins,
+    CachedTable,
+    Categories,
+    GroupBy,
+    NoisyQuery,
+    Norm,
+    Quantiles,
+    Query,
+    pandas_frame,
+    table,
+)
+from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Budget, Mechanism, Release, calibrate
 from indistinct.mechanisms.mechanism import Composed
 from indistinct.noise import Source
@@ -35,10 +46,7 @@ class Answers:
 
     def frame(self) -> Any:
         """The same as a pandas frame."""
-        with needs("pandas"):
-            import pandas as pd  # type: ignore[import-untyped,unused-ignore]
-
-        return pd.DataFrame(list(self.rows), columns=list(self.header))
+        return pandas_frame({name: self[name] for name in self.header}, {}, {})
 
     def __str__(self) -> str:
         texts = [list(self.header), *([_short(cell) for cell in row] for row in self.rows)]
@@ -114,7 +122,7 @@ class Question:
 
 
 def release_together(
-    questions: Sequence[Question],
+    questions: Sequence[Question] | Question,
     budget: Budget,
     *,
     weights: Sequence[float] | None = None,
@@ -122,6 +130,10 @@ def release_together(
     source: Source | None = None,
 ) -> tuple[Release[Answers], ...]:
     """Answers to several questions that meet one budget together. Those about the same table read it once."""
+    questions = [questions] if isinstance(questions, Question) else list(questions)
+    if not all(isinstance(question, Question) for question in questions):
+        allowed = "questions of a PrivateTable, such as table.count(); other mechanisms compose with +"
+        raise ArgumentError("questions", questions, allowed)
     shares = [1.0] * len(questions) if weights is None else [float(weight) for weight in weights]
     if not questions or len(shares) != len(questions) or min(shares) <= 0:
         raise ArgumentError(

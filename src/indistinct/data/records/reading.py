@@ -19,7 +19,8 @@ from indistinct.data.records.types import Column, Kind, Mask, Times, Type
 from indistinct.errors import DataError
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-_INTEGER = r"[+-]?[0-9]+"
+_INTEGER = r"([+-]?[0-9]+)(\.0*)?"
+"""With a point and zeros, as pandas writes integers of a column in which one is missing."""
 SHORT = r"-?[0-9]{1,18}"
 """Integers that fit 64 bits however their digits are."""
 _TIME = re.compile(
@@ -170,9 +171,10 @@ def _number(value: Any) -> float | None:
 def _integer(value: Any) -> int | None:
     if isinstance(value, str):
         value = value.strip(BLANKS)
-        digits = value.lstrip("+-").lstrip("0")  # Python refuses to read thousands of zeros
-        short = re.fullmatch(_INTEGER, value) and len(digits) < 20
-        whole = int(digits or "0") * (-1 if value[0] == "-" else 1) if short else None
+        found = re.fullmatch(_INTEGER, value)
+        # Python refuses to read thousands of zeros
+        digits = found[1].lstrip("+-").lstrip("0") if found else ""
+        whole = int(digits or "0") * (-1 if value[0] == "-" else 1) if found and len(digits) < 20 else None
     elif isinstance(value, bool | np.bool_ | int | np.integer):
         whole = int(value)
     elif isinstance(value, float | np.floating):

@@ -21,6 +21,7 @@ _COVER = 0.99
 class BoundsPart(PlannedRelease):
     """Round numbers between which the share `cover` of a column lies. The column need not be declared."""
 
+    units_differ = True
     kind = "bounds"
     keys = frozenset({"column", "cover", "low", "high", "unit", "zone"})
     column: str

@@ -19,6 +19,7 @@ class OutsidePart(QueryPart):
     """How many records lie outside the domain of a column; or, with `users`, how many users have more records
     than take part."""
 
+    units_differ = True
     kind = "outside"
     value_name = "estimate"
     keys = frozenset({"column", "users", "by"})

@@ -29,6 +29,9 @@ from indistinct.tables.rows import Row, rounded
 class CrossProductPart(QueryPart):
     """A release of the sums of products of columns."""
 
+    units_differ = True
+    only_in_file = frozenset({"noise_error", "noise_low", "noise_high"})
+    processed = "coefficients are drawn towards 0 where noise is large, and small ones are biased"
     listed: tuple[str, ...]
     rows: ClassVar[type[Coefficient] | type[Association]]
 
@@ -118,7 +121,7 @@ class LinearPart(RegressionPart):
 
     @property
     def error_words(self) -> str:
-        return f"of the interval of {self.response}, by noise, from end to end of an evenly spread column"
+        return f"of the interval of {self.response}, by noise, from end to end of a column, if columns are evenly spread and unrelated"
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,9 @@ class LogisticPart(RegressionPart):
 
     @property
     def error_words(self) -> str:
-        return "in the logit, by noise, from end to end of an evenly spread column"
+        return (
+            "in the logit, by noise, from end to end of a column, if columns are evenly spread and unrelated"
+        )
 
 
 @dataclass(frozen=True)

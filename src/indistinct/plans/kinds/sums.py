@@ -91,6 +91,10 @@ class MomentsPart(ColumnPart):
     def size(self) -> float | None:
         return self.largest if self.asked.size is None else self.asked.size
 
+    @property
+    def error_words(self) -> str:
+        return f"{super().error_words}{', if groups are equally large' if self.by else ''}"
+
 
 @dataclass(frozen=True)
 class MeanPart(MomentsPart):
