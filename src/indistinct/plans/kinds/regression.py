@@ -24,6 +24,8 @@ from indistinct.plans.planned_release import Asked, QueryPart
 from indistinct.plans.section import Section
 from indistinct.tables.rows import Row, rounded
 
+_IF_EVEN = ", if columns are evenly spread and unrelated"
+
 
 @dataclass(frozen=True)
 class CrossProductPart(QueryPart):
@@ -121,7 +123,7 @@ class LinearPart(RegressionPart):
 
     @property
     def error_words(self) -> str:
-        return f"of the interval of {self.response}, by noise, from end to end of a column, if columns are evenly spread and unrelated"
+        return f"of the interval of {self.response}, by noise, from end to end of a column{_IF_EVEN}"
 
 
 @dataclass(frozen=True)
