@@ -88,6 +88,7 @@ SUMS = {
     "moments by group": ByGroup(
         Cells((("town", TOWN), ("age", AGES))), NumberMoments("big", Numbers(-1e5, 1e6), 3)
     ),
+    "moments, some missing": NumberMoments("x", Numbers(0, 50), 3),
     "sums by group, outside dropped": ByGroup(
         Cells((("member", Categories([False, True])),)),
         Boxed((("y", Numbers(-0.3, 0.9, outside=Outside.DROP)),)),
@@ -203,6 +204,32 @@ def test_engines_agree_on_extremes(outside: Outside, low: float, count: int, tmp
         units = table(data).total(query).units.tolist()
         assert units == read_parquet(tmp_path / "x.parquet").total(query).units.tolist()
         assert sum(units) == (11 if outside is Outside.CLIP else 5 + (low < 0))
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()], ids=str)
+@pytest.mark.parametrize("more", [[np.inf], [0.125], []], ids=str)
+def test_nan_is_missing_whatever_a_file_says_of_its_values(
+    kind: Any, more: list[float], tmp_path: Path
+) -> None:
+    """DuckDB concludes from the least and the largest value in a Parquet file that none is NaN."""
+    import duckdb
+
+    data = pa.table({"x": pa.array([0.25, 0.5, np.nan, *more], kind)})
+    pq.write_table(data, path := tmp_path / "x.parquet")
+    with duckdb.connect() as connection:
+        asked = read_sql(f"SELECT * FROM '{path}'", connection=connection)
+        for outside, encoding in itertools.product((Outside.CLIP, Outside.DROP), ("sum", "moments", "bins")):
+            numbers = Numbers(0, 1, outside)
+            query = BoundedSum(
+                {
+                    "sum": Boxed((("x", numbers),)),
+                    "moments": NumberMoments("x", numbers, 3),
+                    "bins": Cells((("x", Bins(0, 1, 4, outside)),)),
+                }[encoding]
+            )
+            expected = table(data).total(query).units.tolist()
+            assert read_parquet(path).total(query).units.tolist() == expected
+            assert asked.total(query).units.tolist() == expected
 
 
 def test_counts_are_those_of_pandas(small_engines: dict[str, Table]) -> None:

@@ -75,6 +75,17 @@ QUIET = 1e-7
 """A scale at which noise does not matter."""
 
 
+def test_a_new_word_changes_no_other_users_choice() -> None:
+    """Frequent values are found in the records: their places in a list say what others have."""
+    words = [f"w{number}" for number in range(10)]
+    data = {"user": np.repeat(np.arange(500), 10), "word": np.array(words * 500)}
+    more = {"user": np.append(data["user"], 500), "word": np.append(data["word"], "a")}
+    hitters = HeavyHitters("word", 2.0, 40, UserRecords("user", 1))
+    before, after = (hitters.occurring(one) for one in (data, more))
+    old, new = (dict(zip(one.values, one.counts.tolist(), strict=True)) for one in (before, after))
+    assert new == {**old, "a": 1}
+
+
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", QUERIES)
 def test_guarantee_is_that_of_the_noise_for_each_adjacency(name: str, adjacency: Adjacency) -> None:

@@ -245,7 +245,8 @@ def _charge(checked: Checked, subject: Subject, data: str) -> dict[str, Any]:
 
 def _files(data: DataSource) -> list[str]:
     if data.database is not None:
-        return [data.database]
+        log = f"{data.database}.wal"  # what was committed last may be there alone
+        return [data.database, *([log] if os.path.exists(log) else [])]
     files: list[str] = []
     for path in (*data.csv, *data.parquet):
         files += [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))

@@ -16,7 +16,7 @@ import numpy as np
 from indistinct.boundary import guarded, guarded_each
 from indistinct.data.engines.aggregates import Aggregate, Summed
 from indistinct.data.engines.files import Watched
-from indistinct.data.engines.sandbox import Sandbox, check_exists
+from indistinct.data.engines.sandbox import Sandbox, check_exists, without_statistics
 from indistinct.data.engines.select import one_select, tried
 from indistinct.data.engines.sql import (
     DUCKDB,
@@ -169,17 +169,22 @@ def read_sql(
     """What a SELECT returns, from a DuckDB database file (opened for reading) or a connection of yours.
 
     The query must treat records one by one (choose columns, filter, compute within a record): the unit of
-    privacy is a row of its result. From a database file it sees nothing but that file.
+    privacy is a row of its result. From a database file it sees nothing but that file. On a connection of
+    yours one optimizer is switched off, `statistics_propagation`: with it one record may change how others
+    are read.
     """
     if (database is None) == (connection is None):
         raise ArgumentError("database", database, "given, unless connection is")
     query = one_select(query)
     if connection is not None:
+        with guarded(_TABLE):
+            without_statistics(connection)
         return DuckTable(connection, _source(connection, query))
     path = os.path.abspath(os.fspath(database or ""))
     check_exists(path)
     sandbox = Sandbox(memory, threads, path)
-    return DuckTable(sandbox.connection, _source(sandbox.connection, query), (path,), sandbox)
+    files = (path, f"{path}.wal")  # what was committed last may be in the second alone
+    return DuckTable(sandbox.connection, _source(sandbox.connection, query), files, sandbox)
 
 
 def _source(connection: Any, query: str) -> str:

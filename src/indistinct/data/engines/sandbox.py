@@ -42,6 +42,7 @@ class Sandbox:
         with guarded("DuckDB" if database is None else repr(database)):
             self.connection = duckdb.connect(config=config)
             self.connection.execute("SET enable_progress_bar = false")
+            without_statistics(self.connection)
             self.connection.execute(f"SET memory_limit = '{_share_of(memory, self.connection)}B'")
             if database is not None:
                 # Attached, not opened: several tables may be of one file, each in a sandbox of its own.
@@ -113,3 +114,13 @@ def check_exists(path: str) -> None:
     """Refuse a path where there is no file."""
     if not os.path.exists(path):
         raise DataError(f"no such file: {path!r}")
+
+
+def without_statistics(connection: Any) -> None:
+    """Switches off that DuckDB concludes from the least and the largest value of a column what all are: those
+    of
+    Parquet files leave out NaN, so `isnan` would be false for all records, unless one more is infinite."""
+    (off,) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchone()
+    if "statistics_propagation" not in off:
+        kept = f"{off},statistics_propagation".strip(",")
+        connection.execute(f"SET disabled_optimizers = {text(kept)}")

@@ -126,7 +126,8 @@ def _squared(q: str, moments: NumberMoments, words: SqlWords) -> str:
     """`NumberMoments.squared`, in the same integers."""
     half, near = moments.half, f"(abs({q} - {moments.middle}) {words.divide} {COARSE})"
     twice = f"(2 * {near} * {near}) {words.divide} {half // COARSE} * {COARSE} - {half}"
-    return f"greatest(least({twice}, {half}), {-half})"
+    # not for NULL: these functions leave it out
+    return f"CASE WHEN {q} IS NOT NULL THEN greatest(least({twice}, {half}), {-half}) END"
 
 
 def _place(column: str, bins: Bins) -> str:

@@ -155,7 +155,8 @@ class HeavyHitters(Mechanism):
         table(data).check(self._bounded(self._anything))
 
     def _bounded(self, values: list[Any]) -> BoundedSum:
-        return BoundedSum(Cells(((self.column, Categories(values, missing=self.missing)),)), self.unit)
+        listed = Categories(values, missing=self.missing)
+        return BoundedSum(Cells(((self.column, listed),), from_records=True), self.unit)
 
     def occurring(self, data: Any) -> Occurring:
         """The exact counts before noise. They are private, and so are the values."""

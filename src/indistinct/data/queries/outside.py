@@ -83,7 +83,7 @@ class Parts(Query, ABC):
         """Of each name the number, and its share in the sum of all, along the last axis."""
         width = noisy.width(np.ones(1))
         low, high = np.maximum(values - width, 0.0), np.maximum(values + width, 0.0)
-        both = (Estimates(values, noisy.deviation, low, high), shares(values, noisy))
+        both = (Estimates(np.clip(values, low, high), noisy.deviation, low, high), shares(values, noisy))
         return Estimates(*(np.stack([getattr(one, name) for one in both], -1) for name in _COLUMNS))
 
 

@@ -203,7 +203,8 @@ class Fold:
         if not len(who):
             return
         if isinstance(self.sum.unit, UserRecords):
-            self._count(chosen(self.sum.unit, who, what, self.sum.encoding.split(what)[0]))
+            encoding = self.sum.encoding
+            self._count(chosen(self.sum.unit, who, what, encoding.content(what), encoding.split(what)[0]))
         elif isinstance(self.sum.unit, UserTotals):
             self._count_users(self.sum.unit, run_starts(who), what)
 

@@ -5,6 +5,7 @@ depend on the order of adding, so every engine arrives at the same bits; and a b
 on rounded floating-point numbers, is a proof.
 """
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -87,6 +88,10 @@ class Encoding(ABC):
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         """Which records are kept; of these, one row each: a cell's place or a vector."""
 
+    def content(self, rows: Integers) -> Integers:
+        """What tells the records of a user from each other, whatever others have: the rows themselves."""
+        return rows
+
     def split(self, rows: Integers) -> tuple[Integers, Integers]:
         """The group of each row, and its cell or its vector there."""
         return np.zeros(len(rows), dtype=np.int64), rows
@@ -108,6 +113,8 @@ class Cells(Encoding):
     """Each record counts one in the cell that its columns name; cells are ordered as in C."""
 
     axes: tuple[tuple[str, Domain], ...]
+    from_records: bool = False
+    """Whether the categories were found in the records: then a place says how many others come before it."""
     counts = True
     step = 1.0
 
@@ -137,6 +144,13 @@ class Cells(Encoding):
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         return self.cells_at([places_in(batch[name], domain) for name, domain in self.axes], batch.rows)
+
+    def content(self, rows: Integers) -> Integers:
+        if not self.from_records:
+            return rows
+        ((_, domain),) = self.axes
+        assert isinstance(domain, Categories)
+        return np.array([_digest(value) for value in domain.values], dtype=np.int64)[rows]
 
     def cells_at(self, axes: list[Integers], rows: int) -> tuple[Mask, Integers]:
         """Cells from places along each axis, by the policies of the domains."""
@@ -254,6 +268,11 @@ class Clipped(Encoding):
         values = np.rint(matrix / self.step).ravel()
         limit = math.floor(self.bound / self.step)
         return keep, clip_norms(values, owners, rows, self.norm, limit).reshape(rows, self.size)
+
+
+def _digest(value: Any) -> int:
+    written = str(value).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(written, digest_size=8).digest(), "little", signed=True)
 
 
 def clip_norms(

@@ -95,27 +95,31 @@ def owners_of(starts: npt.NDArray[np.intp], rows: int) -> npt.NDArray[np.intp]:
     return np.repeat(np.arange(len(starts)), np.diff(starts, append=rows))
 
 
-def chosen(unit: UserRecords, users: npt.NDArray[np.generic], rows: Integers, groups: Integers) -> Integers:
-    """At most `unit.most` rows of each user, or of each user in each of the groups that are chosen."""
+def chosen(
+    unit: UserRecords, users: npt.NDArray[np.generic], rows: Integers, content: Integers, groups: Integers
+) -> Integers:
+    """At most `unit.most` rows of each user, or of each user in each of the groups that are chosen; by what
+    is in
+    them, which is the same whoever else has records."""
     starts = run_starts(users)
     owner, whose = owners_of(starts, len(users)), _user_hashes(unit.key, users[starts])
+    hashed = np.zeros(len(rows), dtype=np.uint64)
+    for column in content.T:
+        hashed = _mix(hashed, column.astype(np.uint64))
     if unit.groups is not None:
         several = int(groups.max(initial=0)) + 1
         visits, visit = np.unique(owner * several + groups, return_inverse=True)
-        visitor, group = visits // several, visits % several
-        order = np.lexsort((_mix(whose[visitor], group.astype(np.uint64)), visitor))
+        visitor, group = visits // several, (visits % several).astype(np.uint64)
+        order = np.lexsort((_mix(whose[visitor], group), visitor))
         place = np.empty(len(visits), dtype=np.intp)
         place[order] = np.arange(len(visits)) - run_starts(visitor)[visitor]
         keep = (place < unit.groups)[visit]
         # From here on a visit is what a user is elsewhere.
-        rows, owner, whose = rows[keep], visit[keep], _mix(whose[visitor], group.astype(np.uint64))
-    content = np.zeros(len(rows), dtype=np.uint64)
-    for column in rows.T:
-        content = _mix(content, column.astype(np.uint64))
-    order = np.lexsort((content, owner))
-    owner, content, rows = owner[order], content[order], rows[order]
-    same = (owner[1:] == owner[:-1]) & (content[1:] == content[:-1])
-    rank = _mix(_mix(whose[owner], content), _count_runs(same))
+        rows, hashed, owner, whose = rows[keep], hashed[keep], visit[keep], _mix(whose[visitor], group)
+    order = np.lexsort((hashed, owner))
+    owner, hashed, rows = owner[order], hashed[order], rows[order]
+    same = (owner[1:] == owner[:-1]) & (hashed[1:] == hashed[:-1])
+    rank = _mix(_mix(whose[owner], hashed), _count_runs(same))
     order = np.lexsort((rank, owner))
     first = np.repeat(begins := run_starts(owner), np.diff(begins, append=len(owner)))
     return rows[order][np.arange(len(rows)) - first < unit.most]
