@@ -14,7 +14,7 @@ import pytest
 from indistinct.cli import main
 from indistinct.cli_plans import Progress
 from indistinct.errors import ArgumentError
-from indistinct.plans import check_plan, read_plan, run_plan
+from indistinct.plans import check_plan, parse_plan, read_plan, run_plan
 from indistinct.plans.starter import starter
 from indistinct.report import pdf
 
@@ -237,3 +237,24 @@ def test_words_for_readers_are_no_part_of_the_charge(folder: Path) -> None:
     (folder / "plan.toml").write_text(PLAN + "\n[report]\ndate = 3\n")
     with pytest.raises(ArgumentError, match=r"report\.date must be a date"):
         read_plan(folder / "plan.toml")
+
+
+def test_another_separator_is_named(tmp_path: Path) -> None:
+    (tmp_path / "semi.csv").write_text("age;town\n31;Bern\n")
+    with pytest.raises(ArgumentError, match='delimiter = ";"'):
+        starter(tmp_path / "semi.csv", tmp_path / "plan.toml")
+
+
+def test_counts_that_cannot_be_are_said(tmp_path: Path) -> None:
+    """By released numbers alone: here all categories are written otherwise than they are declared."""
+    (tmp_path / "t.csv").write_text("town\n" + "bern\n" * 5000)
+    plan = {
+        "data": {"csv": "t.csv", "records": 5000},
+        "budget": {"epsilon": 1},
+        "columns": {"town": {"categories": ["Aarau", "Bern"]}},
+        "releases": [{"name": "towns", "kind": "histogram", "columns": ["town"]}],
+    }
+    said: list[str] = []
+    report = run_plan(parse_plan(plan, tmp_path), tmp_path / "out", said.append)
+    assert any("towns: Look again: these counts add up to about" in line for line in said)
+    assert "Look again" in report.read_text()

@@ -45,6 +45,8 @@ def _section(one: ToldRelease) -> str:
     charts, told = "".join(one.charts), any("<table" in chart for chart in one.charts)  # with their numbers
     if not charts:
         body = one.table.to_html(alone=True)
+    elif one.part.kind == "density":  # which a picture tells, and thousands of rows do not
+        body = charts
     elif len(one.charts) == 1 and not told:
         body = beside(charts, one.table)
     else:

@@ -25,6 +25,7 @@ from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
 from indistinct.plans.same_data import DataKey
 from indistinct.report import Subject, User, explain
 from indistinct.report.pdf import print_page, print_text
+from indistinct.report.text import short
 
 REPORT, TEXT, PRINTED = "report.html", "report.md", "report.pdf"
 
@@ -73,7 +74,7 @@ def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
         charge = _charge(checked, subject, data)
         folder.write_data_key(key)
         folder.write_charge(charge)
-        say(f"charged: epsilon {charge['epsilon']:.6g} at delta {terms.delta:g}")
+        say(f"charged: epsilon {charge['epsilon']:.6g} at delta {short(terms.delta) if terms.delta else '0'}")
     for part, scale in missing:
         path = folder.write_rows(part.drawn, _rows(part, scale, looked[part.name]))
         _note(charge, part, folder)

@@ -87,6 +87,12 @@ def starter(data: str | os.PathLike[str], plan: str | os.PathLike[str]) -> str:
             ' hand, with names = ["...", ...] in its section [data]'
         )
         raise ArgumentError("data", str(data), allowed)  # that line may be a record: it is not shown
+    if len(names) == 1 and (other := next((sign for sign in ";\t|" if sign in names[0]), None)):
+        allowed = (
+            "a file whose cells are separated by commas; for another separator write the plan by hand, with"
+            f" delimiter = {_text(other)} in its section [data]"
+        )
+        raise ArgumentError("data", str(data), allowed)
     relative = os.path.relpath(file.resolve(), path.resolve().parent)
     told = {"file": file.name, "plan": path.name, "kind": kind, "path": _text(Path(relative).as_posix())}
     first = _text(names[0])
