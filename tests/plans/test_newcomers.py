@@ -106,7 +106,7 @@ def test_the_second_run_charges_nothing(
         assert main(["run", str(plan)]) == 0
         return capsys.readouterr().out
 
-    assert "Charged: epsilon 1 at delta 1e-06" in run()
+    assert "Charged: epsilon 1 at delta 1e-6" in run()
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     assert before.keys() >= {"report.html", "report.md", "report.pdf", "release.json", "towns.csv"}
 
