@@ -91,7 +91,7 @@ def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
     for told in account.releases:
         for note in told.notes:
             if note.startswith("Look again"):
-                say(f"{told.part.name}: {note}")
+                say(f"Warning: {told.part.name}: {note}")
     report = _report(account, folder, pdf)
     if charge["status"] == "complete" and not missing:
         say(f"complete, nothing new was charged: {folder.path}")
