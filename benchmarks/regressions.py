@@ -184,10 +184,15 @@ def estimates(query: Any, noisy: Any, exact: np.ndarray, seed: int) -> np.ndarra
     if isinstance(query, LinearRegression):
         moved = encoding.terms.matrix(encoding.solve.T)
         return NoisyMoments(
-            encoding.terms.matrix(encoding.solve @ values), moved, noisy.deviation, heavy
+            encoding.terms.matrix(encoding.solve @ values), moved, noisy.deviation, heavy, encoding.standard
         ).estimate
     fit = LogisticMoments(
-        query.axes, encoding.terms, encoding.solve @ values, encoding.solve * noisy.deviation, heavy
+        query.axes,
+        encoding.terms,
+        encoding.solve @ values,
+        encoding.solve * noisy.deviation,
+        heavy,
+        encoding.standard,
     )
     return 2 * fit.estimate
 

@@ -170,6 +170,26 @@ def test_logistic_intervals_hold(epsilon: float) -> None:
     assert 0.92 <= np.mean(held) <= 0.99
 
 
+def test_rare_category_leaves_others() -> None:
+    """The first of the categories has one record in a hundred: what noise leaves open about it does not
+    leave open the others' terms, and no estimate runs away."""
+    draw = np.random.default_rng(12)
+    x, kind = draw.normal(0, 1, 5_000), draw.choice(np.array(["r", "a", "b"]), 5_000, p=[0.01, 0.6, 0.39])
+    logit = 0.7 * x + (kind == "a")
+    data = {"x": x, "kind": kind, "y": logit + draw.normal(0, 1, 5_000)}
+    data["yes"] = np.where(draw.random(5_000) < 1 / (1 + np.exp(-logit)), "yes", "no")
+    axes = {"x": Numbers(-3, 3), "kind": Categories(["r", "a", "b"])}
+    linear = LinearRegression("y", axes | {"y": Numbers(-4, 4)})
+    logistic = LogisticRegression("yes", axes | {"yes": Categories(["no", "yes"])})
+    for query, wide, most in ((linear, 1.5, 4.0), (logistic, 2.5, 12.0)):
+        exact = query.statistic(data).values
+        fits = [noisy(query, exact, 54.0, False, draw) for _ in range(15)]
+        assert np.median([rows[1].noise_high - rows[1].noise_low for rows in fits]) < wide
+        assert max(abs(row.coefficient) for rows in fits for row in rows) < most
+        for row in itertools.chain(*fits):
+            assert row.noise_error == pytest.approx((row.noise_high - row.noise_low) / 3.92, rel=1e-3)
+
+
 def test_total_intervals_hold() -> None:
     """Of samples of one population, with noise: the population's slope."""
     draw, held = np.random.default_rng(7), []

@@ -81,7 +81,7 @@ class CrossProductQuery(Query):
         encoding = self.encoding
         matrix = encoding.terms.matrix(encoding.solve @ values)
         moved = encoding.terms.matrix(encoding.solve.T)
-        return NoisyMoments(matrix, moved, noise.deviation, isinstance(noise, WithLaplace))
+        return NoisyMoments(matrix, moved, noise.deviation, isinstance(noise, WithLaplace), encoding.standard)
 
 
 def _axes(axes: Mapping[str, Numbers | Categories], response: str) -> tuple[Axis, ...]:
@@ -155,9 +155,7 @@ def _rows(
         low, high = by_noise.interval(ahead, quantile)
         lowest, highest = by_both.interval(ahead, quantile)
         lowest, highest = min(low, lowest), max(high, highest)
-        # where noise dominates, what holds for little noise is too small
-        error = max(fit.error(direction, sampled=False), (high - low) / (2 * quantile))
-        total = max(error, fit.error(direction, sampled=True), (highest - lowest) / (2 * quantile))
+        error, total = ((end - start) / (2 * quantile) for start, end in ((low, high), (lowest, highest)))
         value = min(max(float(ahead @ fit.estimate), low), high)
         noise = (error, low + moved, high + moved)
         rows.append(Coefficient(name, *noise, value + moved, total, lowest + moved, highest + moved))
@@ -194,6 +192,7 @@ class LogisticRegression(CrossProductQuery):
             encoding.solve @ values,
             encoding.solve * noise.deviation,
             isinstance(noise, WithLaplace),
+            encoding.standard,
         )
         owners = tuple(encoding.terms.owners[place] for place in encoding.terms.straight)
         names, table = _in_units(self.axes, owners)

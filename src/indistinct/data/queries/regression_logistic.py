@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from indistinct.data.queries.regression_fits import _FAR, _NORMAL, Whitened, heavy_quantile
+from indistinct.data.queries.regression_fits import _NORMAL, Centre, Whitened, heavy_quantile
 from indistinct.data.queries.regression_sums import Array, Axis, TermProducts, curve
 from indistinct.data.records.domain import Categories, Numbers
 from indistinct.errors import ArgumentError
@@ -31,6 +31,10 @@ _TRUST = 4.0
 product."""
 _OF_COLUMNS, _OF_PAIRS = 0.7, 0.25
 """The size of a parameter of one column, or of two, times the deviation of what it is the parameter of."""
+_FOUND = 2.0
+"""The same in multiples of what is found, if that is larger: of columns that go together."""
+_FAR = 3.0
+"""The size of half a coefficient, in logits across half an interval."""
 _SAMPLED = 1e-3
 """Of the variance of a moment in a sample: as good as none."""
 _STEPS = 200
@@ -47,6 +51,8 @@ class LogisticMoments:
     noise: Array
     """How noise in each number moves each moment, in standard deviations."""
     heavy: bool
+    standard: Array
+    """As in `NoisyMoments`."""
 
     @staticmethod
     def check(axes: tuple[Axis, ...]) -> None:
@@ -143,19 +149,26 @@ class LogisticMoments:
             entropy = top + math.log(total) - float(at @ seen)
             return entropy + float(at @ loose @ at) / 2, mean - seen + loose @ at, curved
 
-        found = _lowest(value, len(self._pairs))
+        found = _lowest(value, len(seen))
         log = weights + features @ found
         chance = np.exp(log - log.max())
         chance /= chance.sum()
-        spread, curved = hidden @ hidden.T, value(found)[2]
+        curved = value(found)[2]
         # parameters that are drawn to 0 are off by what they are: more for columns themselves than for pairs
+        far = np.sqrt(np.diag(curved - loose) + 1e-9)
         size = np.array([_OF_COLUMNS if a == 0 else _OF_PAIRS for a, _ in self._pairs])
-        drawn = _TRUST * spread * size / np.sqrt(np.diag(curved - loose) + 1e-9)
+        size = np.maximum(size, _FOUND * np.abs(found) * far)
+        drawn = _TRUST * hidden @ hidden.T * size / far
         moved = (features - chance @ features) @ np.linalg.solve(curved, np.column_stack([hidden, drawn]))
         return points[:, self.terms.straight], chance, moved
 
     @cached_property
     def estimate(self) -> Array:
+        """Half the coefficients: where residuals are least, coefficients being among them."""
+        return Centre(self.whitened(sampled=False), self._start).place
+
+    @cached_property
+    def _start(self) -> Array:
         """Half the coefficients: the likeliest, drawn to 0 as far as noise requires."""
         points, chance, _ = self._columns
         seen, hidden = self._answers
@@ -193,22 +206,14 @@ class LogisticMoments:
     def _influence(self, direction: Array) -> Array:
         return np.asarray(np.linalg.lstsq(self._settled[1], self.padded(direction))[0])
 
-    def error(self, direction: Array, *, sampled: bool) -> float:
-        """The standard error of a combination of coefficients, where noise is small."""
-        noise, information = self._settled
-        spread = noise @ noise.T + (information / self.records if sampled else 0.0)
-        influence = self._influence(direction)
-        return math.sqrt(float(influence @ spread @ influence))
-
     def quantile(self, direction: Array) -> float:
         """Of the standardised noise in a combination of coefficients, at 97.5 %."""
         return heavy_quantile(self._influence(direction) @ self._settled[0]) if self.heavy else _NORMAL
 
     def whitened(self, *, sampled: bool) -> Whitened:
         """Residuals of variance one: by noise alone, or by noise and sampling."""
-        more = self._settled[1] / self.records if sampled else np.zeros((self.estimate.size,) * 2)
-        far = 2 * _FAR * np.maximum(np.abs(self.estimate), 1.0)
-        moved = self._columns[2]
+        more = self._settled[1] / self.records if sampled else 0.0
+        moved, standard = self._columns[2], self.standard / _FAR
 
         def residuals(at: Array) -> tuple[Array, Array]:
             left, noise, points, heavy = self._residual(at)
@@ -217,8 +222,8 @@ class LogisticMoments:
             blamed = moved @ (noise.T @ cho_solve((root, True), left))
             slope = -(points.T * (heavy * (1 - blamed))) @ points
             near = solve_triangular(root, np.column_stack([left, slope]), lower=True)
-            found = np.concatenate([near[:, 0], (at - self.estimate) / far])
-            return found, np.concatenate([near[:, 1:], np.diag(1 / far)])
+            found = np.concatenate([near[:, 0], standard @ at])
+            return found, np.concatenate([near[:, 1:], standard])
 
         return residuals
 

@@ -248,6 +248,15 @@ class CrossProducts(Encoding):
         return np.asarray(np.linalg.pinv(design[:, :-1]))
 
     @cached_property
+    def standard(self) -> Array:
+        """Times the coefficients of a regression: numbers of variance 1 where each column has effects of its
+        own, all independent. A slope has variance 1, and a category 1/3, as if even within [-1, 1], whichever
+        is the first: a rare one is little known itself, and leaves others as they are."""
+        numbers = [n < 0 or isinstance(self.axes[n][1], Numbers) for n in self._columns]
+        effects = self._expansion[:, self.terms.straight] * np.sqrt(np.where(numbers, 1.0, 1 / 3))[:, None]
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(effects.T @ effects)))
+
+    @cached_property
     def _expansion(self) -> Array:
         """The coordinates of a record from those of `terms`: the first of several categories is the rest of
         1."""
