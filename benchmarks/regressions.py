@@ -184,7 +184,7 @@ def estimates(query: Any, noisy: Any, exact: np.ndarray, seed: int) -> np.ndarra
     if isinstance(query, LinearRegression):
         moved = encoding.terms.matrix(encoding.solve.T)
         return NoisyMoments(
-            encoding.terms.matrix(encoding.solve @ values), moved, noisy.deviation, heavy, encoding.standard
+            encoding.terms.matrix(encoding.solve @ values), moved, noisy.deviation, heavy
         ).estimate
     fit = LogisticMoments(
         query.axes,

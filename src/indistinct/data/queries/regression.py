@@ -81,7 +81,7 @@ class CrossProductQuery(Query):
         encoding = self.encoding
         matrix = encoding.terms.matrix(encoding.solve @ values)
         moved = encoding.terms.matrix(encoding.solve.T)
-        return NoisyMoments(matrix, moved, noise.deviation, isinstance(noise, WithLaplace), encoding.standard)
+        return NoisyMoments(matrix, moved, noise.deviation, isinstance(noise, WithLaplace))
 
 
 def _axes(axes: Mapping[str, Numbers | Categories], response: str) -> tuple[Axis, ...]:
@@ -166,7 +166,8 @@ def _rows(
 class LogisticRegression(CrossProductQuery):
     """How the odds of the second of two categories depend on other columns: the coefficients of the
     distribution that has the second moments of the records, and no structure beside (see
-    `regression_logistic`)."""
+    `regression_logistic`). Of a column of numbers with two humps or a heap they are off by more than the
+    intervals say: declare it as categories."""
 
     response: str
     axes: tuple[Axis, ...]

@@ -5,10 +5,8 @@ alone, at the true b: normal, with a covariance C(b) that is known for every b. 
 least value of (r - N b)' C(b)^-1 (r - N b), over the other coefficients, is an interval (Anderson and Rubin
 1949, for instruments; that one degree of freedom is enough for one coefficient however little the others
 are known: Guggenberger, Kleibergen, Mavroeidis and Chen 2012, Theorem 1). Nothing is inverted that noise
-may have made singular, so where noise dominates intervals grow. Coefficients themselves count as residuals,
-of the size that the declared intervals let one expect: else one that noise leaves open, such as that of a
-rare category, would leave open all others. Where noise hides them, intervals hold those of that size, and
-larger ones less often.
+may have made singular, so where noise dominates intervals grow, up to several times what the declared
+intervals let one expect.
 """
 
 import math
@@ -25,6 +23,9 @@ from indistinct.data.queries.regression_sums import Array
 _NORMAL = float(ndtri(0.975))
 _SIZES = 4.0 ** -np.arange(9)
 """Variances of coefficients, in units of half the intervals, among which the likeliest is taken."""
+_FAR = 3.0
+"""Coefficients are looked for within some such multiples of what is estimated, or of the ratio of the
+declared intervals: else one that noise leaves open would leave open all others."""
 _STEPS = 40
 Whitened = Callable[[Array], tuple[Array, Array]]
 """From coefficients to residuals of variance one, at the truth, and their derivatives."""
@@ -42,8 +43,6 @@ class NoisyMoments:
     """Of the noise in each number."""
     heavy: bool
     """Whether noise is Laplace's and not normal."""
-    standard: Array
-    """From coefficients to what has variance 1, where they are no larger than one would expect."""
 
     @property
     def size(self) -> int:
@@ -98,6 +97,7 @@ class NoisyMoments:
     def whitened(self, *, sampled: bool) -> Whitened:
         """Residuals of variance one: by noise alone, or by noise and sampling."""
         more = self.sampling if sampled else np.zeros((self.size, self.size))
+        far = _FAR * np.maximum(np.abs(self.estimate), 1.0)
         turned = self.deviation * self.moved[:, :-1, :-1].reshape(len(self.moved), -1).T
 
         def residuals(coefficients: Array) -> tuple[Array, Array]:
@@ -107,8 +107,8 @@ class NoisyMoments:
             # so that the gradient of the sum of squares is exact, the covariance moving too (Kleibergen 2005)
             slope = (turned @ blamed).reshape(self.size, self.size) - self.matrix[:-1, :-1]
             near = solve_triangular(root, np.column_stack([left, slope]), lower=True)
-            found = np.concatenate([near[:, 0], self.standard @ coefficients])
-            return found, np.concatenate([near[:, 1:], self.standard])
+            found = np.concatenate([near[:, 0], (coefficients - self.estimate) / far])
+            return found, np.concatenate([near[:, 1:], np.diag(1 / far)])
 
         return residuals
 

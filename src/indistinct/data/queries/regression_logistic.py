@@ -52,7 +52,7 @@ class LogisticMoments:
     """How noise in each number moves each moment, in standard deviations."""
     heavy: bool
     standard: Array
-    """As in `NoisyMoments`."""
+    """From coefficients to what has variance 1, where they are no larger than one would expect."""
 
     @staticmethod
     def check(axes: tuple[Axis, ...]) -> None:

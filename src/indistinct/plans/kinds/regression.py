@@ -131,6 +131,10 @@ class LogisticPart(RegressionPart):
     """How odds depend on columns."""
 
     kind = "logistic"
+    processed = (
+        f"{CrossProductPart.processed}; columns of numbers are taken to have one hump: a coefficient of one"
+        " with two, or with many equal values, is off by more than its interval says"
+    )
 
     def asked_of(self, unit: Unit) -> LogisticRegression:
         return LogisticRegression(self.response, self.axes, unit)
