@@ -257,4 +257,4 @@ def test_renyi_claim_covers_every_binary_pair(order: float, value: float, epsilo
     worst = float(delta.max(initial=0.0))
     told = RenyiCurve([order], [value]).delta(epsilon)
     assert told >= worst * (1 - 1e-9)
-    assert told <= worst * 1.25 + 1e-9  # the grid is coarse: optimal conversions are tested elsewhere
+    assert told <= worst * 1.5 + 1e-9  # the grid is coarse: optimal conversions are tested elsewhere
