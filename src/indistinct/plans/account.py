@@ -33,6 +33,8 @@ class ToldRelease:
     charts: list[str]
     notes: list[str]
     """What no interval shows, and what the numbers say in words."""
+    warnings: list[str]
+    """Those of them that whoever runs the plan must see."""
 
     @property
     def title(self) -> str:
@@ -100,9 +102,9 @@ class Account:
                 charts = part.charts(folder.read_rows)
                 if not charts and not isinstance(part, FittedPart) and not part.units_differ:
                     charts = interval_pictures(part.name, [header, *rows])
-                beside = [*map(_sentence, part.sentences(rows)), *implausible(part, header, rows)]
-                beside += notes(checked.plan, part)
-                told = ToldRelease(part, scale, header, rows, charts, beside)
+                warnings = implausible(part, header, rows)
+                beside = [*map(_sentence, part.sentences(rows)), *warnings, *notes(checked.plan, part)]
+                told = ToldRelease(part, scale, header, rows, charts, beside, warnings)
                 _ = told.summary  # whatever is wrong with a file is seen here
                 releases.append(told)
         return cls(checked, subject, charge, releases)

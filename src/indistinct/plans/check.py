@@ -120,7 +120,7 @@ def subject_of(part: PlannedRelease) -> str:
     of = f" of {columns}" if columns else ""
     if response is not None:
         of = f" regression of {response} on {columns}"
-    by = ", ".join(getattr(part, "by", ()))
+    by = ", ".join(name for name, _ in part.groups)
     return f"{part.kind}{of}{f' by {by}' if by else ''}"
 
 

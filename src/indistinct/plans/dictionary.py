@@ -61,7 +61,7 @@ def _files(one: ToldRelease, table: Table, folder: Folder) -> list[dict[str, Any
         "release": part.name,
         "kind": part.kind,
         "of": list(part.columns),
-        "by": list(getattr(part, "by", ())),
+        "by": [name for name, _ in part.groups],
         "mechanism": str(part.at(one.scale)),
         "noise": {"law": part.noise_name, "scale": one.scale},
         "expected_error": {"value": part.error(one.scale), "of": part.error_words},

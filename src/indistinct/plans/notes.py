@@ -56,7 +56,7 @@ def implausible(part: PlannedRelease, header: list[str], rows: list[list[str]]) 
 def _columns(plan: Plan, part: PlannedRelease) -> Iterator[str]:
     declared = dict(plan.terms.columns)
     own = () if part.kind in _NO_DOMAIN else part.columns
-    for name in dict.fromkeys((*own, *getattr(part, "by", ()))):
+    for name in dict.fromkeys((*own, *dict(part.groups))):
         column = declared.get(name)
         if column is None:
             continue

@@ -111,6 +111,10 @@ def _part(terms: Terms, place: int, given: Any, alone: bool) -> PlannedRelease:
         raise ArgumentError(f"releases.{name}.kind", kind, allowed)
     asked = part_class(kind)
     section = Section(f"releases.{name}", item, {"name", "kind", "weight", "size"} | asked.keys)
+    if asked.only_gaussian and terms.noise is not Noise.GAUSSIAN:
+        key, given_noise = ("noise", terms.noise.value) if terms.delta else ("delta", 0)
+        allowed = f"{'gaussian' if terms.delta else 'positive'} for {section.where}: its noise is Gaussian"
+        raise ArgumentError(f"budget.{key}", given_noise, allowed)
     weight = section.positive("weight", 1.0)
     if not 1e-6 <= weight <= 1e6:
         raise ArgumentError(section.at("weight"), weight, "between 1e-6 and 1e6")

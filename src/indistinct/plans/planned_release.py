@@ -34,6 +34,7 @@ from indistinct.workloads import Noise
 Say = Callable[[str], None]
 Read = Callable[[str], list[list[str]]]
 """A file of the folder, as rows of texts, by its name without its ending."""
+Axes = tuple[tuple[str, Bins | Categories], ...]
 _LARGEST_LISTED = 5_000_000
 """Rows of a result: more would be an accident."""
 
@@ -130,9 +131,14 @@ class PlannedRelease(ABC):
         return "records"
 
     @property
+    def groups(self) -> Axes:
+        """The columns whose cells it is asked for, each by itself (`by`)."""
+        return tuple((name, self.terms.axis(name)) for name in getattr(self, "by", ()))
+
+    @property
     def cell_count(self) -> int:
         """Groups or cells of which each record is in one."""
-        return 1
+        return math.prod(domain.size for _, domain in self.groups)
 
     def remark(self, scale: float) -> str:
         """What else is to be known of the result."""
@@ -216,15 +222,7 @@ class QueryPart(PlannedRelease):
 
     @property
     def query(self) -> Query:
-        return GroupBy(self.groups, self.asks) if self.by else self.asks
-
-    @property
-    def groups(self) -> dict[str, Bins | Categories]:
-        return {name: self.terms.axis(name) for name in self.by}
-
-    @property
-    def cell_count(self) -> int:
-        return math.prod(domain.size for domain in self.groups.values())
+        return GroupBy(dict(self.groups), self.asks) if self.by else self.asks
 
     @property
     def unit(self) -> Unit:
@@ -268,11 +266,11 @@ class QueryPart(PlannedRelease):
 
     @property
     def header(self) -> Row:
-        named = [*axes_header(tuple(self.groups.items())), *self.labels_header]
+        named = [*axes_header(self.groups), *self.labels_header]
         return [*named, self.value_name or self.kind, *ERRORS]
 
     def types(self, table: Table) -> list[Kind]:
-        groups = axes_types(tuple(self.groups.items()))
+        groups = axes_types(self.groups)
         return [*groups, *self.labels_types, *(Kind.NUMBER for _ in ("", *ERRORS))]
 
     value_name: ClassVar[str] = ""
@@ -297,9 +295,8 @@ class QueryPart(PlannedRelease):
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         found = self.shown(self.at(scale).estimate(looked))
-        rows = product(cells(tuple(self.groups.items())), self.labels())
-        numbers = (one.ravel().tolist() for one in (found.value, found.error, found.low, found.high))
-        for (group, label), row in zip(rows, zip(*numbers, strict=True), strict=True):
+        rows = product(cells(self.groups), self.labels())
+        for (group, label), row in zip(rows, found.rows(), strict=True):
             yield [*group, *label, *estimated(*row)]
 
 

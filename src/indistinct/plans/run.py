@@ -89,9 +89,8 @@ def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
             folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
     account = Account.of(checked, subject, charge, folder)
     for told in account.releases:
-        for note in told.notes:
-            if note.startswith("Look again"):
-                say(f"Warning: {told.part.name}: {note}")
+        for words in told.warnings:
+            say(f"Warning: {told.part.name}: {words}")
     report = _report(account, folder, pdf)
     if charge["status"] == "complete" and not missing:
         say(f"complete, nothing new was charged: {folder.path}")

@@ -24,6 +24,7 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError
 from indistinct.tables.question import Question
+from indistinct.tables.rows import Row, axes_header, cells
 
 Declared = Bins | Categories | Numbers
 
@@ -66,7 +67,7 @@ class PrivateTable:
         if len(set(names := (*self.groups, *columns))) < len(names):
             raise ArgumentError("by", list(names), "different columns")
         for name in columns:
-            if not isinstance(self._declared(name), Bins | Categories):
+            if not isinstance(self.columns.get(name), Bins | Categories):
                 raise ArgumentError("by", name, "a column that is declared as Categories(...) or Bins(...)")
         return replace(self, groups=(*self.groups, *columns))
 
@@ -88,20 +89,21 @@ class PrivateTable:
 
     def histogram(self, *columns: str) -> Question:
         """How many records are in each cell of declared columns."""
-        axes = {name: self._cells(name) for name in columns}
-        return self._ask("count", Histogram(axes, self._unit), tuple(axes.items()))
+        axes = [(name, self._cells(name)) for name in columns]
+        labels = axes_header(axes), list(cells(axes))
+        return self._ask("count", Histogram(dict(axes), self._unit), labels)
 
     def quantiles(self, column: str, ranks: Sequence[float] | float, bins: Bins | None = None) -> Question:
         """Of a column that is declared with bins, or with those given here."""
         ranks = (ranks,) if isinstance(ranks, int | float) else tuple(ranks)
-        cells = self._cells(column) if bins is None else bins
-        if not isinstance(cells, Bins):
-            raise ArgumentError("bins", cells, "Bins(low, high, count)")
-        factor = best_factor(cells.count, ranks, Norm.L1)
-        asked = Quantiles(column, cells, ranks, self._unit, factor)
-        return self._ask(column, asked, (("rank", tuple(asked.ranks)),))
+        axis = self._cells(column) if bins is None else bins
+        if not isinstance(axis, Bins):
+            raise ArgumentError("bins", axis, "Bins(low, high, count)")
+        factor = best_factor(axis.count, ranks, Norm.L1)
+        asked = Quantiles(column, axis, ranks, self._unit, factor)
+        return self._ask(column, asked, (["rank"], [[rank] for rank in asked.ranks]))
 
-    def _ask(self, name: str, query: Query, labels: Any = ()) -> Question:
+    def _ask(self, name: str, query: Query, labels: tuple[Row, list[Row]] = ([], [[]])) -> Question:
         return Question(self.data, query, name, tuple((one, self._cells(one)) for one in self.groups), labels)
 
     @property
@@ -110,11 +112,8 @@ class PrivateTable:
             return Records()
         return UserRecords(self.user, self.most, groups=self.most_groups if self.groups else None)
 
-    def _declared(self, name: str) -> Declared | None:
-        return self.columns.get(name)
-
     def _cells(self, name: str) -> Bins | Categories:
-        found = self._declared(name)
+        found = self.columns.get(name)
         if not isinstance(found, Bins | Categories):
             listed = ", ".join(map(repr, self.columns)) or "none"
             raise ArgumentError(
@@ -125,7 +124,7 @@ class PrivateTable:
     def _numbers(self, name: str, low: float | None, high: float | None) -> Numbers:
         if low is not None and high is not None:
             return Numbers(low, high)
-        found = self._declared(name)
+        found = self.columns.get(name)
         if isinstance(found, Bins):
             return Numbers(found.low, found.high, found.outside, found.missing, found.of)
         if not isinstance(found, Numbers) or low is not None or high is not None:

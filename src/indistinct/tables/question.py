@@ -71,8 +71,8 @@ class Question:
     name: str
     """Of the number that is asked for."""
     groups: tuple[tuple[str, Bins | Categories], ...] = ()
-    labels: Any = ()
-    """What the numbers of a group are about, where there are several: axes, or a name with its values."""
+    labels: tuple[Row, list[Row]] = field(default=([], [[]]))
+    """What the numbers of a group are about, where there are several: a header and its rows."""
 
     @property
     def grouped(self) -> Query:
@@ -103,22 +103,15 @@ class Question:
         """One draw of this noise."""
         values, private = noisy.noisy(data, source)
         found = self.grouped.estimate(values, noisy)
-        numbers = (one.ravel().tolist() for one in (found.value, found.error, found.low, found.high))
-        named, labels = self._labels()
+        named, labels = self.labels
         header = (*axes_header(self.groups), *named, self.name, self.query.error_name, *ERRORS[1:])
         grain = self.query.bins.width if isinstance(self.query, Quantiles) else None
-        rows = zip(product(cells(self.groups), labels), zip(*numbers, strict=True), strict=True)
+        rows = zip(product(cells(self.groups), labels), found.rows(), strict=True)
         listed = tuple(
             [*group, *label, *estimated(value, error, low, high, grain)]
             for (group, label), (value, error, low, high) in rows
         )
         return Release(Answers(header, listed), noisy, private, noisy.unit)
-
-    def _labels(self) -> tuple[Row, list[Row]]:
-        if self.labels and isinstance(self.labels[0][1], tuple):
-            ((name, values),) = self.labels
-            return [name], [[value] for value in values]
-        return axes_header(self.labels), list(cells(self.labels))
 
 
 def release_together(

@@ -14,8 +14,7 @@ ERRORS = ("standard_error", "low", "high")
 
 def estimated(value: float, error: float, low: float, high: float, grain: float | None = None) -> Row:
     """The last columns of a row, without digits that mean nothing; `grain` tells them where the error has
-    other
-    units than the value."""
+    other units than the value."""
     own = error if grain is None else grain
     return [rounded(value, own), rounded(error, error), rounded(low, own), rounded(high, own)]
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from indistinct.data.records.bounded_sum import BoundedSum, Fold
 from indistinct.data.records.domain import Domain, Numbers
-from indistinct.data.records.encoding import Cells, Encoding, Integers
+from indistinct.data.records.encoding import Cells, Encoding, Integers, OfNumber
 from indistinct.data.records.grouped import ByGroup
 
 Number = tuple[str, Numbers]
@@ -25,8 +25,8 @@ _MOST_GROUPS = 2**17
 @dataclass(frozen=True)
 class Summed:
     """Of each group: its place along each axis, how many records there are; and of each number that is added
-    up
-    how many are in, their sum and, where it is asked for, that of their squares (`NumberMoments.squared`)."""
+    up how many are in, their sum and, where it is asked for, that of their squares (`NumberMoments.squared`).
+    """
 
     places: list[Integers]
     records: Integers
@@ -44,15 +44,15 @@ class Aggregate:
 
     def takes(self, bounded: BoundedSum) -> bool:
         """Whether it could be one of these; then it is."""
-        keys, number, squares = asked(bounded.encoding)
+        keys, added = asked(bounded.encoding)
         axes = {**self.axes, **dict(keys.axes)}
         alike = all(self.axes.get(name, domain) == domain for name, domain in keys.axes)
         if self.sums and (not alike or math.prod(one.size + 3 for one in axes.values()) > _MOST_GROUPS):
             return False
         self.sums.append(bounded)
         self.axes = axes
-        if number is not None:
-            self.numbers[number] = squares or self.numbers.get(number, False)
+        if added is not None:
+            self.numbers[added.number] = added.size == 3 or self.numbers.get(added.number, False)
         return True
 
     def read(self, found: Iterator[Summed]) -> list[Fold]:
@@ -61,15 +61,13 @@ class Aggregate:
         names, numbers = list(self.axes), list(self.numbers)
         for part in found:
             for fold in folds:
-                keys, number, _ = asked(fold.sum.encoding)
+                keys, added = asked(fold.sum.encoding)
                 places = [part.places[names.index(name)] for name, _ in keys.axes]
                 keep, groups = keys.cells_at(places, len(part.records))
-                if number is None:
+                if added is None:
                     vectors = part.records[:, None]
                 else:
-                    encoding = fold.sum.encoding
-                    own = encoding.of if isinstance(encoding, ByGroup) else encoding
-                    vectors = own.from_sums(*part.sums[numbers.index(number)])
+                    vectors = added.from_sums(*part.sums[numbers.index(added.number)])
                 fold.add_groups(groups[:, 0], vectors[keep], int(part.records.sum()))
         return folds
 
@@ -87,14 +85,11 @@ def aggregates(sums: Sequence[BoundedSum]) -> list[Aggregate]:
 def simple(bounded: BoundedSum) -> bool:
     """Whether it is made of counts by declared cells, or of sums of a number by these."""
     encoding = bounded.encoding
-    own = encoding.of if isinstance(encoding, ByGroup) else encoding
-    return bounded.unit.column is None and (encoding.cells is not None or own.number is not None)
+    return bounded.unit.column is None and (encoding.cells is not None or encoding.of_number is not None)
 
 
-def asked(encoding: Encoding) -> tuple[Cells, Number | None, bool]:
-    """What is grouped by, the number that is added up, and whether its squares are."""
+def asked(encoding: Encoding) -> tuple[Cells, OfNumber | None]:
+    """What is grouped by, and what is made of a number that is added up."""
     if encoding.cells is not None:
-        return encoding.cells, None, False
-    own = encoding.of if isinstance(encoding, ByGroup) else encoding
-    keys = encoding.keys if isinstance(encoding, ByGroup) else Cells(())
-    return keys, own.number, own.size == 3
+        return encoding.cells, None
+    return encoding.keys if isinstance(encoding, ByGroup) else Cells(()), encoding.of_number

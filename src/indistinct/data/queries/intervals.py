@@ -7,7 +7,7 @@ that answer is not in it.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -38,6 +38,11 @@ class Estimates:
         given = {one.name: np.float64(getattr(self, one.name)) for one in fields(self)}
         for name, values in zip(given, np.broadcast_arrays(*given.values()), strict=True):
             object.__setattr__(self, name, values)
+
+    def rows(self) -> Iterator[tuple[float, float, float, float]]:
+        """One entry after the other."""
+        columns = (self.value, self.error, self.low, self.high)
+        yield from zip(*(one.ravel().tolist() for one in columns), strict=True)
 
     @staticmethod
     def of(value: Any, error: Any, width: Any) -> "Estimates":
@@ -79,8 +84,7 @@ def laplace_width(scale: float, unit: float, deviation: float, coefficients: Val
 
 def ratio_interval(top: Values, bottom: Values, width: Width) -> tuple[Values, Values]:
     """All u in [-1, 1] for which top - u * bottom may be noise alone: the ends of that set. If the bottom
-    itself
-    may be noise alone, they are -1 and 1."""
+    itself may be noise alone, they are -1 and 1."""
 
     def refused(u: Values) -> npt.NDArray[np.bool_]:
         return np.abs(top - u * bottom) > width(np.stack([np.ones_like(u), u], axis=-1))

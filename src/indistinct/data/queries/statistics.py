@@ -116,21 +116,16 @@ class Mean(Query):
 
     def read(self, values: Values) -> Any:
         middle, half = _frame(self.encoding)
-        return middle + half * np.clip(values[..., 1] / self._count(values), -1.0, 1.0)
+        return middle + half * _mean(values, half)
 
     def estimate(self, values: Values, noisy: NoisyQuery) -> Estimates:
         middle, half = _frame(self.encoding)
         mean = self.read(values)
         slope = (mean - middle) / half
-        error = noisy.deviation * np.sqrt(1 + slope**2) * half / self._count(values)
+        error = noisy.deviation * np.sqrt(1 + slope**2) * half / _count(values, half)
         low, high = ratio_interval(values[..., 1], values[..., 0], noisy.width)
         low, high = middle + half * low, middle + half * high
         return Estimates(np.clip(mean, low, high), np.minimum(error, 2 * half), low, high)
-
-    def _count(self, values: Values) -> Values:
-        """Records times half the width, by the same noisy numbers; at least one."""
-        least: Values = np.maximum(values[..., 0], _frame(self.encoding)[1])
-        return least
 
 
 @describable()
@@ -151,11 +146,12 @@ class Variance(Query):
 
     def read(self, values: Values) -> Any:
         _, half = _frame(self.encoding)
-        return half**2 * np.clip(self._square(values) - self._mean(values) ** 2, 0.0, 1.0)
+        square = np.clip((values[..., 2] / _count(values, half) + 1) / 2, 0.0, 1.0)
+        return half**2 * np.clip(square - _mean(values, half) ** 2, 0.0, 1.0)
 
     def estimate(self, values: Values, noisy: NoisyQuery) -> Estimates:
         _, half = _frame(self.encoding)
-        count, mean, share = self._count(values), self._mean(values), self.read(values) / half**2
+        count, mean, share = _count(values, half), _mean(values, half), self.read(values) / half**2
 
         def off(v: Values) -> Values:
             """Coefficients of Σ(u - mean)² - v n: without noise, n times what v falls short by."""
@@ -170,17 +166,18 @@ class Variance(Query):
         low = np.maximum(low - np.maximum(upper - mean, mean - lower) ** 2, 0.0)
         return Estimates(half**2 * share, half**2 * np.minimum(error, 1.0), half**2 * low, half**2 * high)
 
-    def _count(self, values: Values) -> Values:
-        least: Values = np.maximum(values[..., 0], _frame(self.encoding)[1])
-        return least
-
-    def _mean(self, values: Values) -> Values:
-        return np.clip(values[..., 1] / self._count(values), -1.0, 1.0)
-
-    def _square(self, values: Values) -> Values:
-        return np.clip((values[..., 2] / self._count(values) + 1) / 2, 0.0, 1.0)
-
 
 def _frame(moments: NumberMoments) -> tuple[float, float]:
     """The middle of an interval and half its width, as they are rounded."""
     return moments.middle * moments.step, moments.half * moments.step
+
+
+def _count(values: Values, half: float) -> Values:
+    """Records times half the width, by noisy moments; at least one record."""
+    least: Values = np.maximum(values[..., 0], half)
+    return least
+
+
+def _mean(values: Values, half: float) -> Values:
+    """The mean distance from the middle, in half widths."""
+    return np.clip(values[..., 1] / _count(values, half), -1.0, 1.0)

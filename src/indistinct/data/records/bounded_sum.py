@@ -167,8 +167,7 @@ class Fold:
     def add_groups(self, groups: Integers, vectors: npt.NDArray[Any], records: int) -> None:
         """Vectors that an engine has added up already, and the groups that they belong to."""
         self.records += records
-        for column, values in zip(self.totals.reshape(-1, vectors.shape[1]).T, vectors.T, strict=True):
-            np.add.at(column, groups, values)
+        np.add.at(self.totals.reshape(-1, vectors.shape[1]), groups, vectors)
 
     @np.errstate(all="ignore")
     def finish(self) -> npt.NDArray[np.generic]:
@@ -224,11 +223,12 @@ class Fold:
             np.add.at(self.totals, visits % size, clipped)
             return
         groups, vectors = encoding.split(rows)
-        visits, where = np.unique(owner * encoding.group_count + groups, return_inverse=True)
-        size = vectors.shape[1]
-        sums = np.zeros((len(visits), size), dtype=np.int64)
-        for column, values in zip(sums.T, vectors.T, strict=True):
-            np.add.at(column, where, values)
+        visits = owner * encoding.group_count + groups
+        if encoding.group_count > 1:  # else they are in order already
+            order = np.argsort(visits, kind="stable")
+            visits, vectors = visits[order], vectors[order]
+        begins, size = run_starts(visits), vectors.shape[1]
+        visits, sums = visits[begins], np.add.reduceat(vectors, begins, axis=0)
         owners = np.repeat(visits // encoding.group_count, size)
         clipped = clip_norms(sums.ravel().astype(np.float64), owners, len(starts), unit.norm, limit)
         for part in slices(len(visits), 2**10):

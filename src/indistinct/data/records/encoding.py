@@ -8,9 +8,10 @@ on rounded floating-point numbers, is a proof.
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,20 @@ Integers = npt.NDArray[np.int64]
 
 RESOLUTION = 32
 """Bits between the largest value and the step: 2**31 records still add up in 64 bits."""
+
+
+class OfNumber(Protocol):
+    """Vectors whose sum follows from sums of one number."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def number(self) -> "tuple[str, Numbers]":
+        """The column that is added up, rounded to the lattice of its domain."""
+
+    def from_sums(self, count: Any, total: Any, squares: Any) -> npt.NDArray[Any]:
+        """The sum of the vectors of so many records, from sums of their numbers; a row for each entry."""
 
 
 class Encoding(ABC):
@@ -76,13 +91,9 @@ class Encoding(ABC):
         return None
 
     @property
-    def number(self) -> "tuple[str, Numbers] | None":
-        """The column that is added up, where sums of it on its lattice say all: see `from_sums`."""
+    def of_number(self) -> "OfNumber | None":
+        """What is made of one number, where sums of it on its lattice say all."""
         return None
-
-    def from_sums(self, count: Any, total: Any, squares: Any) -> npt.NDArray[Any]:
-        """The sum of the vectors of so many records, from sums of their numbers; a row for each entry."""
-        raise NotImplementedError
 
     @abstractmethod
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
@@ -148,9 +159,13 @@ class Cells(Encoding):
     def content(self, rows: Integers) -> Integers:
         if not self.from_records:
             return rows
+        return self._digests[rows]
+
+    @cached_property
+    def _digests(self) -> Integers:
         ((_, domain),) = self.axes
         assert isinstance(domain, Categories)
-        return np.array([_digest(value) for value in domain.values], dtype=np.int64)[rows]
+        return text_hashes(domain.values).astype(np.int64)
 
     def cells_at(self, axes: list[Integers], rows: int) -> tuple[Mask, Integers]:
         """Cells from places along each axis, by the policies of the domains."""
@@ -193,8 +208,12 @@ class Boxed(Encoding):
         return Box(tuple(low for low, _ in ends), tuple(high for _, high in ends))
 
     @property
-    def number(self) -> tuple[str, Numbers] | None:
-        return self.axes[0] if len(self.axes) == 1 else None
+    def of_number(self) -> "Boxed | None":
+        return self if len(self.axes) == 1 else None
+
+    @property
+    def number(self) -> tuple[str, Numbers]:
+        return self.axes[0]
 
     def from_sums(self, count: Any, total: Any, squares: Any) -> npt.NDArray[Any]:
         return np.asarray(total)[:, None]
@@ -270,9 +289,11 @@ class Clipped(Encoding):
         return keep, clip_norms(values, owners, rows, self.norm, limit).reshape(rows, self.size)
 
 
-def _digest(value: Any) -> int:
-    written = str(value).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(written, digest_size=8).digest(), "little", signed=True)
+def text_hashes(values: Iterable[Any], key: int = 0) -> npt.NDArray[np.uint64]:
+    """A number for each value as it is written; under a key, which need not be secret."""
+    secret = key.to_bytes(8, "little")
+    digests = (hashlib.blake2b(str(value).encode(), digest_size=8, key=secret).digest() for value in values)
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def clip_norms(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.records.domain import MOST_CELLS
-from indistinct.data.records.encoding import Cells, Encoding, Integers
+from indistinct.data.records.encoding import Cells, Encoding, Integers, OfNumber
 from indistinct.data.records.reach import OneOf, Reach
 from indistinct.data.records.types import Batch, Mask, Type
 from indistinct.errors import ArgumentError
@@ -86,6 +86,10 @@ class ByGroup(Encoding):
         if isinstance(self.of, Cells) and not set(self.keys.types) & set(self.of.types):
             return Cells((*self.keys.axes, *self.of.axes))
         return None
+
+    @property
+    def of_number(self) -> OfNumber | None:
+        return self.of.of_number
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         keep, groups = self.keys.encode(batch)

@@ -69,6 +69,10 @@ class NumberMoments(Encoding):
         return Box(least, (half, high - self.middle, half)[: self.size])
 
     @property
+    def of_number(self) -> "NumberMoments":
+        return self
+
+    @property
     def number(self) -> tuple[str, Numbers]:
         return self.column, self.domain
 

@@ -5,14 +5,13 @@
 that user's own records only, so that adding or removing a user changes nobody else's contribution.
 """
 
-import hashlib
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.records.domain import GivenMissing, Missing
-from indistinct.data.records.encoding import Integers
+from indistinct.data.records.encoding import Integers, text_hashes
 from indistinct.data.records.reach import GivenNorm
 from indistinct.description import Described, Positive, PositiveCount, describable, given
 from indistinct.errors import ArgumentError, check_count
@@ -138,7 +137,7 @@ def _user_hashes(key: int, users: npt.NDArray[np.generic]) -> Hashes:
         numbers = np.array([_is_integer(user) for user in users], dtype=bool)
         hashes = np.zeros(len(users), dtype=np.uint64)
         hashes[numbers] = _user_hashes(key, np.array([int(user) for user in users[numbers]], dtype=np.int64))
-        hashes[~numbers] = _text_hashes(key, users[~numbers])
+        hashes[~numbers] = text_hashes(users[~numbers], key)
         return hashes
     # The key is mixed by itself first: else it would only exchange users with each other.
     state = _mix(np.zeros(len(users), np.uint64), np.full(len(users), key, np.uint64))
@@ -150,12 +149,6 @@ def _is_integer(user: str) -> bool:
     if len(user) > 20 or not user.isascii() or not user.removeprefix("-").isdigit():
         return False
     return str(number := int(user)) == user and -(2**63) <= number < 2**63
-
-
-def _text_hashes(key: int, users: npt.NDArray[np.generic]) -> Hashes:
-    secret = key.to_bytes(8, "little")
-    digests = (hashlib.blake2b(str(user).encode(), digest_size=8, key=secret).digest() for user in users)
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def _mix(state: Hashes, value: Hashes) -> Hashes:

@@ -96,8 +96,7 @@ class BoundsPart(PlannedRelease):
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
         found, times = self.at(scale).release(looked).values, self.times
         ends = (end if times is None else times.words(end) for end in (found.low, found.high))
-        outside = found.outside
-        numbers = (float(one) for one in (outside.value, outside.error, outside.low, outside.high))
+        (numbers,) = found.outside.rows()
         yield [self.column, *ends, *estimated(*numbers)]
 
     def sentences(self, rows: list[list[str]]) -> list[str]:

@@ -84,7 +84,7 @@ class HistogramPart(QueryPart):
         return list(cells(self.axes))
 
     def pictures(self, rows: list[list[str]]) -> list[str]:
-        groups, axes = tuple(self.groups.items()), self.axes
+        groups, axes = self.groups, self.axes
 
         def draw(name: str, own: Listed, reach: Ends | None = None) -> list[str]:
             return table_pictures(name, axes, [tuple(range(len(axes)))], own, reach)

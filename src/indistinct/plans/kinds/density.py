@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, BoundedSum, Categories, Histogram, Kind, Norm, Numbers, Table
+from indistinct.data import Bins, BoundedSum, Histogram, Kind, Norm, Numbers, Table
 from indistinct.errors import ArgumentError
 from indistinct.functions import FourierBasis
 from indistinct.functions.density import density_from, public_bandwidth
@@ -20,7 +20,6 @@ from indistinct.plans.planned_release import Asked, FittedPart, Read, Say, asked
 from indistinct.plans.section import Section, named
 from indistinct.report.results import Ends
 from indistinct.tables.rows import Row, axes_header, axes_types, cells, rounded
-from indistinct.workloads import Noise
 
 _GRID = {1: 200, 2: 64}
 """Cells of the result along each column, unless the plan says so."""
@@ -41,10 +40,6 @@ class DensityPart(FittedPart):
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        if terms.noise is not Noise.GAUSSIAN:
-            key, given = ("delta", 0) if not terms.delta else ("noise", terms.noise.value)
-            allowed = f"{'gaussian' if given else 'positive'} for {section.where}: its noise is Gaussian"
-            raise ArgumentError(f"budget.{key}", given, allowed)
         if terms.data.records is None:
             raise ArgumentError("data.records", None, f"given for {section.where}: its bandwidth needs it")
         columns = section.texts("columns")
@@ -80,14 +75,6 @@ class DensityPart(FittedPart):
         """Counts on the finest grid, for each group."""
         fine = self._basis(1 / 3).histogram(self._axes, self.terms.unit(self.where))
         return Histogram({**dict(self.groups), **dict(fine.axes)}, fine.unit)
-
-    @property
-    def groups(self) -> list[tuple[str, Bins | Categories]]:
-        return [(name, self.terms.axis(name)) for name in self.by]
-
-    @property
-    def cell_count(self) -> int:
-        return math.prod(domain.size for _, domain in self.groups)
 
     def _basis(self, share: float) -> FourierBasis:
         low, high = (tuple(getattr(side, end) for side in self._axes.values()) for end in ("low", "high"))

@@ -111,7 +111,6 @@ class HierarchyPart(QueryPart):
             return
         # every digit: rounded once more, they might not add up
         found = self.at(scale).estimate(looked)
-        rows = product(cells(tuple(self.groups.items())), self.labels())
-        numbers = (one.ravel().tolist() for one in (found.value, found.error, found.low, found.high))
-        for (group, node), (count, error, low, high) in zip(rows, zip(*numbers, strict=True), strict=True):
+        rows = product(cells(self.groups), self.labels())
+        for (group, node), (count, error, low, high) in zip(rows, found.rows(), strict=True):
             yield [*group, *node, int(count), rounded(error, error), int(low), int(high)]

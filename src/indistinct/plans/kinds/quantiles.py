@@ -86,7 +86,7 @@ class QuantilesPart(QueryPart):
         return self.error(found.parameter)
 
     def _choices(self, scale: float) -> tuple[Quantile, ...]:
-        query, by = self.asks, tuple(self.groups.items())
+        query, by = self.asks, self.groups
         return tuple(Quantile(self.column, query.bins, rank, scale, query.unit, by) for rank in self.ranks)
 
     def _tree(self, scale: float) -> NoisyQuery:
@@ -115,11 +115,11 @@ class QuantilesPart(QueryPart):
 
     @property
     def header(self) -> Row:
-        named = [*axes_header(tuple(self.groups.items())), "rank"]
+        named = [*axes_header(self.groups), "rank"]
         return [*named, self.column, "rank_error", *(["low", "high"] if self.interval else [])]
 
     def types(self, table: Any) -> list[Kind]:
-        groups = axes_types(tuple(self.groups.items()))
+        groups = axes_types(self.groups)
         return [*groups, *(Kind.NUMBER for _ in self.header[len(groups) :])]
 
     def draw(self, scale: float, looked: Any) -> Iterator[Row]:
@@ -131,7 +131,7 @@ class QuantilesPart(QueryPart):
             found = self._tree(scale).estimate(looked)
             ends = (found.low, found.high) if self.interval else ()
             columns = [one.ravel().tolist() for one in (found.value, *ends)]
-        rows = product(cells(tuple(self.groups.items())), self.ranks)
+        rows = product(cells(self.groups), self.ranks)
         for (group, rank), (place, *interval) in zip(rows, zip(*columns, strict=True), strict=True):
             near, *between = (rounded(one, width) for one in (place, *interval))
             yield [*group, rank, near, rounded(error, error), *between]

@@ -17,7 +17,6 @@ from indistinct.plans.planned_release import Asked, FittedPart, QueryPart, Read,
 from indistinct.plans.section import Section, named
 from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer, TableTraining
 from indistinct.tables.rows import Row, axes_header, cells, rounded
-from indistinct.workloads import Noise
 
 _TOLD = 10
 """How often the progress of a fit is said."""
@@ -37,10 +36,6 @@ class SyntheticPart(QueryPart, FittedPart):
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        if terms.noise is not Noise.GAUSSIAN:
-            key, given = ("delta", 0) if not terms.delta else ("noise", terms.noise.value)
-            allowed = f"{'gaussian' if given else 'positive'} for {section.where}: its noise is Gaussian"
-            raise ArgumentError(f"budget.{key}", given, allowed)
         if "rows" not in section and terms.data.records is None:
             raise ArgumentError(section.at("rows"), None, "given, or data.records")
         rows = section.count("rows") if "rows" in section else terms.data.records

@@ -139,14 +139,6 @@ class LinePart(WorkloadPart):
         return Kronecker(Identity(self.cell_count), self.along) if self.by else self.along
 
     @property
-    def groups(self) -> tuple[tuple[str, Any], ...]:
-        return self.query.axes[:-1]
-
-    @property
-    def cell_count(self) -> int:
-        return math.prod(domain.size for _, domain in self.groups)
-
-    @property
     @abstractmethod
     def edges(self) -> Iterable[Row]:
         """What each answer of a group is about."""
