@@ -31,6 +31,8 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._held: tuple[int, int] | None = None
+        """What the system calls the folder that the lock is in, while there is one."""
 
     def result(self, name: str) -> Path:
         return self.path / f"{name}.csv"
@@ -61,8 +63,14 @@ class Folder:
         self.write_text(KEY, json.dumps(key.to_json()) + "\n", private=True)
 
     def write_text(self, name: str, text: str, *, private: bool = False) -> Path:
+        return self.write_bytes(name, text.encode("utf-8", "backslashreplace"), private=private)
+
+    def write_bytes(self, name: str, content: bytes, *, private: bool = False) -> Path:
+        """A file of the folder; refuses where the folder is no longer the one that this run has locked."""
+        if self._held is not None and _identity(self.path) != self._held:
+            raise FileError(self.path, "it was replaced while this run was writing to it: run it again")
         with whole(self.path / name, private=private) as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
+            file.write(content)
         return self.path / name
 
     def write_rows(self, name: str, rows: Iterable[Sequence[Any]]) -> Path:
@@ -101,4 +109,14 @@ class Folder:
                 raise ArgumentError(
                     "out", str(self.path), "a folder that no other run is writing to"
                 ) from None
+            self._held = _identity(self.path)
             yield  # the system lets go of the lock with the file, also after a crash
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What stays the same as long as it is the same folder."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

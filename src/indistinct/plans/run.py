@@ -14,6 +14,7 @@ from typing import Any
 from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, check_positive
 from indistinct.files import meaning, read_bytes, whole
+from indistinct.noise import SystemSource
 from indistinct.plans.account import DICTIONARY, Account
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.declarations import DataSource
@@ -189,7 +190,7 @@ def _note(charge: dict[str, Any], part: PlannedRelease, folder: Folder) -> None:
 
 def _rows(part: PlannedRelease, scale: float, looked: Any) -> Iterator[list[Any]]:
     yield part.header
-    yield from part.draw(scale, looked)
+    yield from part.draw(scale, looked, SystemSource())
 
 
 def _entry(charge: dict[str, Any], name: str) -> dict[str, Any]:
