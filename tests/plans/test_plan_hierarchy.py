@@ -115,6 +115,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_a_run_answers_within_its_intervals(folder: Path, delta: float) -> None:
     content = tomllib.loads(PLAN)
     content["budget"]["delta"] = delta
+    content["ledger"] = False
     plan, out = parse_plan(content, folder), folder / f"out{delta}"
     assert "at most" in str(check_plan(plan)) and "made whole" in str(check_plan(plan))
     run_plan(plan, out)

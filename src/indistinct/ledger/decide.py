@@ -89,6 +89,12 @@ def possible_caps(state: State) -> list[Cap]:
     return [cap_of(budget, notion) for notion in notions_for(budget)]
 
 
+def best_cap(budget: Budget, mechanism: Any, adjacency: Adjacency, notion: str | None = None) -> Cap:
+    """The cap that an account with this budget gets if the mechanism is the first that it is asked for."""
+    which = notions_for(budget) if notion is None else [check_notion(notion)]
+    return _best([cap_of(budget, one) for one in which], known(mechanism, adjacency))
+
+
 def _best(caps: list[Cap], made: Known) -> Cap:
     """Where the mechanism takes the smallest share; the first of equals."""
 

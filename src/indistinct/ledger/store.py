@@ -39,6 +39,12 @@ MIGRATIONS = [
         "CREATE TABLE secrets (account TEXT NOT NULL, key TEXT NOT NULL, secret BLOB NOT NULL,"
         " PRIMARY KEY (account, key))",
     ],
+    [
+        "CREATE TABLE kept (account TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, content BLOB NOT NULL,"
+        " PRIMARY KEY (account, key, name))",
+        "CREATE TABLE labels (account TEXT NOT NULL, label TEXT NOT NULL, key TEXT NOT NULL,"
+        " PRIMARY KEY (account, label, key))",
+    ],
 ]
 """Each is run once, in one transaction, in this order."""
 

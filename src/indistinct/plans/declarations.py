@@ -224,7 +224,9 @@ class Terms:
 def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
     """From the sections of a plan; paths of data are relative to the folder."""
     privacy = Section("privacy", content.get("privacy", {}), {"user", "most", "most_groups", "adjacency"})
-    budget = Section("budget", content.get("budget"), {"epsilon", "delta", "noise", "split", "reserve"})
+    budget = Section(
+        "budget", content.get("budget"), {"epsilon", "delta", "noise", "split", "reserve", "confirm"}
+    )
     user, most = privacy.maybe("user", privacy.text), privacy.maybe("most", privacy.count)
     if user is None and most is not None:
         raise ArgumentError("privacy.most", most, "given together with privacy.user")

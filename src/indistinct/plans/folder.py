@@ -1,28 +1,23 @@
-"""The folder of a run: what survives a crash, and in which order it is written.
+"""The folder of a run: files that are there in full or not at all.
 
-`guarantee.json` is the charge. It is on disk, whole, before any noise is drawn. A release is `NAME.csv`:
-written beside its place, flushed, renamed, and then noted in the charge. So whatever is seen was charged
-before, and a run that was interrupted can be finished without asking twice for what is there already. A
-synthetic table is released as `NAME.counts.csv`; `NAME.csv` follows from that file and can be made again.
-`.data-key.json` is not for publication: with it the digest of the data in the charge can be checked.
+A release is `NAME.csv`: written beside its place, flushed, renamed. What was charged for it is in the ledger,
+and so is what a run that was interrupted needs to be finished; `guarantee.json` tells readers of both. A
+synthetic table is released as `NAME.counts.csv`; `NAME.csv` follows from that and can be made again.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from indistinct.data import Kind, write_parquet
 from indistinct.errors import ArgumentError, FileError
-from indistinct.files import meaning, read_bytes, read_json, read_rows, whole, write_rows
-from indistinct.plans.same_data import DataKey
+from indistinct.files import read_bytes, read_rows, whole, write_rows
 
 CHARGE = "guarantee.json"
-KEY = ".data-key.json"
-_KEYS = {"plan", "data", "releases", "status"}
 
 
 class Folder:
@@ -37,30 +32,8 @@ class Folder:
     def result(self, name: str) -> Path:
         return self.path / f"{name}.csv"
 
-    def charge(self) -> dict[str, Any] | None:
-        """What was charged here, if anything was."""
-        path = self.path / CHARGE
-        if not os.path.lexists(path):
-            return None
-        content = read_json(path, links=False)
-        if not isinstance(content, dict) or not content.keys() >= _KEYS:
-            raise FileError(path, "it is not what a plan has written")
-        return content
-
     def write_charge(self, content: dict[str, Any]) -> None:
         self.write_text(CHARGE, json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
-
-    def data_key(self) -> DataKey:
-        """The key to the digest of the data that were charged here."""
-        path = self.path / KEY
-        if not os.path.lexists(path):
-            reason = "it is gone, and only with it can be seen whether the data are still those of this run"
-            raise FileError(path, reason)
-        with meaning(path, "as this run has written it"):
-            return DataKey.from_json(read_json(path, links=False))
-
-    def write_data_key(self, key: DataKey) -> None:
-        self.write_text(KEY, json.dumps(key.to_json()) + "\n", private=True)
 
     def write_text(self, name: str, text: str, *, private: bool = False) -> Path:
         return self.write_bytes(name, text.encode("utf-8", "backslashreplace"), private=private)
@@ -83,7 +56,7 @@ class Folder:
 
     def digest(self, name: str) -> str:
         """Tells a result from any other."""
-        return hashlib.sha256(read_bytes(self.result(name), links=False)).hexdigest()
+        return sha256(read_bytes(self.result(name), links=False)).hexdigest()
 
     def write_parquet(self, name: str, types: Sequence[Kind], *, blanks: bool) -> None:
         """The same as the CSV file, from the CSV file, with declared types; where pyarrow is installed."""

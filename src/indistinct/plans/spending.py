@@ -1,11 +1,14 @@
 """What a plan says of money: how much it keeps for later, and in which ledger it is charged."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from indistinct.errors import ArgumentError
+from indistinct.ledger.notions import Cap, cap_of
 from indistinct.mechanisms import Budget
 from indistinct.plans.declarations import Terms
 from indistinct.plans.section import Section
@@ -42,6 +45,18 @@ class Spending:
         return str(Path(files[0]).resolve().parent / LEDGER)
 
 
+def ledger_there(place: str) -> bool:
+    """Whether there may be a ledger."""
+    return "://" in place or os.path.exists(place)
+
+
+def share_of(budget: Budget, share: float, cap: Cap) -> Fraction:
+    """A share of a budget, in the notion of a cap."""
+    whole = cap_of(budget, cap.notion, cap.order).limit
+    assert isinstance(whole, Fraction)
+    return whole * Fraction(share)
+
+
 def read_spending(content: Mapping[str, Any], terms: Terms, folder: Path) -> Spending:
     """From a plan; the path of a ledger is relative to the folder."""
     budget = Section("budget", content["budget"], content["budget"].keys())
@@ -49,11 +64,12 @@ def read_spending(content: Mapping[str, Any], terms: Terms, folder: Path) -> Spe
     if reserve >= 1:
         raise ArgumentError("budget.reserve", reserve, "a share below 1 of the budget, kept for later")
     given = content.get("ledger", {})
+    confirm = budget.truth("confirm")
     if given is False:
-        return Spending(reserve, in_folder=True)
+        return Spending(reserve, confirm=confirm, in_folder=True)
     if not isinstance(given, Mapping):
         raise ArgumentError("ledger", given, "a section [ledger], or false: then only the folder is charged")
-    section = Section("ledger", given, {"at", "account", "epsilon", "delta", "notion", "confirm"})
+    section = Section("ledger", given, {"at", "account", "epsilon", "delta", "notion"})
     at = section.maybe("at", section.text)
     if at is not None and "://" not in at:
         at = str(folder / at)
@@ -63,4 +79,4 @@ def read_spending(content: Mapping[str, Any], terms: Terms, folder: Path) -> Spe
     elif "delta" in section:
         raise ArgumentError("ledger.delta", section.get("delta"), "given with ledger.epsilon, the cap")
     account, notion = (section.maybe(key, section.text) for key in ("account", "notion"))
-    return Spending(reserve, at, account, cap, notion, section.truth("confirm"))
+    return Spending(reserve, at, account, cap, notion, confirm)
