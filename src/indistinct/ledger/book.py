@@ -18,6 +18,7 @@ from indistinct.ledger.known import Known
 from indistinct.ledger.notions import Cap
 from indistinct.ledger.store import Store
 
+_AT_ONCE = 10_000
 LEDGER = ""
 """The name under which the ledger itself keeps a journal: which accounts were opened."""
 _STATE = "name, parent, terms, cap, total, reserved, told, status, number, head, time"
@@ -120,6 +121,26 @@ class Book:
         if limit is None:
             return [Entry(*row) for row in self.store.run(sql, account)][offset:]
         return [Entry(*row) for row in self.store.run(f"{sql} LIMIT ? OFFSET ?", account, limit, offset)]
+
+    def all_entries(self, account: str) -> Iterator[Entry]:
+        """From the first on, however many there are."""
+        sql, number = f"SELECT {_ENTRY} FROM entries WHERE account = ? AND number > ?", -1
+        while rows := self.store.run(f"{sql} ORDER BY number LIMIT ?", account, number, _AT_ONCE):
+            yield from (Entry(*row) for row in rows)
+            number = rows[-1][1]
+
+    def all_spends(self, account: str) -> Iterator[Spend]:
+        """In the order of their numbers, without descriptions."""
+        sql, number = f"SELECT {_SPEND}, NULL FROM spends s WHERE s.account = ? AND s.number > ?", -1
+        while rows := self.store.run(f"{sql} ORDER BY s.number LIMIT ?", account, number, _AT_ONCE):
+            yield from (_spend_of(row) for row in rows)
+            number = rows[-1][2]
+
+    def hash_at(self, account: str, number: int) -> str | None:
+        """Of an entry."""
+        sql = "SELECT hash FROM entries WHERE account = ? AND number = ?"
+        rows = self.store.run(sql, account, number)
+        return str(rows[0][0]) if rows else None
 
     def first(self, account: str) -> Entry:
         """The entry that opened an account."""

@@ -81,6 +81,15 @@ def identified(mechanism: Any, adjacency: str) -> str:
     return canonical({"adjacency": adjacency, "mechanism": mechanism})
 
 
+def digest_of(description: str) -> str:
+    """The digest that a description, as it was kept, should have; empty for what is none."""
+    try:
+        told = json.loads(description)
+        return sha256(identified(told["mechanism"], told["adjacency"]).encode()).hexdigest()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
 @cache
 def versions() -> str:
     """Of what read the guarantee."""

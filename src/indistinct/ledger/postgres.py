@@ -61,7 +61,7 @@ class PostgresStore(Store):
             with connection.pipeline():
                 for sql, values in statements:
                     cursor = connection.execute(sql, values)
-        return cursor.fetchall() if cursor.description else []  # type: ignore[no-any-return]
+        return cursor.fetchall() if cursor.description else []
 
     def _begin(self) -> None:
         self.put("BEGIN")
