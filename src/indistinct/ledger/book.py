@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from indistinct.errors import FileError
+from indistinct.errors import ArgumentError, FileError
 from indistinct.ledger.amounts import read, written
 from indistinct.ledger.chain import Entry, canonical, now
 from indistinct.ledger.events import Spend, State, Terms, applied, opened
@@ -17,10 +18,14 @@ from indistinct.ledger.known import Known
 from indistinct.ledger.notions import Cap
 from indistinct.ledger.store import Store
 
+_AT_ONCE = 10_000
 LEDGER = ""
 """The name under which the ledger itself keeps a journal: which accounts were opened."""
 _STATE = "name, parent, terms, cap, total, reserved, told, status, number, head, time"
-_SPEND = "s.account, s.key, s.number, s.state, s.digest, s.cost, s.plan, s.time, s.who, s.note, s.digests, s.hash, s.drawn"
+_SPEND = (
+    "s.account, s.key, s.number, s.state, s.digest, s.cost, s.plan, s.time, s.who, s.note, s.digests, s.hash,"
+    " s.drawn"
+)
 _ENTRY = "account, number, time, who, event, key, content, hash"
 
 
@@ -61,9 +66,12 @@ class Book:
         """Of an account, as it is now."""
         return self._state(name, "")
 
-    def locked(self, name: str) -> State | None:
+    def locked(self, name: str) -> State:
         """The same, and nobody else may change it before the transaction ends."""
-        return self._state(name, self.store.lock)
+        state = self._state(name, self.store.lock)
+        if state is None:
+            raise ArgumentError("account", name, "one of this ledger")
+        return state
 
     def _state(self, name: str, lock: str) -> State | None:
         rows = self.store.run(f"SELECT {_STATE} FROM accounts WHERE name = ?{lock}", name)
@@ -90,12 +98,10 @@ class Book:
         )
         return _spend_of(rows[0]) if rows else None
 
-    def find(self, account: str, key: str) -> Spend | None:
-        """Of a key in an account, or in a part of it."""
-        parts = "s.account IN (SELECT name FROM accounts WHERE parent = ?)"
-        found = self._spends(
-            f"(s.account = ? OR {parts}) AND s.key = ? ORDER BY s.time DESC", account, account, key
-        )
+    def find(self, account: str, key: str, windows: bool) -> Spend | None:
+        """The last one of a key in an account, or in its windows."""
+        own = "s.account IN (SELECT name FROM accounts WHERE parent = ?)" if windows else "s.account = ?"
+        found = self._spends(f"{own} AND s.key = ? ORDER BY s.account DESC", account, key)
         return found[0] if found else None
 
     def spends(self, account: str, limit: int | None, offset: int) -> list[Spend]:
@@ -116,6 +122,26 @@ class Book:
             return [Entry(*row) for row in self.store.run(sql, account)][offset:]
         return [Entry(*row) for row in self.store.run(f"{sql} LIMIT ? OFFSET ?", account, limit, offset)]
 
+    def all_entries(self, account: str) -> Iterator[Entry]:
+        """From the first on, however many there are."""
+        sql, number = f"SELECT {_ENTRY} FROM entries WHERE account = ? AND number > ?", -1
+        while rows := self.store.run(f"{sql} ORDER BY number LIMIT ?", account, number, _AT_ONCE):
+            yield from (Entry(*row) for row in rows)
+            number = rows[-1][1]
+
+    def all_spends(self, account: str) -> Iterator[Spend]:
+        """In the order of their numbers, without descriptions."""
+        sql, number = f"SELECT {_SPEND}, NULL FROM spends s WHERE s.account = ? AND s.number > ?", -1
+        while rows := self.store.run(f"{sql} ORDER BY s.number LIMIT ?", account, number, _AT_ONCE):
+            yield from (_spend_of(row) for row in rows)
+            number = rows[-1][2]
+
+    def hash_at(self, account: str, number: int) -> str | None:
+        """Of an entry."""
+        sql = "SELECT hash FROM entries WHERE account = ? AND number = ?"
+        rows = self.store.run(sql, account, number)
+        return str(rows[0][0]) if rows else None
+
     def first(self, account: str) -> Entry:
         """The entry that opened an account."""
         rows = self.store.run(f"SELECT {_ENTRY} FROM entries WHERE account = ? AND number = 1", account)
@@ -134,7 +160,8 @@ class Book:
 
     def kinds(self, account: str) -> list[tuple[str, int]]:
         """The digests of mechanisms that were charged, and how often each was."""
-        sql = "SELECT digest, COUNT(*) FROM spends WHERE account = ? AND state IN ('charged', 'complete') GROUP BY digest"
+        drawn = "account = ? AND state IN ('charged', 'complete') AND digest <> ''"
+        sql = f"SELECT digest, COUNT(*) FROM spends WHERE {drawn} GROUP BY digest"
         return [(str(digest), int(count)) for digest, count in self.store.run(sql, account)]
 
     def description(self, digest: str) -> dict[str, Any]:
@@ -152,42 +179,46 @@ class Book:
     ) -> State:
         """A new account. The ledger's own row is locked, unless this is it."""
         content = {"terms": terms.to_json(), "cap": None if cap is None else cap.to_json(), **more}
-        last = self.clock() if name == LEDGER else self._told(name, who)
+        last = self.clock() if name == LEDGER else self._told(name, parent, who)
         entry = _chained(Entry(name, 1, last, who, "opened", "", canonical(content)), "")
         state = opened(entry, parent)
         self._insert(entry)
-        self.store.run(
+        self.store.put(
             f"INSERT INTO accounts ({_STATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(state.name, state.parent, canonical(terms.to_json()), *_changing(state)),
+            *(state.name, state.parent, _text(terms), *_changing(state)),
         )
         return self._remembered(state)
 
-    def _told(self, name: str, who: str) -> str:
+    def _told(self, name: str, parent: str, who: str) -> str:
         ledger = self.locked(LEDGER)
-        assert ledger is not None  # made when the ledger was
-        return self.append(ledger, "account", name, {}, who)[0].time
+        return self.append(ledger, None, "account", name, {"parent": parent}, who)[0].time
 
     def append(
-        self, state: State, event: str, key: str, content: dict[str, Any], who: str
+        self,
+        state: State,
+        before: Spend | None,
+        event: str,
+        key: str,
+        content: dict[str, Any],
+        who: str,
     ) -> tuple[State, Spend | None]:
-        """One entry more, and what it changes."""
+        """One entry more, and what it changes: the account, and the spend of its key, `before` it."""
         time = max(self.clock(), state.time)  # a clock may go back; the journal does not
         entry = Entry(state.name, state.number + 1, time, who, event, key, canonical(content))
         entry = _chained(entry, state.head)
-        before = self.spend(state.name, key) if key else None
         after, spend = applied(state, before, entry)
         self._insert(entry)
-        self.store.run(
-            "UPDATE accounts SET terms = ?, cap = ?, total = ?, reserved = ?, told = ?, status = ?, number = ?,"
-            " head = ?, time = ? WHERE name = ?",
-            *(canonical(after.terms.to_json()), *_changing(after), state.name),
+        self.store.put(
+            "UPDATE accounts SET terms = ?, cap = ?, total = ?, reserved = ?, told = ?, status = ?,"
+            " number = ?, head = ?, time = ? WHERE name = ?",
+            *(_text(after.terms), *_changing(after), state.name),
         )
         if spend is not None and spend is not before:
             self._write(spend, new=before is None)
         return self._remembered(after), spend
 
     def _insert(self, entry: Entry) -> None:
-        self.store.run(
+        self.store.put(
             f"INSERT INTO entries ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             *(entry.account, entry.number, entry.time, entry.who),
             *(entry.event, entry.key, entry.text, entry.hash),
@@ -206,15 +237,15 @@ class Book:
         own = (*own, spend.note, canonical(dict(spend.digests)), spend.hash, spend.drawn)  # type: ignore[assignment]
         if new:
             sql = (
-                "INSERT INTO spends (number, state, digest, cost, plan, time, who, note, digests, hash, drawn, account,"
-                " key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO spends (number, state, digest, cost, plan, time, who, note, digests, hash,"
+                " drawn, account, key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             )
         else:
             sql = (
-                "UPDATE spends SET number = ?, state = ?, digest = ?, cost = ?, plan = ?, time = ?, who = ?, note = ?,"
-                " digests = ?, hash = ?, drawn = ? WHERE account = ? AND key = ?"
+                "UPDATE spends SET number = ?, state = ?, digest = ?, cost = ?, plan = ?, time = ?, who = ?,"
+                " note = ?, digests = ?, hash = ?, drawn = ? WHERE account = ? AND key = ?"
             )
-        self.store.run(sql, *own, spend.account, spend.key)
+        self.store.put(sql, *own, spend.account, spend.key)
 
     def _remembered(self, state: State) -> State:
         self._own.written[state.name] = state.number, state.head
@@ -222,16 +253,16 @@ class Book:
 
     def hide(self, account: str, key: str, secret: bytes) -> None:
         """Keeps a secret."""
-        self.store.run("INSERT INTO secrets (account, key, secret) VALUES (?, ?, ?)", account, key, secret)
+        self.store.put("INSERT INTO secrets (account, key, secret) VALUES (?, ?, ?)", account, key, secret)
 
     def forget(self, account: str, key: str) -> None:
         """Destroys a secret."""
-        self.store.run("DELETE FROM secrets WHERE account = ? AND key = ?", account, key)
+        self.store.put("DELETE FROM secrets WHERE account = ? AND key = ?", account, key)
 
     def approve(self, account: str, plan: str, who: str) -> None:
         """Notes that a plan may run."""
-        sql = "INSERT INTO approvals (account, plan, who) VALUES (?, ?, ?) ON CONFLICT (account, plan) DO NOTHING"
-        self.store.run(sql, account, plan, who)
+        sql = "INSERT INTO approvals (account, plan, who) VALUES (?, ?, ?)"
+        self.store.put(f"{sql} ON CONFLICT (account, plan) DO NOTHING", account, plan, who)
 
     def describe(self, known: Known) -> None:
         """Keeps the description of a mechanism."""
@@ -242,7 +273,7 @@ class Book:
     def keep_description(self, digest: str, text: str) -> None:
         """As it was written elsewhere."""
         sql = "INSERT INTO mechanisms (digest, description) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
-        self.store.run(sql, digest, text)
+        self.store.put(sql, digest, text)
 
 
 def _chained(entry: Entry, before: str) -> Entry:
@@ -250,9 +281,24 @@ def _chained(entry: Entry, before: str) -> Entry:
 
 
 def _changing(state: State) -> tuple[Any, ...]:
-    cap = None if state.cap is None else canonical(state.cap.to_json())
+    cap = None if state.cap is None else _text(state.cap)
     amounts = written(state.total), written(state.reserved)
     return (cap, *amounts, state.told, state.status, state.number, state.head, state.time)
+
+
+@lru_cache(maxsize=1024)
+def _terms(text: str) -> Terms:
+    return Terms.from_json(json.loads(text))
+
+
+@lru_cache(maxsize=1024)
+def _cap(text: str) -> Cap:
+    return Cap.from_json(json.loads(text))
+
+
+@lru_cache(maxsize=1024)
+def _text(told: Terms | Cap) -> str:
+    return canonical(told.to_json())
 
 
 def _state_of(row: tuple[Any, ...]) -> State:
@@ -260,8 +306,8 @@ def _state_of(row: tuple[Any, ...]) -> State:
     return State(
         name=name,
         parent=parent,
-        terms=Terms.from_json(json.loads(terms)),
-        cap=None if cap is None else Cap.from_json(json.loads(cap)),
+        terms=_terms(terms),
+        cap=None if cap is None else _cap(cap),
         total=read(total),
         reserved=read(reserved),
         told=int(told),

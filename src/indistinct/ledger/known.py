@@ -1,6 +1,7 @@
 """Mechanisms as a ledger keeps them: their description, which can be read and accounted again for ever, and
 its digest."""
 
+import json
 import math
 import platform
 from functools import cache, lru_cache
@@ -31,14 +32,14 @@ class Known:
         self.mechanism, self.adjacency = mechanism, adjacency
         self.digest = sha256(text.encode()).hexdigest()
         self._text = text
-        self._costs: dict[tuple[Notion, float | None], Amount] = {}
+        self.costs: dict[tuple[Notion, float | None], Amount] = {}
 
     def cost(self, cap: Cap) -> Amount:
         """In the notion of a cap."""
         kind = (cap.notion, cap.order)
-        if kind not in self._costs:
-            self._costs[kind] = cost_of(self.mechanism, cap, self.adjacency)
-        return self._costs[kind]
+        if kind not in self.costs:
+            self.costs[kind] = cost_of(self.mechanism, cap, self.adjacency)
+        return self.costs[kind]
 
     def description(self) -> str:
         """The mechanism, the neighbours and the Rényi divergences, as JSON."""
@@ -58,13 +59,19 @@ def known(mechanism: Any, adjacency: Adjacency) -> Known:
         mechanism = Stated(mechanism)
     if not isinstance(mechanism, Mechanism):
         raise ArgumentError("mechanism", mechanism, "a mechanism such as Laplace(10), or a claim")
+    try:
+        return _known_value(mechanism, adjacency)
+    except TypeError:  # one that has no hash
+        return _known(identified(mechanism.to_json(), adjacency.value))
+
+
+@lru_cache(maxsize=4096)
+def _known_value(mechanism: Mechanism, adjacency: Adjacency) -> Known:
     return _known(identified(mechanism.to_json(), adjacency.value))
 
 
 @lru_cache(maxsize=4096)
 def _known(text: str) -> Known:
-    import json
-
     data = json.loads(text)
     return Known(Mechanism.from_json(data["mechanism"]), Adjacency(data["adjacency"]), text)
 
@@ -74,7 +81,19 @@ def identified(mechanism: Any, adjacency: str) -> str:
     return canonical({"adjacency": adjacency, "mechanism": mechanism})
 
 
+def digest_of(description: str) -> str:
+    """The digest that a description, as it was kept, should have; empty for what is none."""
+    try:
+        told = json.loads(description)
+        return sha256(identified(told["mechanism"], told["adjacency"]).encode()).hexdigest()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
 @cache
 def versions() -> str:
     """Of what read the guarantee."""
-    return f"indistinct {indistinct.__version__}, numpy {np.__version__}, scipy {scipy.__version__}, python {platform.python_version()}"
+    numbers = {"indistinct": indistinct.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    return ", ".join(
+        f"{name} {one}" for name, one in {**numbers, "python": platform.python_version()}.items()
+    )
