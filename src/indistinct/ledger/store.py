@@ -100,9 +100,9 @@ class Store(ABC):
         refusal is kept: `Refused` is an answer, not a failure."""
         with self._told():
             self._begin()
-            self.step("begun")
             answer: Refused | None = None
             try:
+                self.step("begun")
                 try:
                     yield
                 except Refused as refused:

@@ -6,11 +6,15 @@ batch what was asked, of which data, with how much noise and by which version: e
 noise that it was begun with, wherever it is run again.
 """
 
+import glob
 import hashlib
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from indistinct import __version__
@@ -20,14 +24,20 @@ from indistinct.ledger import Account, Ledger, Spend
 from indistinct.ledger.kept import keep, kept, labelled
 from indistinct.mechanisms import Budget, Mechanism
 from indistinct.noise import KeyedSource
-from indistinct.plans.check import together
+from indistinct.plans.check import Checked, check_plan, together
+from indistinct.plans.declarations import DataSource
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import PlannedRelease
-from indistinct.plans.spending import share_of
+from indistinct.plans.spending import ledger_there, share_of
 from indistinct.workloads import Noise
 
 _ASKED = "asked.json"
 """Under which the ledger keeps a batch."""
+
+
+_CRUMBS = Fraction(1, 10**6)
+"""What calibration leaves of a budget: nothing can be bought for it."""
+_MORE = "Who answers for the data may allow more, for all that they are ever asked: indistinct ledger raise"
 
 
 @dataclass(frozen=True)
@@ -142,13 +152,18 @@ class Standing:
         cap, costs = self.account.cap, [spend.cost for _, spend in self.before]
         share = share_of(self.plan.terms.budget, 1 - self.plan.spending.reserve, cap)
         spent = sum((cost for cost in costs if isinstance(cost, Fraction)), Fraction(0))
-        if share <= spent:
+        if share - spent <= share * _CRUMBS:
             lower = ": lower budget.reserve" if self.plan.spending.reserve else ""
             told = cap.told(spent, self.plan.terms.budget)
             raise Refused(
                 self.account.name, f"the plan has spent {told}, and nothing is left for more{lower}"
             )
         return cap.budget(share - spent)
+
+    def checked(self) -> Checked:
+        """The plan with its noise, as far as it was not charged before."""
+        cap = None if self.account is None else self.account.cap
+        return check_plan(self.plan, self.charged, self.left(), cap)
 
     def new(self, parts: Sequence[PlannedRelease], scales: Sequence[float]) -> Batch:
         """What was not asked before."""
@@ -163,9 +178,38 @@ def reserve(account: Account, batch: Batch, plan: Plan) -> Spend:
     """Keeps the cost of a batch, and what it was for."""
     names = ", ".join(part.name for part in batch.parts)
     terms: dict[str, Any] = {"key": batch.key, "plan": plan.digest, "note": f"releases {names}"[:200]}
-    spend = account.reserve(batch.mechanism, adjacency=plan.terms.adjacency, **terms)
+    try:
+        spend = account.reserve(batch.mechanism, adjacency=plan.terms.adjacency, **terms)
+    except Refused as error:
+        if error.left is None:
+            raise
+        numbers = {"spent": error.spent, "asked": error.asked, "left": error.left}
+        raise Refused(account.name, f"{error.reason}. {_MORE}", **numbers) from None
     keep(account, batch.key, {_ASKED: batch.kept()}, batch.labels)
     return spend
+
+
+@contextmanager
+def looked_up(plan: Plan, out: str | Path) -> Iterator[Standing | None]:
+    """Where a plan stands, if anything was ever charged for its data; nothing is charged."""
+    files = source_files(plan.terms.data)
+    place = plan.spending.place(files, Path(out)) if files else ""
+    if not place or not ledger_there(place):
+        yield None
+        return
+    with Ledger.open(place, create=False) as ledger:
+        yield Standing.of(plan, ledger, files)
+
+
+def source_files(data: DataSource) -> list[str]:
+    """The files that hold the records of a plan."""
+    if data.database is not None:
+        log = f"{data.database}.wal"  # what was committed last may be there alone
+        return [data.database, *([log] if os.path.exists(log) else [])]
+    files: list[str] = []
+    for path in (*data.csv, *data.parquet):
+        files += [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+    return files
 
 
 def _sha256(content: Any) -> str:

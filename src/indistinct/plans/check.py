@@ -208,5 +208,6 @@ def budget_lines(plan: Plan) -> list[str]:
     return [
         f"Protected: {unit_words(plan)} ({terms.adjacency.value}).",
         f"Budget: epsilon {terms.budget.epsilon:g} at delta {short(terms.delta) if terms.delta else '0'},"
-        f" for {'its one release' if len(plan.parts) == 1 else f'all {len(plan.parts)} releases together'}.",
+        f" for {'its one release' if len(plan.parts) == 1 else f'all {len(plan.parts)} releases together'}"
+        + (f", and {plan.spending.reserve:.3g} of it kept for later." if plan.spending.reserve else "."),
     ]

@@ -40,16 +40,20 @@ class Folder:
 
     def write_bytes(self, name: str, content: bytes, *, private: bool = False) -> Path:
         """A file of the folder; refuses where the folder is no longer the one that this run has locked."""
-        if self._held is not None and _identity(self.path) != self._held:
-            raise FileError(self.path, "it was replaced while this run was writing to it: run it again")
+        self._check_place()
         with whole(self.path / name, private=private) as file:
             file.write(content)
         return self.path / name
 
     def write_rows(self, name: str, rows: Iterable[Sequence[Any]]) -> Path:
+        self._check_place()
         path = self.result(name)
         write_rows(path, rows)
         return path
+
+    def _check_place(self) -> None:
+        if self._held is not None and _identity(self.path) != self._held:
+            raise FileError(self.path, "it was replaced while this run was writing to it: run it again")
 
     def read_rows(self, name: str) -> list[list[str]]:
         return read_rows(self.result(name))

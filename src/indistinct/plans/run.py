@@ -6,7 +6,6 @@ is destroyed, and the ledger keeps the results: to lose a folder costs nothing. 
 done; nothing is decided by it.
 """
 
-import glob
 import hashlib
 import json
 import os
@@ -25,9 +24,8 @@ from indistinct.ledger import Account as LedgerAccount
 from indistinct.ledger import Ledger, Spend
 from indistinct.ledger.kept import keep, kept
 from indistinct.plans.account import DICTIONARY, Account
-from indistinct.plans.batches import Batch, Standing, reserve
+from indistinct.plans.batches import Batch, Standing, reserve, source_files
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
-from indistinct.plans.declarations import DataSource
 from indistinct.plans.dictionary import dictionary
 from indistinct.plans.folder import Folder
 from indistinct.plans.page import to_markdown, to_page
@@ -49,7 +47,7 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: 
     What was released before, of the same data, is not drawn again, and costs nothing; what a run that was
     interrupted has left is finished. Releases that are new are charged to the account of the data.
     """
-    folder, files = Folder(Path(out)), _files(plan.terms.data)
+    folder, files = Folder(Path(out)), source_files(plan.terms.data)
     if not files:
         check_plan(plan)  # says which one is missing
     place = plan.spending.place(files, folder.path)
@@ -57,8 +55,7 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: 
         check_plan(plan)
     with folder.alone(), Ledger.open(place) as ledger:
         standing = Standing.of(plan, ledger, files)
-        known = None if standing.account is None else standing.account.cap
-        checked = check_plan(plan, standing.charged, standing.left(), known)
+        checked = standing.checked()
         for line in str(checked).splitlines():
             say(line)
         return _run(checked, standing, ledger, files, folder, say, pdf)
@@ -109,8 +106,9 @@ def _unit(plan: Plan) -> str:
 
 
 def _unused(ledger: Ledger, name: str) -> str:
-    """The name, or with a number where other data have it."""
-    taken = {state.name for state in ledger.states()}
+    """The name, or with a number where other data have it; not where a run was interrupted before it said
+    which data they are."""
+    taken = {state.name for state in ledger.states() if state.number > 1}
     return next(one for n in count(1) if (one := name if n == 1 else f"{name} ({n})") not in taken)
 
 
@@ -299,13 +297,3 @@ def _charge(
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _files(data: DataSource) -> list[str]:
-    if data.database is not None:
-        log = f"{data.database}.wal"  # what was committed last may be there alone
-        return [data.database, *([log] if os.path.exists(log) else [])]
-    files: list[str] = []
-    for path in (*data.csv, *data.parquet):
-        files += [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    return files
