@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from indistinct import ArgumentError, Budget, Gaussian, Laplace, RandomizedResponse
-from indistinct.data import Bins, Histogram, Numbers
+from indistinct.data import Bins, Histogram, Numbers, Outside
 from indistinct.errors import DataError, Refused
 from indistinct.functions import GaussianKernel, GaussianProcess, RandomFeatures, release_density
 from indistinct.ledger import Account, Ledger
@@ -86,7 +86,7 @@ def test_an_estimator_shows_what_was_paid_for(account: Account) -> None:
 
 
 def test_an_error_that_tells_something_is_counted(account: Account) -> None:
-    ages = Histogram({"age": Bins(0, 32, 4, outside="error")})
+    ages = Histogram({"age": Bins(0, 32, 4, outside=Outside.ERROR)})
     for _ in range(account.terms.refusals):
         with pytest.raises(DataError):
             ages.gaussian(50.0).release(PEOPLE, ledger=account)
