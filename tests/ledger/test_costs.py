@@ -79,9 +79,13 @@ MECHANISMS = st.recursive(
         st.floats(0.001, 9).map(lambda r: Stated(ZeroConcentratedDP(r))),
         st.floats(0.001, 9).map(lambda m: Stated(GaussianDP(m))),
         st.floats(0.501, 0.99).map(RandomizedResponse),
-        st.builds(parse, st.sampled_from(["discrete_gaussian(3)", "discrete_laplace(2.5)", "exponential(4)"])),
+        st.builds(
+            parse, st.sampled_from(["discrete_gaussian(3)", "discrete_laplace(2.5)", "exponential(4)"])
+        ),
     ),
-    lambda some: st.one_of(st.builds(lambda m, n: n * m, some, st.integers(1, 5)), st.builds(lambda a, b: a + b, some, some)),
+    lambda some: st.one_of(
+        st.builds(lambda m, n: n * m, some, st.integers(1, 5)), st.builds(lambda a, b: a + b, some, some)
+    ),
     max_leaves=4,
 )
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -53,11 +53,13 @@ def delta(law: Law, odds: Fraction) -> Fraction:
     return sum((max(p - odds * q, Fraction(0)) for p, q in law), Fraction(0))
 
 
-def best_delta(menu: list[Law], allowed: Callable[[tuple[int, ...]], bool], odds: Fraction, depth: int) -> Fraction:
+def best_delta(
+    menu: list[Law], allowed: Callable[[tuple[int, ...]], bool], odds: Fraction, depth: int
+) -> Fraction:
     """The largest delta of any interaction that a filter lets happen: `allowed` says of the mechanisms run so far, in
     this order, whether the last one was let through."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def admitted(run: tuple[int, ...]) -> bool:
         return allowed(run)
 
@@ -143,10 +145,14 @@ def test_a_filter_that_forgets_is_refuted() -> None:
 def lower_bound(values: np.ndarray, chance: float = 1e-9) -> float:
     """What the mean of numbers in [0, 1] is at least, but for this chance (Maurer and Pontil 2009, Theorem 4)."""
     log, count = math.log(2 / chance), len(values)
-    return float(values.mean() - math.sqrt(2 * values.var(ddof=1) * log / count) - 7 * log / (3 * (count - 1)))
+    return float(
+        values.mean() - math.sqrt(2 * values.var(ddof=1) * log / count) - 7 * log / (3 * (count - 1))
+    )
 
 
-def losses(runs: int, scales: list[float], admit: Callable[[State, int], State | None], seed: int) -> np.ndarray:
+def losses(
+    runs: int, scales: list[float], admit: Callable[[State, int], State | None], seed: int
+) -> np.ndarray:
     """Log-likelihood ratios of whole interactions: an analyst who asks with little noise while the evidence is for the
     record, and with much after it has turned, as long as anything is let through."""
     drawn = np.random.default_rng(seed)
@@ -173,7 +179,11 @@ def test_sampled_runs_do_not_refute_the_cap_and_do_refute_a_larger_one() -> None
 
     def kept(state: State, place: int) -> State | None:
         state = State("a", "", state.terms, cap, state.total)
-        return State("a", "", state.terms, cap, state.total + costs[place]) if state.takes(costs[place]) else None
+        return (
+            State("a", "", state.terms, cap, state.total + costs[place])
+            if state.takes(costs[place])
+            else None
+        )
 
     def twice(state: State, place: int) -> State | None:  # planted: a cap twice as large
         ok = state.total + costs[place] <= 2 * cap.limit
