@@ -1,8 +1,9 @@
-"""What filters promise, tested: the analyst who chooses each mechanism from all answers so far, as well as anybody can.
+"""What filters promise, tested: the analyst who chooses each mechanism from all answers so far, as well as
+anybody can.
 
-Mechanisms have few outcomes with rational probabilities, and e^epsilon is rational, so that the delta of a whole
-interaction is computed exactly: the *best* analyst by induction over everything that can happen, no sampling. Sampled
-runs beside it use the same filter with Gaussian noise.
+Mechanisms have few outcomes with rational probabilities, and e^epsilon is rational, so that the delta of a
+whole interaction is computed exactly: the *best* analyst by induction over everything that can happen, no
+sampling. Sampled runs beside it use the same filter with Gaussian noise.
 """
 
 import math
@@ -56,8 +57,8 @@ def delta(law: Law, odds: Fraction) -> Fraction:
 def best_delta(
     menu: list[Law], allowed: Callable[[tuple[int, ...]], bool], odds: Fraction, depth: int
 ) -> Fraction:
-    """The largest delta of any interaction that a filter lets happen: `allowed` says of the mechanisms run so far, in
-    this order, whether the last one was let through."""
+    """The largest delta of any interaction that a filter lets happen: `allowed` says of the mechanisms run
+    so far, in this order, whether the last one was let through."""
 
     @cache
     def admitted(run: tuple[int, ...]) -> bool:
@@ -98,7 +99,8 @@ PROMISED = max(delta(composed(FIRST, one), ODDS) for one in (COMMON, SELDOM))
 
 
 def test_a_filter_on_composed_profiles_is_refuted() -> None:
-    """It lets through what keeps the exact (epsilon, delta) of the composition so far. Planted here; no account has it."""
+    """It lets through what keeps the exact (epsilon, delta) of the composition so far. Planted here; no
+    account has it."""
     menu = [FIRST, SELDOM]
     promise = Budget(epsilon=math.log(2), delta=float(PROMISED) + 1e-9)
 
@@ -143,7 +145,8 @@ def test_a_filter_that_forgets_is_refuted() -> None:
 
 
 def lower_bound(values: np.ndarray, chance: float = 1e-9) -> float:
-    """What the mean of numbers in [0, 1] is at least, but for this chance (Maurer and Pontil 2009, Theorem 4)."""
+    """What the mean of numbers in [0, 1] is at least, but for this chance (Maurer and Pontil 2009, Theorem
+    4)."""
     log, count = math.log(2 / chance), len(values)
     return float(
         values.mean() - math.sqrt(2 * values.var(ddof=1) * log / count) - 7 * log / (3 * (count - 1))
@@ -153,8 +156,8 @@ def lower_bound(values: np.ndarray, chance: float = 1e-9) -> float:
 def losses(
     runs: int, scales: list[float], admit: Callable[[State, int], State | None], seed: int
 ) -> np.ndarray:
-    """Log-likelihood ratios of whole interactions: an analyst who asks with little noise while the evidence is for the
-    record, and with much after it has turned, as long as anything is let through."""
+    """Log-likelihood ratios of whole interactions: an analyst who asks with little noise while the evidence
+    is for the record, and with much after it has turned, as long as anything is let through."""
     drawn = np.random.default_rng(seed)
     found = np.zeros(runs)
     for run in range(runs):
@@ -219,7 +222,8 @@ def test_the_odometer_holds_at_every_moment() -> None:
 
 
 def test_laplace_noise_is_cheaper_where_it_says_so() -> None:
-    """The pure account takes ten of epsilon 0.1 for 1; at delta = 1e-6 a gdp account takes more of them for the same."""
+    """The pure account takes ten of epsilon 0.1 for 1; at delta = 1e-6 a gdp account takes more of them for
+    the same."""
     budget = Budget(epsilon=1, delta=1e-6)
     cap = cap_of(budget, Notion.GDP)
     assert cap.limit / Asked.of(Laplace(100), EITHER, None).known.cost(cap) > 250

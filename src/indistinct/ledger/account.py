@@ -102,7 +102,9 @@ class Account:
     ) -> Spend:
         """Keeps the cost of a mechanism, of which nothing has been drawn yet. Asked again with the same key
         it is the same spend. Refusals are journalled."""
-        return self._ask("reserved", mechanism, key, who, adjacency, {"plan": plan, "note": note})
+        return self._ask(
+            "reserved", mechanism, check_text("key", key), who, adjacency, {"plan": plan, "note": note}
+        )
 
     def spend(
         self,

@@ -15,6 +15,8 @@ from indistinct.errors import ArgumentError
 Amount = Fraction | float
 """A fraction, or infinity: no other float."""
 NONE = Fraction(0)
+_FLOATS = 290
+"""Powers of ten that floats have."""
 _LONGEST, _UNIT = 10**36, 10**18
 _WRITTEN = re.compile(r"[0-9]{1,1000}(?:/[1-9][0-9]{0,1000})?", re.ASCII)
 """No powers of ten: 1e999999999 is short to write and long to read."""
@@ -83,8 +85,8 @@ def short(amount: Amount, digits: int = 4) -> str:
         return "0"
     places = digits - 1 - _magnitude(amount)
     unit = Fraction(10) ** -places
-    rounded = math.ceil(amount / unit) * unit
-    return f"{float(rounded):.{digits}g}"
+    count = math.ceil(amount / unit)
+    return f"{float(count * unit):.{digits}g}" if abs(places) < _FLOATS else f"{count}e{-places}"
 
 
 def _magnitude(amount: Fraction) -> int:
