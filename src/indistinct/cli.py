@@ -25,7 +25,7 @@ from indistinct import (
     parse,
 )
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.boundary import SWITCH
+from indistinct.boundary import mishap, shows
 from indistinct.errors import DataError
 from indistinct.mechanisms.mechanism import natural_adjacency
 from indistinct.report import Subject, explain
@@ -76,14 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
     except Exception as error:  # a mistake of ours: its words may be about a record
-        if os.environ.get(SWITCH) == "1":
+        if shows():
             raise
-        where = error.__traceback__
-        while where is not None and where.tb_next is not None:
-            where = where.tb_next
-        line = "" if where is None else f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})"
-        told = f"something went wrong inside, please report it: {type(error).__name__}{line}"
-        return _complain(f"{told}; {SWITCH}=1 shows all of it, which may be private data", 1)
+        return _complain(mishap(error), 1)
     return 0
 
 
