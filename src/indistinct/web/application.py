@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, AsyncIterator
 from indistinct.boundary import mishap
 from indistinct.errors import ArgumentError, FileError, needs
 from indistinct.files import json_text
-from indistinct.web.desk import Caller, Desk, Problem
+from indistinct.web.desk import Desk, Problem
 from indistinct.web.limits import Limiter, whole_seconds
 from indistinct.web.routes import ROUTES, Route
+from indistinct.web.rules import Fields
+from indistinct.web.tokens import Caller
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -77,7 +79,7 @@ class _Answerer:
         if route.method == "GET":
             given = route.given.address(request.query_params.multi_items())
         else:
-            Route.no_address(request.query_params.multi_items())
+            Fields().address(request.query_params.multi_items())  # nothing there that might be logged
             given = route.given.check("body", await _body(request))
         return await self._desk.run(route.run, caller, given)
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from indistinct.errors import ArgumentError
 from indistinct.web import handlers as do
 from indistinct.web.rules import (
     HEX,
@@ -23,9 +22,8 @@ from indistinct.web.rules import (
     Text,
     Whole,
 )
+from indistinct.web.tokens import ANALYST, AUDITOR, OWNER, ROLES
 
-ANALYST, OWNER, AUDITOR = "analyst", "owner", "auditor"
-ROLES = (ANALYST, OWNER, AUDITOR)
 _ALL, _WATCH = ROLES, (OWNER, AUDITOR)
 
 _NAME, _KEY, _NOTE = Text(200), Text(200), Text(500, least=0)
@@ -76,3 +74,138 @@ class Route:
     @property
     def name(self) -> str:
         return self.run.__name__
+
+
+_ACCOUNT = {"account": _NAME}
+_PAGE = Fields(_ACCOUNT, {"limit": Whole(1, 1000), "offset": Whole(0, 10**9)})
+_ASKED = Fields(
+    {**_ACCOUNT, "mechanism": _MECHANISM, "key": _KEY},
+    {"plan": _DIGEST, "note": _NOTE, "adjacency": _ADJACENCY},
+)
+_KEYED = {**_ACCOUNT, "key": _KEY}
+_DIGESTS = ByName(Text(200), _DIGEST, 1000)
+
+_STATE = Fields(
+    {
+        "account": _NAME,
+        "parent": Text(200, least=0),
+        "status": OneWord(("open", "locked", "closed")),
+        "promise": _WORDS,
+        "adjacency": OneWord(("add/remove", "replace-one")),
+        "unit": _WORDS,
+        "notion": Maybe(OneWord(("pure", "zcdp", "renyi", "gdp"))),
+        "adds_up": Maybe(_WORDS),
+        "limit": Maybe(_EXACT),
+        "spent": _EXACT,
+        "reserved": _EXACT,
+        "left": Maybe(_EXACT),
+        "share": Maybe(Real(-1, 1e9)),
+        "spent_words": _WORDS,
+        "left_words": Maybe(_WORDS),
+        "approval": Flag(),
+        "told": Whole(0, 10**9),
+        "refusals": Whole(1, 10**9),
+        "renews": Maybe(OneWord(("month", "quarter", "year"))),
+        "entries": Whole(1, 10**12),
+        "head": _DIGEST,
+        "time": _TIME,
+    }
+)
+_SPEND = Fields(
+    {
+        "account": _NAME,
+        "key": Text(500),
+        "number": Whole(1, 10**12),
+        "state": OneWord(("reserved", "charged", "complete", "cancelled")),
+        "mechanism": _WORDS,
+        "cost": _EXACT,
+        "plan": Text(500, least=0),
+        "time": _TIME,
+        "who": Text(500),
+        "note": Text(10_000, least=0),
+        "digests": ByName(Text(500), Text(500), 10**6),
+        "hash": _DIGEST,
+    }
+)
+_ENTRY = Fields(
+    {
+        "account": _NAME,
+        "number": Whole(1, 10**12),
+        "time": _TIME,
+        "who": Text(500),
+        "event": Text(100),
+        "key": Text(500, least=0),
+        "content": Anything(),
+        "hash": _DIGEST,
+    }
+)
+
+ROUTES = (
+    Route("GET", "/health", (), "Whether the service runs.", do.health, Fields(), Fields({"status": Text(9)})),
+    Route("GET", "/openapi.json", (), "This document.", do.openapi, Fields(), Anything()),
+    Route(
+        *("GET", "/v1/accounts", _ALL, "All accounts, and where each stands.", do.accounts, Fields()),
+        Fields({"accounts": Items(_STATE)}),
+    ),
+    Route("GET", "/v1/state", _ALL, "Where one account stands.", do.state, Fields(_ACCOUNT), _STATE),
+    Route(
+        *("GET", "/v1/guarantee", _ALL, "What all that was charged tells, in every reading.", do.guarantee),
+        *(Fields(_ACCOUNT, {"delta": Real(0, 0.5)}), Fields({"guarantee": Maybe(Anything())})),
+    ),
+    Route("POST", "/v1/spend", (ANALYST,), "Spend: for noise that is drawn elsewhere.", do.spend, _ASKED, _SPEND),
+    Route("GET", "/v1/spend", (ANALYST,), "What was asked under a key of one's own.", do.find, Fields(_KEYED), _SPEND),
+    Route("POST", "/v1/reserve", (ANALYST,), "Keep the cost of what will be drawn.", do.reserve, _ASKED, _SPEND),
+    Route(
+        *("POST", "/v1/charge", (ANALYST,), "Make it final; the bytes to draw the noise from."),
+        *(do.charge, Fields(_KEYED), Fields({"secret": _DIGEST, "spend": _SPEND})),
+    ),
+    Route(
+        *("POST", "/v1/complete", (ANALYST,), "Note what was released; the bytes are destroyed.", do.complete),
+        *(Fields({**_KEYED, "digests": _DIGESTS}), _SPEND),
+    ),
+    Route(
+        *("POST", "/v1/cancel", (ANALYST,), "Give back what is reserved.", do.cancel),
+        *(Fields({**_KEYED, "reason": Text(500)}, {"told": Flag()}), _SPEND),
+    ),
+    Route(
+        *("POST", "/v1/accounts", (OWNER,), "Open an account.", do.open_account),
+        Fields(
+            _ACCOUNT,
+            {
+                **_PROMISE,
+                "odometer": Flag(),
+                "notion": OneWord(("pure", "zcdp", "renyi", "gdp")),
+                "adjacency": _ADJACENCY,
+                "unit": Text(200),
+                "approval": Flag(),
+                "refusals": Whole(1, 1000),
+                "renews": OneWord(("month", "quarter", "year")),
+            },
+        ),
+        _STATE,
+    ),
+    Route(
+        *("POST", "/v1/approve", (OWNER,), "Let a plan run, by its digest.", do.approve),
+        *(Fields({**_ACCOUNT, "plan": _DIGEST}), _STATE),
+    ),
+    Route("POST", "/v1/raise", (OWNER,), "A larger budget.", do.raise_cap, Fields(_ACCOUNT, _PROMISE), _STATE),
+    Route("POST", "/v1/unlock", (OWNER,), "Open a locked account again.", do.unlock, Fields(_ACCOUNT), _STATE),
+    Route("POST", "/v1/close", (OWNER,), "Let nothing more be asked.", do.close, Fields(_ACCOUNT), _STATE),
+    Route(
+        *("GET", "/v1/spends", _WATCH, "Spends of an account, newest first.", do.spends, _PAGE),
+        Fields({"spends": Items(_SPEND)}),
+    ),
+    Route(
+        *("GET", "/v1/entries", _WATCH, "The journal of an account, newest first.", do.entries, _PAGE),
+        Fields({"entries": Items(_ENTRY)}),
+    ),
+    Route(
+        *("GET", "/v1/verify", _WATCH, "Whether chains, sums and states are whole.", do.verify, Fields()),
+        Fields({"valid": Flag(), "mistakes": Items(_WORDS)}),
+    ),
+    Route("GET", "/v1/export", _WATCH, "Everything but secrets.", do.export, Fields(), Anything()),
+    Route(
+        *("GET", "/v1/report", _WATCH, "The page of an account.", do.report, Fields(_ACCOUNT)),
+        *(Anything("string"), "text/html"),
+    ),
+)
