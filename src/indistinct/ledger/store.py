@@ -39,6 +39,10 @@ MIGRATIONS = [
         "CREATE TABLE secrets (account TEXT NOT NULL, key TEXT NOT NULL, secret BLOB NOT NULL,"
         " PRIMARY KEY (account, key))",
     ],
+    [  # of the service: tokens are kept as digests
+        "CREATE TABLE tokens (digest TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, issued TEXT NOT NULL,"
+        " expires TEXT NOT NULL, revoked TEXT NOT NULL)",
+    ],
 ]
 """Each is run once, in one transaction, in this order."""
 

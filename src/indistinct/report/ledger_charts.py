@@ -78,7 +78,9 @@ def time_chart(history: Sequence[Spent], unit: str) -> str:
     if np.isfinite(limits).any():
         xs, caps = _steps(moments, limits, high)
         body += f'<path class="plain" d="{axes.path(xs, caps)}"/>'
-        body += axes.label(high, float(limits[-1]), f"may be spent: {rounded_down(float(limits[-1]), 6)}", "end")
+        body += axes.label(
+            high, float(limits[-1]), f"may be spent: {rounded_down(float(limits[-1]), 6)}", "end"
+        )
     body += axes.dot(high, float(totals[-1]))
     told = f"{len(history):,} entries; {rounded_up(float(totals[-1]), 4)} spent at the end."
     return chart("time", "The budget over time", told, body, axes)

@@ -5,14 +5,15 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from indistinct.ledger import Account, Spend
+from indistinct.ledger import Spend
 from indistinct.ledger.amounts import Amount, written
 from indistinct.ledger.chain import Entry
-from indistinct.ledger.events import State
+from indistinct.ledger.events import State, Terms
 from indistinct.mechanisms import Budget
 from indistinct.report.text import short
 
 _LONGEST = 300
+_DELTA = 1e-6
 
 
 def account_data(state: State) -> dict[str, Any]:
@@ -34,6 +35,7 @@ def account_data(state: State) -> dict[str, Any]:
         "left": written(state.left) if capped else None,
         "share": share(state),
         "spent_words": _words(state, state.spent),
+        "reserved_words": _words(state, state.reserved),
         "left_words": _words(state, state.left) if capped else None,
         "approval": terms.approval,
         "told": state.told,
@@ -65,7 +67,9 @@ def promise(budget: Budget | None) -> str:
     if budget is None:
         return "none: what is spent is only added up"
     if budget.epsilon is not None:
-        return f"epsilon {short(budget.epsilon)}" + (f" at delta {short(budget.delta)}" if budget.delta else "")
+        return f"epsilon {short(budget.epsilon)}" + (
+            f" at delta {short(budget.delta)}" if budget.delta else ""
+        )
     if budget.renyi is not None and budget.order is not None:
         return f"a Rényi divergence of {short(budget.renyi)} at order {short(budget.order)}"
     return f"rho {short(budget.rho)}" if budget.rho is not None else f"mu {short(budget.mu or 0.0)}"
@@ -97,11 +101,9 @@ def mechanism_words(spend: Spend) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def full_spend(account: Account, key: str) -> dict[str, Any]:
-    """One spend that is there, with its mechanism."""
-    spend = account.find(key)
-    assert spend is not None
-    return spend_data(spend)
+def report_delta(terms: Terms) -> float:
+    """At which a report reads epsilon: that of the promise, if it has one."""
+    return (terms.budget.delta if terms.budget is not None else None) or _DELTA
 
 
 def entry_words(entry: Entry) -> str:

@@ -5,12 +5,13 @@ What goes out is one of our own answers: an error is a code and a sentence, neve
 
 import asyncio
 import sys
+import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, AsyncIterator
 
-from indistinct.boundary import mishap
-from indistinct.errors import ArgumentError, FileError, needs
+from indistinct.boundary import mishap, shows
+from indistinct.errors import ArgumentError, FileError, Refused, needs
 from indistinct.files import json_text
 from indistinct.web.desk import Desk, Problem
 from indistinct.web.limits import Limiter, whole_seconds
@@ -108,7 +109,9 @@ class _Answerer:
         if status == 404:
             error = Problem(404, "address", "there is nothing at this address: see /openapi.json")
         elif status == 405:
-            error = Problem(405, "method", "not this method: see /openapi.json", getattr(error, "headers", None))
+            error = Problem(
+                405, "method", "not this method: see /openapi.json", getattr(error, "headers", None)
+            )
         problem = problem_of(error)
         told = {"error": {"code": problem.code, "message": _shortened(str(problem))}}
         return _response(problem.status, "application/json", told, problem.headers)
@@ -137,10 +140,16 @@ def problem_of(error: Exception) -> Problem:
     """One of the errors of the document; what is not foreseen is told to whoever runs the service."""
     if isinstance(error, Problem):
         return error
+    if isinstance(error, Refused):
+        return Problem(409, "refused", str(error))
     if isinstance(error, ArgumentError):
         return Problem(422, "argument", str(error))
+    if isinstance(error, ArithmeticError | MemoryError | RecursionError):
+        return Problem(422, "too_much", "this is more than can be computed; nothing was spent")
+    if shows():
+        traceback.print_exception(error)
     print(f"indistinct: {mishap(error)}", file=sys.stderr, flush=True)
-    return Problem(500, "inside", "something went wrong inside; nothing is said here, the service's log says where")
+    return Problem(500, "inside", "something went wrong inside; the log of the service says where")
 
 
 def _response(status: int, media: str, content: Any, headers: Any = None) -> "Response":
@@ -151,5 +160,5 @@ def _response(status: int, media: str, content: Any, headers: Any = None) -> "Re
 
 
 def _shortened(message: str) -> str:
-    words = " ".join(message.split())
+    words = " ".join(message.encode("utf-8", "backslashreplace").decode().split())
     return words if len(words) <= _LONGEST_MESSAGE else words[:_LONGEST_MESSAGE] + " …"

@@ -1,5 +1,5 @@
 """What each request does. A handler gets the ledger, who asks, and fields that were checked; what it returns is
-JSON data, or a page."""
+JSON data, or a page. Its sentence stands in the document."""
 
 from typing import Any
 
@@ -9,20 +9,23 @@ from indistinct.errors import ArgumentError
 from indistinct.ledger import Account, Ledger, Spend
 from indistinct.mechanisms import Mechanism
 from indistinct.report import explain
-from indistinct.report.ledger_data import account_data, full_spend, spend_data
+from indistinct.report.ledger_data import account_data, report_delta, spend_data
 from indistinct.web.desk import Problem
 from indistinct.web.tokens import Caller
 
 _HOMES = ("mechanisms", "guarantees", "data")
-"""Packages that declare what the service takes as JSON: noise, claims and queries. A strategy for a million cells
-is to be spent in Python, by whoever has the memory for it."""
+"""Packages that declare what the service takes as JSON: noise, claims and queries. A strategy for a million
+cells is to be spent in Python, by whoever has the memory for it."""
+_PROMISE = ("epsilon", "delta", "rho", "mu", "renyi", "order")
 
 
 def health(ledger: Ledger, caller: None) -> Any:
+    """Whether the service runs."""
     return {"status": "ok"}
 
 
 def openapi(ledger: Ledger, caller: None) -> Any:
+    """This document."""
     from indistinct.web.openapi import document
 
     return document()
@@ -32,91 +35,105 @@ def openapi(ledger: Ledger, caller: None) -> Any:
 
 
 def accounts(ledger: Ledger, caller: Caller) -> Any:
+    """All accounts, and where each stands."""
     return {"accounts": [account_data(state) for state in ledger.states()]}
 
 
 def state(ledger: Ledger, caller: Caller, account: str) -> Any:
+    """Where one account stands."""
     return account_data(_account(ledger, account).state())
 
 
-def guarantee(ledger: Ledger, caller: Caller, account: str, delta: float = 1e-6) -> Any:
-    """Of all that was charged, in every reading."""
-    mechanism = _account(ledger, account).mechanism()
+def guarantee(ledger: Ledger, caller: Caller, account: str, delta: float | None = None) -> Any:
+    """What all that was charged tells, in every reading; null while nothing was."""
+    own = _account(ledger, account)
+    mechanism, terms = own.mechanism(), own.terms
     if mechanism is None:
         return {"guarantee": None}
-    about = ledger.account(account).terms.adjacency
-    return {"guarantee": explain(mechanism, delta=delta, adjacency=about).data()}
+    delta = report_delta(terms) if delta is None else delta
+    return {"guarantee": explain(mechanism, delta=delta, adjacency=terms.adjacency).data()}
 
 
 # -- analysts -------------------------------------------------------------------------------------
 
 
 def spend(ledger: Ledger, caller: Caller, account: str, mechanism: Any, key: str, **more: Any) -> Any:
+    """Spend at once, for noise that is drawn elsewhere. Under one key it is spent once, however often asked."""
     own = _account(ledger, account)
-    return _of(caller, own, own.spend(_mechanism(mechanism), key=key, who=caller.name, **more))
+    return _own(own, caller, own.spend(_mechanism(mechanism), key=key, who=caller.name, **more))
 
 
 def reserve(ledger: Ledger, caller: Caller, account: str, mechanism: Any, key: str, **more: Any) -> Any:
+    """Keep the cost of what will be drawn; under one key, once."""
     own = _account(ledger, account)
-    return _of(caller, own, own.reserve(_mechanism(mechanism), key=key, who=caller.name, **more))
+    return _own(own, caller, own.reserve(_mechanism(mechanism), key=key, who=caller.name, **more))
 
 
 def find(ledger: Ledger, caller: Caller, account: str, key: str) -> Any:
-    return spend_data(_found(ledger, caller, account, key))
+    """What one has asked under a key."""
+    return spend_data(_found(_account(ledger, account), caller, key))
 
 
 def charge(ledger: Ledger, caller: Caller, account: str, key: str) -> Any:
-    """The secret goes to whoever reserved, and to nobody else."""
-    _found(ledger, caller, account, key)
-    own = ledger.account(account)
+    """Make what is reserved final. The bytes to draw the noise from go to whoever reserved, and to nobody else."""
+    own = _account(ledger, account)
+    _found(own, caller, key)
     secret = own.charge(key, who=caller.name)
-    return {"secret": secret.hex(), "spend": full_spend(own, key)}
+    return {"secret": secret.hex(), "spend": spend_data(_found(own, caller, key))}
 
 
 def complete(ledger: Ledger, caller: Caller, account: str, key: str, digests: dict[str, str]) -> Any:
-    _found(ledger, caller, account, key)
-    own = ledger.account(account)
+    """Note the digests of what was released; the bytes are destroyed."""
+    own = _account(ledger, account)
+    _found(own, caller, key)
     own.complete(key, digests, who=caller.name)
-    return full_spend(own, key)
+    return spend_data(_found(own, caller, key))
 
 
-def cancel(
-    ledger: Ledger, caller: Caller, account: str, key: str, reason: str, told: bool = False
-) -> Any:
-    _found(ledger, caller, account, key)
-    own = ledger.account(account)
+def cancel(ledger: Ledger, caller: Caller, account: str, key: str, reason: str, told: bool = False) -> Any:
+    """Give back what is reserved; `told` says that the reason depends on the data."""
+    own = _account(ledger, account)
+    _found(own, caller, key)
     own.cancel(key, reason, told=told, who=caller.name)
-    return full_spend(own, key)
+    return spend_data(_found(own, caller, key))
 
 
 # -- owners ---------------------------------------------------------------------------------------
 
 
 def open_account(ledger: Ledger, caller: Caller, account: str, **terms: Any) -> Any:
-    budget = None if terms.pop("odometer", False) else _budget(terms)
-    own = ledger.open_account(account, budget, who=caller.name, **terms)
-    return account_data(own.state())
+    """Open an account, with one promise or as an odometer; one that is there with these terms is returned."""
+    promise = {name: terms.pop(name) for name in _PROMISE if name in terms}
+    odometer = terms.pop("odometer", False)
+    if odometer and promise:
+        raise ArgumentError("odometer", odometer, "left out where something is promised")
+    budget = None if odometer else Budget(**promise)
+    return account_data(ledger.open_account(account, budget, who=caller.name, **terms).state())
 
 
 def approve(ledger: Ledger, caller: Caller, account: str, plan: str) -> Any:
+    """Let a plan run, by its digest."""
     own = _account(ledger, account)
     own.approve(plan, who=caller.name)
     return account_data(own.state())
 
 
 def raise_cap(ledger: Ledger, caller: Caller, account: str, confirm: bool = False, **promise: Any) -> Any:
+    """Give an account a larger budget, which is then the promise for all that was ever released."""
     own = _account(ledger, account)
-    own.raise_cap(_budget(promise), who=caller.name, confirm=confirm)
+    own.raise_cap(Budget(**promise), who=caller.name, confirm=confirm)
     return account_data(own.state())
 
 
 def unlock(ledger: Ledger, caller: Caller, account: str) -> Any:
+    """Open an account again that was locked because refusals had told too much."""
     own = _account(ledger, account)
     own.unlock(who=caller.name)
     return account_data(own.state())
 
 
 def close(ledger: Ledger, caller: Caller, account: str) -> Any:
+    """Let nothing more be asked of an account; what is charged can still be completed."""
     own = _account(ledger, account)
     own.close(who=caller.name)
     return account_data(own.state())
@@ -126,23 +143,28 @@ def close(ledger: Ledger, caller: Caller, account: str) -> Any:
 
 
 def spends(ledger: Ledger, caller: Caller, account: str, limit: int = 100, offset: int = 0) -> Any:
+    """Spends of an account, newest first."""
     return {"spends": [spend_data(one) for one in _account(ledger, account).spends(limit, offset)]}
 
 
 def entries(ledger: Ledger, caller: Caller, account: str, limit: int = 100, offset: int = 0) -> Any:
+    """The journal of an account, newest first."""
     return {"entries": [one.to_json() for one in _account(ledger, account).entries(limit, offset)]}
 
 
 def verify(ledger: Ledger, caller: Caller) -> Any:
+    """Whether chains, sums and states are whole."""
     mistakes = ledger.verify()
     return {"valid": not mistakes, "mistakes": mistakes}
 
 
 def export(ledger: Ledger, caller: Caller) -> Any:
+    """Everything but secrets and tokens."""
     return ledger.export()
 
 
 def report(ledger: Ledger, caller: Caller, account: str) -> Any:
+    """The page of an account."""
     from indistinct.report.ledger_page import ledger_page
 
     return ledger_page(_account(ledger, account))
@@ -157,9 +179,9 @@ def _account(ledger: Ledger, name: str) -> Account:
     return ledger.account(name)
 
 
-def _found(ledger: Ledger, caller: Caller, account: str, key: str) -> Spend:
-    own = _account(ledger, account)
-    found = own.find(key)
+def _found(account: Account, caller: Caller, key: str) -> Spend:
+    """What the caller has asked under a key."""
+    found = account.find(key)
     if found is None:
         raise Problem(404, "key", "there is nothing under this key")
     if found.who != caller.name:
@@ -167,11 +189,9 @@ def _found(ledger: Ledger, caller: Caller, account: str, key: str) -> Spend:
     return found
 
 
-def _of(caller: Caller, account: Account, spend: Spend) -> Any:
-    """What was spent now or before under the key; that of somebody else is not shown."""
-    if spend.who != caller.name:
-        raise Problem(403, "key", "somebody else asked under this key")
-    return full_spend(account, spend.key)
+def _own(account: Account, caller: Caller, spend: Spend) -> Any:
+    """What was asked now or before under a key; that of somebody else is not shown."""
+    return spend_data(_found(account, caller, spend.key))
 
 
 def _mechanism(given: Any) -> Mechanism:
@@ -192,8 +212,3 @@ def _check_kinds(data: Any) -> None:
                 raise ArgumentError(noun, kind, "noise, a claim or a query: others are spent in Python")
     for inner in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
         _check_kinds(inner)
-
-
-def _budget(terms: dict[str, Any]) -> Budget:
-    names = ("epsilon", "delta", "rho", "mu", "renyi", "order")
-    return Budget(**{name: terms.pop(name) for name in names if name in terms})

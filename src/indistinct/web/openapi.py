@@ -1,11 +1,13 @@
 """The document that says what the service offers (OpenAPI 3.1), from the table of routes that it serves."""
 
+from functools import cache
 from typing import Any
 
 from indistinct import __version__
-from indistinct.web.routes import ERRORS, PROBLEM, ROUTES, Route
+from indistinct.web.routes import ERRORS, NAMED, PROBLEM, ROUTES, Route
 
 
+@cache
 def document() -> dict[str, Any]:
     """All routes, what each takes and gives, and who may ask."""
     paths: dict[str, dict[str, Any]] = {}
@@ -22,7 +24,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Problem": PROBLEM.schema()},
+            "schemas": {one.name: one.in_full() for one in NAMED},
         },
     }
 
@@ -36,7 +38,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "responses": {"200": _answer("What was asked for.", route.media, route.answer.schema())},
     }
     told["responses"] |= {
-        str(status): _answer(words, "application/json", {"$ref": "#/components/schemas/Problem"})
+        str(status): _answer(words, "application/json", PROBLEM.schema())
         for status, words in ERRORS.items()
         if route.roles or status in (429, 500, 503)
     }

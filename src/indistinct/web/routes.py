@@ -1,5 +1,5 @@
-"""The table of all that the service offers. From it come the addresses, who may ask, what is let in, what goes
-out, and the OpenAPI document: a new offer is a handler in `handlers.py` and a line here."""
+"""The table of all that the service offers. From it come the addresses, who may ask, what is let in, what
+goes out, and the OpenAPI document: a new offer is a handler in `handlers.py` and a line here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,9 @@ _PROMISE = {
     "order": Real(1, 1e4),
     "confirm": Flag(),
 }
-PROBLEM = Fields({"error": Fields({"code": Text(40, pattern=WORD), "message": Text(1000, least=0)})})
+PROBLEM = Fields(
+    {"error": Fields({"code": Text(40, pattern=WORD), "message": Text(1000, least=0)})}, name="Problem"
+)
 ERRORS = {
     400: "The body is not JSON that can be used.",
     401: "No token, or one that is not known, has expired or was revoked.",
@@ -65,7 +67,6 @@ class Route:
     path: str
     roles: tuple[str, ...]
     """Who may ask; empty for everybody, without a token."""
-    words: str
     run: Callable[..., Any]
     given: Fields
     answer: FieldRule
@@ -74,6 +75,10 @@ class Route:
     @property
     def name(self) -> str:
         return self.run.__name__
+
+    @property
+    def words(self) -> str:
+        return " ".join((self.run.__doc__ or "").split())
 
 
 _ACCOUNT = {"account": _NAME}
@@ -84,6 +89,20 @@ _ASKED = Fields(
 )
 _KEYED = {**_ACCOUNT, "key": _KEY}
 _DIGESTS = ByName(Text(200), _DIGEST, 1000)
+_CANCELLED = Fields({**_KEYED, "reason": Text(500)}, {"told": Flag()})
+_OPENED = Fields(
+    _ACCOUNT,
+    {
+        **_PROMISE,
+        "odometer": Flag(),
+        "notion": OneWord(("pure", "zcdp", "renyi", "gdp")),
+        "adjacency": _ADJACENCY,
+        "unit": Text(200),
+        "approval": Flag(),
+        "refusals": Whole(1, 1000),
+        "renews": OneWord(("month", "quarter", "year")),
+    },
+)
 
 _STATE = Fields(
     {
@@ -101,6 +120,7 @@ _STATE = Fields(
         "left": Maybe(_EXACT),
         "share": Maybe(Real(-1, 1e9)),
         "spent_words": _WORDS,
+        "reserved_words": _WORDS,
         "left_words": Maybe(_WORDS),
         "approval": Flag(),
         "told": Whole(0, 10**9),
@@ -109,7 +129,8 @@ _STATE = Fields(
         "entries": Whole(1, 10**12),
         "head": _DIGEST,
         "time": _TIME,
-    }
+    },
+    name="Account",
 )
 _SPEND = Fields(
     {
@@ -125,7 +146,8 @@ _SPEND = Fields(
         "note": Text(10_000, least=0),
         "digests": ByName(Text(500), Text(500), 10**6),
         "hash": _DIGEST,
-    }
+    },
+    name="Spend",
 )
 _ENTRY = Fields(
     {
@@ -137,75 +159,42 @@ _ENTRY = Fields(
         "key": Text(500, least=0),
         "content": Anything(),
         "hash": _DIGEST,
-    }
+    },
+    name="Entry",
 )
+NAMED = (PROBLEM, _STATE, _SPEND, _ENTRY)
+
+_NOTHING = Fields()
 
 ROUTES = (
-    Route("GET", "/health", (), "Whether the service runs.", do.health, Fields(), Fields({"status": Text(9)})),
-    Route("GET", "/openapi.json", (), "This document.", do.openapi, Fields(), Anything()),
+    Route("GET", "/health", (), do.health, _NOTHING, Fields({"status": Text(9)})),
+    Route("GET", "/openapi.json", (), do.openapi, _NOTHING, Anything()),
+    Route("GET", "/v1/accounts", _ALL, do.accounts, _NOTHING, Fields({"accounts": Items(_STATE)})),
+    Route("GET", "/v1/state", _ALL, do.state, Fields(_ACCOUNT), _STATE),
     Route(
-        *("GET", "/v1/accounts", _ALL, "All accounts, and where each stands.", do.accounts, Fields()),
-        Fields({"accounts": Items(_STATE)}),
+        *("GET", "/v1/guarantee", _ALL, do.guarantee, Fields(_ACCOUNT, {"delta": Real(0, 0.5)})),
+        Fields({"guarantee": Maybe(Anything())}),
     ),
-    Route("GET", "/v1/state", _ALL, "Where one account stands.", do.state, Fields(_ACCOUNT), _STATE),
+    Route("POST", "/v1/spend", (ANALYST,), do.spend, _ASKED, _SPEND),
+    Route("GET", "/v1/spend", (ANALYST,), do.find, Fields(_KEYED), _SPEND),
+    Route("POST", "/v1/reserve", (ANALYST,), do.reserve, _ASKED, _SPEND),
     Route(
-        *("GET", "/v1/guarantee", _ALL, "What all that was charged tells, in every reading.", do.guarantee),
-        *(Fields(_ACCOUNT, {"delta": Real(0, 0.5)}), Fields({"guarantee": Maybe(Anything())})),
+        *("POST", "/v1/charge", (ANALYST,), do.charge, Fields(_KEYED)),
+        Fields({"secret": _DIGEST, "spend": _SPEND}),
     ),
-    Route("POST", "/v1/spend", (ANALYST,), "Spend: for noise that is drawn elsewhere.", do.spend, _ASKED, _SPEND),
-    Route("GET", "/v1/spend", (ANALYST,), "What was asked under a key of one's own.", do.find, Fields(_KEYED), _SPEND),
-    Route("POST", "/v1/reserve", (ANALYST,), "Keep the cost of what will be drawn.", do.reserve, _ASKED, _SPEND),
+    Route("POST", "/v1/complete", (ANALYST,), do.complete, Fields({**_KEYED, "digests": _DIGESTS}), _SPEND),
+    Route("POST", "/v1/cancel", (ANALYST,), do.cancel, _CANCELLED, _SPEND),
+    Route("POST", "/v1/accounts", (OWNER,), do.open_account, _OPENED, _STATE),
+    Route("POST", "/v1/approve", (OWNER,), do.approve, Fields({**_ACCOUNT, "plan": _DIGEST}), _STATE),
+    Route("POST", "/v1/raise", (OWNER,), do.raise_cap, Fields(_ACCOUNT, _PROMISE), _STATE),
+    Route("POST", "/v1/unlock", (OWNER,), do.unlock, Fields(_ACCOUNT), _STATE),
+    Route("POST", "/v1/close", (OWNER,), do.close, Fields(_ACCOUNT), _STATE),
+    Route("GET", "/v1/spends", _WATCH, do.spends, _PAGE, Fields({"spends": Items(_SPEND)})),
+    Route("GET", "/v1/entries", _WATCH, do.entries, _PAGE, Fields({"entries": Items(_ENTRY)})),
     Route(
-        *("POST", "/v1/charge", (ANALYST,), "Make it final; the bytes to draw the noise from."),
-        *(do.charge, Fields(_KEYED), Fields({"secret": _DIGEST, "spend": _SPEND})),
-    ),
-    Route(
-        *("POST", "/v1/complete", (ANALYST,), "Note what was released; the bytes are destroyed.", do.complete),
-        *(Fields({**_KEYED, "digests": _DIGESTS}), _SPEND),
-    ),
-    Route(
-        *("POST", "/v1/cancel", (ANALYST,), "Give back what is reserved.", do.cancel),
-        *(Fields({**_KEYED, "reason": Text(500)}, {"told": Flag()}), _SPEND),
-    ),
-    Route(
-        *("POST", "/v1/accounts", (OWNER,), "Open an account.", do.open_account),
-        Fields(
-            _ACCOUNT,
-            {
-                **_PROMISE,
-                "odometer": Flag(),
-                "notion": OneWord(("pure", "zcdp", "renyi", "gdp")),
-                "adjacency": _ADJACENCY,
-                "unit": Text(200),
-                "approval": Flag(),
-                "refusals": Whole(1, 1000),
-                "renews": OneWord(("month", "quarter", "year")),
-            },
-        ),
-        _STATE,
-    ),
-    Route(
-        *("POST", "/v1/approve", (OWNER,), "Let a plan run, by its digest.", do.approve),
-        *(Fields({**_ACCOUNT, "plan": _DIGEST}), _STATE),
-    ),
-    Route("POST", "/v1/raise", (OWNER,), "A larger budget.", do.raise_cap, Fields(_ACCOUNT, _PROMISE), _STATE),
-    Route("POST", "/v1/unlock", (OWNER,), "Open a locked account again.", do.unlock, Fields(_ACCOUNT), _STATE),
-    Route("POST", "/v1/close", (OWNER,), "Let nothing more be asked.", do.close, Fields(_ACCOUNT), _STATE),
-    Route(
-        *("GET", "/v1/spends", _WATCH, "Spends of an account, newest first.", do.spends, _PAGE),
-        Fields({"spends": Items(_SPEND)}),
-    ),
-    Route(
-        *("GET", "/v1/entries", _WATCH, "The journal of an account, newest first.", do.entries, _PAGE),
-        Fields({"entries": Items(_ENTRY)}),
-    ),
-    Route(
-        *("GET", "/v1/verify", _WATCH, "Whether chains, sums and states are whole.", do.verify, Fields()),
+        *("GET", "/v1/verify", _WATCH, do.verify, _NOTHING),
         Fields({"valid": Flag(), "mistakes": Items(_WORDS)}),
     ),
-    Route("GET", "/v1/export", _WATCH, "Everything but secrets.", do.export, Fields(), Anything()),
-    Route(
-        *("GET", "/v1/report", _WATCH, "The page of an account.", do.report, Fields(_ACCOUNT)),
-        *(Anything("string"), "text/html"),
-    ),
+    Route("GET", "/v1/export", _WATCH, do.export, _NOTHING, Anything()),
+    Route("GET", "/v1/report", _WATCH, do.report, Fields(_ACCOUNT), Anything("string"), "text/html"),
 )

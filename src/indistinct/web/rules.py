@@ -218,12 +218,18 @@ class Fields(FieldRule):
 
     needed: Mapping[str, FieldRule] = field(default_factory=dict)
     optional: Mapping[str, FieldRule] = field(default_factory=dict)
+    name: str = ""
+    """Under which the document describes it once, if it occurs often."""
 
     @property
     def all(self) -> dict[str, FieldRule]:
         return {**self.needed, **self.optional}
 
     def schema(self) -> dict[str, Any]:
+        return {"$ref": f"#/components/schemas/{self.name}"} if self.name else self.in_full()
+
+    def in_full(self) -> dict[str, Any]:
+        """The schema itself, of which others may have the name alone."""
         return {
             "type": "object",
             "properties": {name: rule.schema() for name, rule in self.all.items()},

@@ -39,7 +39,9 @@ def issue(ledger: Ledger, name: str, role: str, days: float) -> str:
     name, role = _NAME.check("name", name), _ROLE.check("role", role)
     if check_positive("days", days) > _LONGEST_DAYS:
         raise ArgumentError("days", days, f"at most {_LONGEST_DAYS}")
-    token = PREFIX + base64.urlsafe_b64encode(SystemSource().integer(256).to_bytes(32, "big")).decode().rstrip("=")
+    token = PREFIX + base64.urlsafe_b64encode(
+        SystemSource().integer(256).to_bytes(32, "big")
+    ).decode().rstrip("=")
     now = _now(ledger)
     expires = (datetime.fromisoformat(now) + timedelta(days=days)).isoformat(timespec="microseconds")
     sql = "INSERT INTO tokens (digest, name, role, issued, expires, revoked) VALUES (?, ?, ?, ?, ?, '')"
