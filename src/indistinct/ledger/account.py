@@ -1,15 +1,15 @@
 """An account: what may be asked of one data set, and what has been."""
 
+import os
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, Refused
 from indistinct.guarantees import Guarantee
-from indistinct.ledger.amounts import Amount
-from indistinct.ledger.book import LEDGER
-from indistinct.ledger.chain import Entry, canonical, check_text
+from indistinct.ledger import files, history, owners, parts
+from indistinct.ledger.amounts import Amount, written
+from indistinct.ledger.chain import Entry, check_content, check_digests, check_text
 from indistinct.ledger.decide import Asked, Decision, decided
 from indistinct.ledger.events import (
     ANSWERS,
@@ -23,19 +23,15 @@ from indistinct.ledger.events import (
     State,
     Terms,
 )
-from indistinct.ledger.known import Known, versions
-from indistinct.ledger.notions import Cap, cap_of
+from indistinct.ledger.known import versions
+from indistinct.ledger.notions import Cap
 from indistinct.mechanisms import Budget, Mechanism
-from indistinct.mechanisms.budget import check_budget
 from indistinct.noise import SystemSource
 
 if TYPE_CHECKING:
-    import os
-
     from indistinct.ledger.ledger import Ledger
 
 _SECRET_BITS = 256
-_LONGEST_CONTENT = 1_000_000
 
 
 class Account:
@@ -44,28 +40,23 @@ class Account:
     def __init__(self, ledger: "Ledger", name: str) -> None:
         self.ledger, self.name = ledger, name
         self._book = ledger.book
+        self._first = self._own().terms
 
     # -- where it stands -----------------------------------------------------------------------
 
     def state(self) -> State:
         """All of it at one moment; of an account that renews, the window that is open."""
-        state = self._own()
-        if state.terms.renews is None:
-            return state
-        from indistinct.ledger.parts import window_name
-
-        window = self._book.state(window_name(state, max(self._book.clock(), state.time)))
-        return state if window is None else window
+        return parts.current(self._book, self._own())
 
     def _own(self) -> State:
-        state = self._book.state(self.name)
+        state = self._book.state(self.name) if self.name else None
         if state is None:
             raise ArgumentError("account", self.name, "one of this ledger")
         return state
 
     @property
     def terms(self) -> Terms:
-        """What it was opened for."""
+        """What it was opened for; the budget is the last one that it was raised to."""
         return self._own().terms
 
     @property
@@ -80,7 +71,7 @@ class Account:
 
     @property
     def reserved(self) -> Amount:
-        """What is kept for releases that have not been drawn."""
+        """What is kept for releases of which nothing was drawn."""
         return self.state().reserved
 
     @property
@@ -89,15 +80,7 @@ class Account:
         return self.state().left
 
     def __str__(self) -> str:
-        state = self.state()
-        if state.cap is None:
-            return f"{state.name}: nothing spent of {state.terms.budget}"
-        told = state.cap.told
-        budget = state.terms.budget
-        of = f" of {told(state.cap.limit, budget)}" if isinstance(state.cap.limit, Fraction) else ""
-        kept = f", {told(state.reserved, budget)} reserved" if state.reserved else ""
-        shut = "" if state.status == OPEN else f" ({state.status})"
-        return f"{state.name}: {told(state.spent, budget)} spent{of}{kept}{shut}"
+        return history.line(self.state())
 
     def __repr__(self) -> str:
         return f"<account {self.name!r} of {self._book.store.where}>"
@@ -115,8 +98,8 @@ class Account:
         adjacency: Adjacency | str | None = None,
     ) -> Spend:
         """Keeps the cost of a mechanism, of which nothing has been drawn yet. Asked again with the same key
-        it is the same spend; refusals are journalled."""
-        return self._ask("reserved", mechanism, check_text("key", key), plan, who, note, adjacency, {})
+        it is the same spend. Refusals are journalled."""
+        return self._ask("reserved", mechanism, key, who, adjacency, {"plan": plan, "note": note})
 
     def spend(
         self,
@@ -132,102 +115,68 @@ class Account:
         """Reserved, charged and complete at once, for noise that is drawn elsewhere. Without a key it is a
         new spend whenever it is asked; with one, asked again after an error or a crash, it is charged
         once."""
-        own = f"{SystemSource().integer(128):032x}" if key is None else check_text("key", key)
-        return self._ask("spent", mechanism, own, plan, who, note, adjacency, check_digests(digests or {}))
+        key = f"{SystemSource().integer(128):032x}" if key is None else key
+        content = {"plan": plan, "note": note, "digests": check_digests(digests or {})}
+        return self._ask("spent", mechanism, key, who, adjacency, content)
 
     def _ask(
-        self,
-        event: str,
-        mechanism: Any,
-        key: str,
-        plan: str,
-        who: str | None,
-        note: str,
-        adjacency: Any,
-        digests: Any,
+        self, event: str, mechanism: Any, key: str, who: str | None, adjacency: Any, content: dict[str, Any]
     ) -> Spend:
-        who, plan = self._who(who), check_text("plan", plan, empty=True)
-        note = check_text("note", note, empty=True, longest=10_000)
-        if key.startswith("division:"):
-            raise ArgumentError("key", key, "another; this is how divisions are kept")
-        place = self._place(who)
-        asked = Asked.of(
-            mechanism, place.terms.adjacency, None if adjacency is None else check_adjacency(adjacency)
-        )
-        asked.prepare(place)
-        before = self._book.find(self.name, key)
-        holder = place.name if before is None or before.state == CANCELLED else before.account
+        who, plan = self._who(who), check_text("plan", content["plan"], empty=True)
+        check_text("note", content["note"], empty=True, longest=10_000)
+        if check_text("key", key).startswith(parts.DIVISION):
+            raise ArgumentError("key", key, f"one that does not begin with {parts.DIVISION}")
+        about = None if adjacency is None else check_adjacency(adjacency)
+        place = self._place(key, who)
+        asked = Asked.of(mechanism, self._first.adjacency, about)
+        asked.prepare(self._book.state(place))
         with self._book.transaction():
-            state = self._locked(holder)
-            before = self._book.spend(holder, key)
+            state = self._book.locked(place)
+            before = self._book.spend(place, key)
             if before is not None and before.state != CANCELLED:
-                return self._again(before, asked, plan, event)
-            decision = decided(state, asked, self._unapproved(state, plan))
-            if decision.refused is None:
-                spend = self._admit(
-                    state, asked.known, decision, event, key, who, plan=plan, note=note, digests=digests
-                )
+                if asked.same(before, plan) and (event == "reserved" or before.state == COMPLETE):
+                    return before
+                reason = f"the key {key!r} was used for something else, or is {before.state}"
+                decision = Decision(refused=Refused(self.name, reason))
             else:
-                content = {
-                    "reason": decision.refused.reason,
-                    "asked": asked.described(),
-                    "plan": plan,
-                    "note": note,
-                }
-                self._book.append(state, "refused", "", {**content, "key": key}, who)
-        if decision.refused is not None:
-            raise decision.refused
-        return spend
-
-    def _admit(
-        self,
-        state: State,
-        made: Known | None,
-        decision: Decision,
-        event: str,
-        key: str,
-        who: str,
-        **told: Any,
-    ) -> Spend:
-        assert made is not None and decision.cap is not None
-        self._book.describe(made)
-        if state.cap is None:
-            state, _ = self._book.append(state, "notion", "", {"cap": decision.cap.to_json()}, who)
-        digests = told.pop("digests")
-        content = {"digest": made.digest, "cost": str(decision.cost), "versions": versions(), **told}
-        content |= {"block": True} if decision.block else {}
-        content |= {"digests": digests} if event == "spent" else {}
-        _, spend = self._book.append(state, event, key, content, who)
+                decision = decided(state, asked, self._forbidden(state, plan))
+            if decision.refused is not None:
+                told = {"asked": asked.described(), "key": key, "plan": plan}
+                told["reason"] = decision.refused.reason
+                self._book.append(state, None, "refused", "", told, who)
+                raise decision.refused
+            assert asked.known is not None and decision.cap is not None
+            self._book.describe(asked.known)
+            if state.cap is None:
+                cap = {"cap": decision.cap.to_json()}
+                state, _ = self._book.append(state, None, "notion", "", cap, who)
+            cost = {"digest": asked.known.digest, "cost": written(decision.cost), "versions": versions()}
+            content |= cost | ({"block": True} if decision.block else {})
+            _, spend = self._book.append(state, before, event, key, content, who)
         assert spend is not None
         return spend
-
-    def _again(self, before: Spend, asked: Asked, plan: str, event: str) -> Spend:
-        if asked.known is None or before.digest != asked.known.digest or before.plan != plan:
-            raise Refused(self.name, f"the key {before.key!r} was used for something else")
-        if event == "spent" and before.state != COMPLETE:
-            raise Refused(self.name, f"the key {before.key!r} is {before.state}")
-        return before
 
     def charge(self, key: str, *, who: str | None = None) -> bytes:
         """Makes what is reserved final, and gives the 32 bytes that its noise is to be drawn from: the same
         ones until it is complete. Nothing may be drawn before."""
-        spend, who = self._found(key), self._who(who)
         with self._book.transaction():
-            state = self._locked(spend.account)
-            now = self._book.spend(spend.account, key)
-            assert now is not None
-            if now.state == CHARGED:
-                secret = self._book.secret(spend.account, key)
+            state, spend, who = self._found(key, who)
+            if spend.state == CHARGED:
+                secret = self._book.secret(state.name, key)
                 if secret is None:
-                    raise Refused(self.name, f"{key!r} was charged in another ledger, which has its noise")
+                    raise self._refused(
+                        state, key, "it was charged in another ledger, which has its noise", who
+                    )
                 return secret
-            if now.state != RESERVED:
-                raise Refused(self.name, f"{key!r} is {now.state}: nothing more is drawn for it")
-            if state.status != OPEN:
-                raise Refused(self.name, f"it is {state.status}")
-            self._book.append(state, "charged", key, {}, who)
+            if spend.state != RESERVED:
+                raise self._refused(
+                    state, key, f"{key!r} is {spend.state}: nothing more is drawn for it", who
+                )
+            if shut := self._forbidden(state, spend.plan):
+                raise self._refused(state, key, shut, who)
+            self._book.append(state, spend, "charged", key, {}, who)
             secret = SystemSource().integer(_SECRET_BITS).to_bytes(_SECRET_BITS // 8, "big")
-            self._book.hide(spend.account, key, secret)
+            self._book.hide(state.name, key, secret)
         return secret
 
     def complete(
@@ -238,39 +187,33 @@ class Account:
         content: Mapping[str, Any] | None = None,
         who: str | None = None,
     ) -> Spend:
-        """Notes the digests of what was released, and destroys the secret. The same digests may be told
-        again."""
-        spend, who, digests = self._found(key), self._who(who), check_digests(digests)
+        """Notes the digests of what was released, and destroys the secret. The same may be told again."""
+        digests = check_digests(digests)
+        told = {"digests": digests, "more": check_content(content)}
         with self._book.transaction():
-            state = self._locked(spend.account)
-            now = self._book.spend(spend.account, key)
-            assert now is not None
-            if now.state == COMPLETE and dict(now.digests) == digests:
-                return now
-            if now.state != CHARGED:
-                raise Refused(self.name, f"{key!r} is {now.state}, with other digests or none")
-            told = {"digests": digests, "more": _content(content)}
-            _, done = self._book.append(state, "complete", key, told, who)
-            self._book.forget(spend.account, key)
+            state, spend, who = self._found(key, who)
+            if spend.state == COMPLETE and dict(spend.digests) == digests:
+                return spend
+            if spend.state != CHARGED:
+                reason = f"{key!r} is {spend.state}; what was released is told once, after it was charged"
+                raise self._refused(state, key, reason, who)
+            _, done = self._book.append(state, spend, "complete", key, told, who)
+            self._book.forget(state.name, key)
         assert done is not None
         return done
 
     def cancel(self, key: str, reason: str, *, told: bool = False, who: str | None = None) -> None:
         """Gives back what is reserved. `told` says that the reason depends on the data: it counts towards
         the refusals that the account allows. What is charged is never given back."""
-        spend, who = self._found(key), self._who(who)
         content = {"reason": check_text("reason", reason, longest=10_000), ANSWERS: bool(told)}
         with self._book.transaction():
-            state = self._locked(spend.account)
-            now = self._book.spend(spend.account, key)
-            assert now is not None
-            if now.state == CANCELLED:
+            state, spend, who = self._found(key, who)
+            if spend.state == CANCELLED:
                 return
-            if now.state != RESERVED:
-                raise Refused(
-                    self.name, f"{key!r} is {now.state}: something may have been drawn, and it stays charged"
-                )
-            self._book.append(state, "cancelled", key, content, who)
+            if spend.state != RESERVED:
+                words = f"{key!r} is {spend.state}: something may have been drawn, and it stays charged"
+                raise self._refused(state, key, words, who)
+            self._book.append(state, spend, "cancelled", key, content, who)
 
     def journal(
         self,
@@ -281,67 +224,48 @@ class Account:
         who: str | None = None,
     ) -> None:
         """An attempt that spends nothing: a check, a dry run, a run that was refused. `told` says that what
-        came of it depends on the data."""
+        came of it depends on the data, and counts towards the refusals that the account allows."""
         event, who = check_text("event", event, longest=40), self._who(who)
         if event in EVENTS:
             raise ArgumentError("event", event, "another word; the ledger writes this one itself")
-        place = self._place(who).name
+        noted = {"more": check_content(content), ANSWERS: bool(told)}
+        place = self._place("", who)
         with self._book.transaction():
-            self._book.append(
-                self._locked(place), event, "", {"more": _content(content), ANSWERS: bool(told)}, who
-            )
+            self._book.append(self._book.locked(place), None, event, "", noted, who)
 
     # -- owners --------------------------------------------------------------------------------
 
     def approve(self, plan: str, *, who: str | None = None) -> None:
         """A plan, by its digest, may run on an account that asks for approval."""
-        plan, who = check_text("plan", plan), self._who(who)
-        with self._book.transaction():
-            state = self._locked(self.name)
-            if not self._book.approved(self.name, plan):
-                self._book.append(state, "approved", "", {"plan": plan}, who)
-                self._book.approve(self.name, plan, who)
+        owners.approve(self._book, self.name, plan, self._who(who))
 
     def raise_cap(self, budget: Budget, *, who: str | None = None, confirm: bool = False) -> None:
         """A larger budget, in the same notion. The promise is then the new one, for all that was ever
-        released."""
-        from indistinct.ledger.ledger import check_sensible
-
-        who = self._who(who)
-        if not confirm:
-            check_sensible(check_budget(budget))
-        with self._book.transaction():
-            state = self._locked(self.name)
-            if state.parent or state.terms.renews or state.terms.budget is None:
-                raise Refused(self.name, "only an account of its own with a budget can have a larger one")
-            if state.cap is None:
-                raise Refused(self.name, "nothing was asked of it yet; open another one")
-            cap = cap_of(check_budget(budget), state.cap.notion, state.cap.order)
-            if (cap.notion, cap.order) != (state.cap.notion, state.cap.order) or cap.limit < state.cap.limit:
-                raise Refused(
-                    self.name, f"{budget} is not more than {state.terms.budget}, in the same notion"
-                )
-            self._book.append(state, "raised", "", {"cap": cap.to_json(), "budget": budget.to_json()}, who)
+        released; to raise it because of what was released is to have had no cap (an odometer)."""
+        owners.raise_cap(self._book, self.name, budget, self._who(who), confirm)
 
     def unlock(self, *, who: str | None = None) -> None:
-        """Opens an account again that was locked because too many refusals told something of the data."""
-        self._shut("unlocked", who)
+        """Opens it again, if it was locked because too many refusals told something of the data."""
+        owners.shut(self._book, self._own(), "unlocked", self._who(who))
 
     def close(self, *, who: str | None = None) -> None:
         """Nothing is asked of it any more; what is charged can still be completed."""
-        self._shut("closed", who)
+        owners.shut(self._book, self._own(), "closed", self._who(who))
 
-    def _shut(self, event: str, who: str | None) -> None:
-        who = self._who(who)
-        place = self._place(who).name
-        with self._book.transaction():
-            self._book.append(self._locked(place), event, "", {}, who)
+    def part(
+        self, name: str, *, division: str, cap: Budget | None = None, who: str | None = None
+    ) -> "Account":
+        """An account of one part of the data, for instance one state of a division by state. Parts are
+        disjoint: nobody is in two. All of them together take the largest of their caps from this account."""
+        own = parts.divided(self._book, self._own(), name, division, cap, self._who(who))
+        return Account(self.ledger, own)
 
     # -- what has been -------------------------------------------------------------------------
 
     def find(self, key: str) -> Spend | None:
         """The spend of a key."""
-        return self._book.find(self.name, check_text("key", key))
+        check_text("key", key)
+        return self._book.find(self.name, key, windows=self._first.renews is not None)
 
     def spends(self, limit: int | None = None, offset: int = 0) -> list[Spend]:
         """Newest first."""
@@ -351,54 +275,75 @@ class Account:
         """The journal, newest first."""
         return self._book.entries(self.state().name, limit, offset)
 
-    def add_files(self, paths: "Sequence[str | os.PathLike[str]]", *, who: str | None = None) -> None:
-        """Files whose content belongs to this account's data."""
-        from indistinct.ledger.files import add_files
+    def receipt(self, key: str | None = None) -> dict[str, Any]:
+        """What to keep elsewhere, to find out later whether the journal is still whole: the number and hash
+        of a spend, or of the last entry."""
+        if key is None:
+            state = self.state()
+            return {"account": state.name, "number": state.number, "hash": state.head}
+        spend = self.find(key)
+        if spend is None:
+            raise Refused(self.name, f"there is nothing under the key {key!r}")
+        return {"account": spend.account, "number": spend.number, "hash": spend.hash}
 
-        add_files(self.ledger, self.name, paths, self._who(who))
+    def mechanism(self) -> Mechanism:
+        """Everything that was charged, as one mechanism."""
+        return history.mechanism(self._book, self.state())
+
+    def guarantee(self) -> Guarantee:
+        """The exact composition of what was charged, in every reading. It is what was promised if the
+        mechanisms were chosen beforehand. If they were chosen from earlier answers only the cap (or
+        `odometer`) is: readings of compositions are no filter."""
+        return self.mechanism().guarantee(self._first.adjacency)
+
+    def odometer(self, delta: float) -> float:
+        """An epsilon that the loss exceeds with probability at most `delta`, at whatever moment somebody
+        stops, for mechanisms and moments chosen from answers."""
+        return history.odometer(self.state(), delta)
+
+    def add_files(self, paths: Sequence[str | os.PathLike[str]], *, who: str | None = None) -> None:
+        """Files whose content belongs to this account's data."""
+        files.add_files(self.ledger, self.name, paths, self._who(who))
 
     # -- inside --------------------------------------------------------------------------------
 
     def _who(self, who: str | None) -> str:
         return self.ledger.who if who is None else check_text("who", who)
 
-    def _place(self, who: str) -> State:
-        """The account that is charged now: itself, or its window of today."""
-        return self._own()
+    def _place(self, key: str, who: str) -> str:
+        """The account that is charged: itself, or the window that has the key, or that of today."""
+        if self._first.renews is None:
+            return self.name
+        before = self.find(key) if key else None
+        if before is not None and before.state != CANCELLED:
+            return before.account
+        return parts.window(self._book, self._own(), who)
 
-    def _locked(self, name: str) -> State:
-        state = self._book.locked(name)
-        if state is None or name == LEDGER:
-            raise ArgumentError("account", name, "one of this ledger")
-        return state
+    def _found(self, key: str, who: str | None) -> tuple[State, Spend, str]:
+        """A spend, and the account that has it, locked."""
+        who, place = self._who(who), self.name
+        if self._first.renews is not None:
+            spend = self.find(key)
+            place = self.name if spend is None else spend.account
+        state = self._book.locked(place)
+        spend = self._book.spend(place, check_text("key", key))
+        if spend is None or spend.key.startswith(parts.DIVISION):
+            raise self._refused(state, key, f"there is nothing under the key {key!r}", who)
+        return state, spend, who
 
-    def _found(self, key: str) -> Spend:
-        spend = self.find(key)
-        if spend is None:
-            raise Refused(self.name, f"there is nothing under the key {key!r}")
-        return spend
-
-    def _unapproved(self, state: State, plan: str) -> str | None:
-        if not state.terms.approval or (plan and self._book.approved(self.name, plan)):
+    def _forbidden(self, state: State, plan: str) -> str | None:
+        """Why nothing may be asked of an account now: it or its parent is shut, or a plan not approved."""
+        above = self._book.state(state.parent) if state.parent else None
+        for one in (state, above):
+            if one is not None and one.status != OPEN:
+                return f"it is {one.status}"
+        if not state.terms.approval or (
+            plan and any(self._book.approved(one.name, plan) for one in (state, above) if one is not None)
+        ):
             return None
         return "the plan has not been approved" if plan else "it asks for a plan that was approved"
 
-
-def check_digests(digests: Any) -> dict[str, str]:
-    """Names of files, and digests of what is in them."""
-    if not isinstance(digests, Mapping):
-        raise ArgumentError("digests", type(digests).__name__, "a mapping from names to digests")
-    return {check_text("digests", name): check_text("digests", digest) for name, digest in digests.items()}
-
-
-def _content(content: Mapping[str, Any] | None) -> dict[str, Any]:
-    """JSON data of a modest size."""
-    try:
-        plain = dict(content or {})
-        if len(canonical(plain)) <= _LONGEST_CONTENT:
-            return plain
-    except (TypeError, ValueError, RecursionError):
-        pass
-    raise ArgumentError(
-        "content", type(content).__name__, f"JSON data of at most {_LONGEST_CONTENT:,} characters"
-    )
+    def _refused(self, state: State, key: str, reason: str, who: str) -> Refused:
+        """A refusal, journalled: the transaction that it is raised in is kept."""
+        self._book.append(state, None, "refused", "", {"reason": reason, "key": key}, who)
+        return Refused(self.name, reason)

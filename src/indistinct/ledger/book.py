@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from indistinct.errors import FileError
+from indistinct.errors import ArgumentError, FileError
 from indistinct.ledger.amounts import read, written
 from indistinct.ledger.chain import Entry, canonical, now
 from indistinct.ledger.events import Spend, State, Terms, applied, opened
@@ -20,7 +20,10 @@ from indistinct.ledger.store import Store
 LEDGER = ""
 """The name under which the ledger itself keeps a journal: which accounts were opened."""
 _STATE = "name, parent, terms, cap, total, reserved, told, status, number, head, time"
-_SPEND = "s.account, s.key, s.number, s.state, s.digest, s.cost, s.plan, s.time, s.who, s.note, s.digests, s.hash, s.drawn"
+_SPEND = (
+    "s.account, s.key, s.number, s.state, s.digest, s.cost, s.plan, s.time, s.who, s.note, s.digests, s.hash,"
+    " s.drawn"
+)
 _ENTRY = "account, number, time, who, event, key, content, hash"
 
 
@@ -61,9 +64,12 @@ class Book:
         """Of an account, as it is now."""
         return self._state(name, "")
 
-    def locked(self, name: str) -> State | None:
+    def locked(self, name: str) -> State:
         """The same, and nobody else may change it before the transaction ends."""
-        return self._state(name, self.store.lock)
+        state = self._state(name, self.store.lock)
+        if state is None:
+            raise ArgumentError("account", name, "one of this ledger")
+        return state
 
     def _state(self, name: str, lock: str) -> State | None:
         rows = self.store.run(f"SELECT {_STATE} FROM accounts WHERE name = ?{lock}", name)
@@ -90,12 +96,10 @@ class Book:
         )
         return _spend_of(rows[0]) if rows else None
 
-    def find(self, account: str, key: str) -> Spend | None:
-        """Of a key in an account, or in a part of it."""
-        parts = "s.account IN (SELECT name FROM accounts WHERE parent = ?)"
-        found = self._spends(
-            f"(s.account = ? OR {parts}) AND s.key = ? ORDER BY s.time DESC", account, account, key
-        )
+    def find(self, account: str, key: str, windows: bool) -> Spend | None:
+        """The last one of a key in an account, or in its windows."""
+        own = "s.account IN (SELECT name FROM accounts WHERE parent = ?)" if windows else "s.account = ?"
+        found = self._spends(f"{own} AND s.key = ? ORDER BY s.account DESC", account, key)
         return found[0] if found else None
 
     def spends(self, account: str, limit: int | None, offset: int) -> list[Spend]:
@@ -134,7 +138,8 @@ class Book:
 
     def kinds(self, account: str) -> list[tuple[str, int]]:
         """The digests of mechanisms that were charged, and how often each was."""
-        sql = "SELECT digest, COUNT(*) FROM spends WHERE account = ? AND state IN ('charged', 'complete') GROUP BY digest"
+        drawn = "account = ? AND state IN ('charged', 'complete') AND digest <> ''"
+        sql = f"SELECT digest, COUNT(*) FROM spends WHERE {drawn} GROUP BY digest"
         return [(str(digest), int(count)) for digest, count in self.store.run(sql, account)]
 
     def description(self, digest: str) -> dict[str, Any]:
@@ -152,7 +157,7 @@ class Book:
     ) -> State:
         """A new account. The ledger's own row is locked, unless this is it."""
         content = {"terms": terms.to_json(), "cap": None if cap is None else cap.to_json(), **more}
-        last = self.clock() if name == LEDGER else self._told(name, who)
+        last = self.clock() if name == LEDGER else self._told(name, parent, who)
         entry = _chained(Entry(name, 1, last, who, "opened", "", canonical(content)), "")
         state = opened(entry, parent)
         self._insert(entry)
@@ -162,24 +167,28 @@ class Book:
         )
         return self._remembered(state)
 
-    def _told(self, name: str, who: str) -> str:
+    def _told(self, name: str, parent: str, who: str) -> str:
         ledger = self.locked(LEDGER)
-        assert ledger is not None  # made when the ledger was
-        return self.append(ledger, "account", name, {}, who)[0].time
+        return self.append(ledger, None, "account", name, {"parent": parent}, who)[0].time
 
     def append(
-        self, state: State, event: str, key: str, content: dict[str, Any], who: str
+        self,
+        state: State,
+        before: Spend | None,
+        event: str,
+        key: str,
+        content: dict[str, Any],
+        who: str,
     ) -> tuple[State, Spend | None]:
-        """One entry more, and what it changes."""
+        """One entry more, and what it changes: the account, and the spend of its key, `before` it."""
         time = max(self.clock(), state.time)  # a clock may go back; the journal does not
         entry = Entry(state.name, state.number + 1, time, who, event, key, canonical(content))
         entry = _chained(entry, state.head)
-        before = self.spend(state.name, key) if key else None
         after, spend = applied(state, before, entry)
         self._insert(entry)
         self.store.run(
-            "UPDATE accounts SET terms = ?, cap = ?, total = ?, reserved = ?, told = ?, status = ?, number = ?,"
-            " head = ?, time = ? WHERE name = ?",
+            "UPDATE accounts SET terms = ?, cap = ?, total = ?, reserved = ?, told = ?, status = ?,"
+            " number = ?, head = ?, time = ? WHERE name = ?",
             *(canonical(after.terms.to_json()), *_changing(after), state.name),
         )
         if spend is not None and spend is not before:
@@ -206,13 +215,13 @@ class Book:
         own = (*own, spend.note, canonical(dict(spend.digests)), spend.hash, spend.drawn)  # type: ignore[assignment]
         if new:
             sql = (
-                "INSERT INTO spends (number, state, digest, cost, plan, time, who, note, digests, hash, drawn, account,"
-                " key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO spends (number, state, digest, cost, plan, time, who, note, digests, hash,"
+                " drawn, account, key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             )
         else:
             sql = (
-                "UPDATE spends SET number = ?, state = ?, digest = ?, cost = ?, plan = ?, time = ?, who = ?, note = ?,"
-                " digests = ?, hash = ?, drawn = ? WHERE account = ? AND key = ?"
+                "UPDATE spends SET number = ?, state = ?, digest = ?, cost = ?, plan = ?, time = ?, who = ?,"
+                " note = ?, digests = ?, hash = ?, drawn = ? WHERE account = ? AND key = ?"
             )
         self.store.run(sql, *own, spend.account, spend.key)
 
@@ -230,8 +239,8 @@ class Book:
 
     def approve(self, account: str, plan: str, who: str) -> None:
         """Notes that a plan may run."""
-        sql = "INSERT INTO approvals (account, plan, who) VALUES (?, ?, ?) ON CONFLICT (account, plan) DO NOTHING"
-        self.store.run(sql, account, plan, who)
+        sql = "INSERT INTO approvals (account, plan, who) VALUES (?, ?, ?)"
+        self.store.run(f"{sql} ON CONFLICT (account, plan) DO NOTHING", account, plan, who)
 
     def describe(self, known: Known) -> None:
         """Keeps the description of a mechanism."""

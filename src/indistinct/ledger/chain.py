@@ -6,6 +6,7 @@ released folders and signed heads hold a copy of.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -13,7 +14,7 @@ from typing import Any
 
 from indistinct.errors import ArgumentError
 
-_LONGEST = 500
+_LONGEST, _LONGEST_CONTENT = 500, 1_000_000
 
 
 def canonical(content: Any) -> str:
@@ -78,3 +79,22 @@ def check_text(argument: str, value: Any, *, empty: bool = False, longest: int =
         shown = value if isinstance(value, str) and len(value) <= longest else type(value).__name__
         raise ArgumentError(argument, shown, allowed)
     return value
+
+
+def check_digests(digests: Any) -> dict[str, str]:
+    """Names of files, and digests of what is in them."""
+    if not isinstance(digests, Mapping):
+        raise ArgumentError("digests", type(digests).__name__, "a mapping from names to digests")
+    return {check_text("digests", name): check_text("digests", one) for name, one in digests.items()}
+
+
+def check_content(content: Any) -> dict[str, Any]:
+    """JSON data of a modest size."""
+    try:
+        plain = dict(content or {})
+        if len(canonical(plain)) <= _LONGEST_CONTENT:
+            return plain
+    except (TypeError, ValueError, RecursionError):
+        pass
+    allowed = f"JSON data of at most {_LONGEST_CONTENT:,} characters"
+    raise ArgumentError("content", type(content).__name__, allowed)

@@ -1,16 +1,16 @@
 """Whether an account takes a mechanism: the filter, and its words."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, Refused
-from indistinct.ledger.amounts import NONE, Amount, added
-from indistinct.ledger.events import OPEN, State
+from indistinct.ledger.amounts import NONE, Amount, added, short
+from indistinct.ledger.events import Spend, State, Terms
 from indistinct.ledger.known import Known, known
-from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, notions_for
+from indistinct.ledger.notions import Cap, Notion, cap_of, notions_for
 from indistinct.mechanisms import Budget
 
 
@@ -33,11 +33,15 @@ class Asked:
             return cls(None, str(error))
         return cls(found)
 
-    def prepare(self, state: State) -> None:
+    def prepare(self, state: State | None) -> None:
         """Reads what it costs, before anybody waits for a lock."""
-        if self.known is not None:
-            for cap in [state.cap] if state.cap is not None else possible_caps(state):
+        if self.known is not None and state is not None:
+            for cap in [state.cap] if state.cap is not None else possible_caps(state.terms):
                 self.known.cost(cap)
+
+    def same(self, spend: Spend, plan: str) -> bool:
+        """Whether a spend is of this."""
+        return self.known is not None and (spend.digest, spend.plan) == (self.known.digest, plan)
 
     def described(self) -> str:
         """For the journal."""
@@ -54,7 +58,7 @@ class Decision:
     refused: Refused | None = None
 
 
-def decided(state: State, asked: Asked, unapproved: str | None) -> Decision:
+def decided(state: State, asked: Asked, forbidden: str | None) -> Decision:
     """The filter: the mechanism is let through if costs stay within the cap.
 
     The *first* mechanism of an account may also be let through as a block: if it costs more than the cap in
@@ -62,30 +66,24 @@ def decided(state: State, asked: Asked, unapproved: str | None) -> Decision:
     whether it does is a fact of the mechanism, chosen before any answer; and where it exceeds the cap,
     nothing is ever let through after it.
     """
-    if state.status != OPEN:
-        return Decision(refused=Refused(state.name, f"it is {state.status}"))
-    if unapproved is not None:
-        return Decision(refused=Refused(state.name, unapproved))
     made = asked.known
-    if made is None:
-        return Decision(refused=Refused(state.name, asked.wrong))
-    cap = state.cap if state.cap is not None else _best(possible_caps(state), made)
+    if forbidden is not None or made is None:
+        return Decision(refused=Refused(state.name, forbidden or asked.wrong))
+    cap = state.cap if state.cap is not None else _best(possible_caps(state.terms), made)
     cost = added(state.total, made.cost(cap))
-    whole = State(**{**vars(state), "cap": cap})
-    if whole.takes(cost):
+    state = replace(state, cap=cap)
+    if state.takes(cost):
         return Decision(cap, cost)
-    if state.total == 0 and _alone(state.terms.budget, made):
+    if state.total == 0 and not state.terms.part and _alone(state.terms.budget, made):
         return Decision(cap, cost, block=True)
-    return Decision(refused=_refusal(whole, cap, cost, made))
+    return Decision(refused=_refusal(state, cap, cost, made))
 
 
-def possible_caps(state: State) -> list[Cap]:
-    """Those of an account whose notion is not decided."""
-    budget = state.terms.budget
+def possible_caps(terms: Terms) -> list[Cap]:
+    """Those of an account whose notion is not decided; best first."""
+    budget = terms.budget
     if budget is None:
         return [Cap(notion, math.inf) for notion in (Notion.GDP, Notion.ZCDP, Notion.PURE)]
-    if state.terms.notion is not None:
-        return [cap_of(budget, check_notion(state.terms.notion))]
     return [cap_of(budget, notion) for notion in notions_for(budget)]
 
 
@@ -108,20 +106,17 @@ def _alone(budget: Budget | None, made: Known) -> bool:
 
 
 def _refusal(state: State, cap: Cap, cost: Amount, made: Known) -> Refused:
-    budget = state.terms.budget
+    budget, limit = state.terms.budget, cap.limit
     numbers = {"spent": state.spent, "asked": cost, "left": state.left}
-    if not isinstance(cost, Fraction):
-        others = [
-            one
-            for one in Notion
-            if one is not Notion.RENYI and isinstance(made.cost(Cap(one, math.inf)), Fraction)
-        ]
-        which = (
-            f"one kept in {' or '.join(one.value for one in others)} would take it"
-            if others
-            else "no account can"
-        )
-        reason = f"{made.mechanism} has no finite {cap.unit}, which is what it adds up; {which}"
+    if not isinstance(cost, Fraction) or not isinstance(limit, Fraction):
+        ways = {one: Cap(one, math.inf, 2.0 if one is Notion.RENYI else None) for one in Notion}
+        others = [one.value for one, other in ways.items() if isinstance(made.cost(other), Fraction)]
+        which = f"one kept in {' or '.join(others)} could" if others else "none can"
+        reason = f"{made.mechanism} has no finite {cap.unit}, so that this account cannot take it; {which}"
         return Refused(state.name, reason, **numbers)
-    left, limit, asked = (cap.told(amount, budget) for amount in (state.left, cap.limit, cost))
-    return Refused(state.name, f"it has {left} left of {limit}, and {asked} was asked", **numbers)
+    share, left = (short(100 * amount / limit) if limit else "0" for amount in (cost, state.left))
+    asked, whole, spent = (cap.told(amount, budget) for amount in (cost, limit, state.total))
+    reason = (
+        f"{asked} was asked ({share} % of the budget), and {left} % is left of {whole} ({spent} is taken)"
+    )
+    return Refused(state.name, reason, **numbers)

@@ -37,6 +37,8 @@ class Terms:
     approval: bool = False
     refusals: int = 5
     renews: str | None = None
+    part: bool = False
+    """Whether it is a part of a division, which keeps to its cap without exception."""
 
     def to_json(self) -> dict[str, Any]:
         """As it is journalled."""
@@ -47,7 +49,8 @@ class Terms:
             "adjacency": self.adjacency.value,
             "unit": self.unit,
         }
-        return {**named, "approval": self.approval, "refusals": self.refusals, "renews": self.renews}
+        more = {"approval": self.approval, "refusals": self.refusals, "renews": self.renews}
+        return {**named, **more, "part": self.part}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
@@ -155,7 +158,8 @@ def _reserve(state: State, spend: Spend | None, entry: Entry, content: Any) -> t
     if state.status != OPEN:
         raise _impossible(entry, f"an open account, not one that is {state.status}")
     cost = read(content["cost"])
-    whole = content.get("block") is True and state.total == 0  # the first, which alone meets the promise
+    # the first, which alone meets the promise
+    whole = content.get("block") is True and state.total == 0 and not state.terms.part
     if not (state.takes(cost) or whole):
         raise _impossible(entry, "within the cap")
     done = entry.event == "spent"
@@ -231,11 +235,7 @@ def _close(state: State, spend: Spend | None, entry: Entry, content: Any) -> tup
 def _divide(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
     """A division holds the largest cap of its parts, for good."""
     before, cost = NONE if spend is None else spend.cost, read(content["cost"])
-    if (
-        state.status != OPEN
-        or cost < before
-        or not (state.takes(minus(cost, before)) or content.get("merged"))
-    ):
+    if state.status != OPEN or cost < before or not state.takes(minus(cost, before)):
         raise _impossible(entry, "within the cap, and no less than before")
     state = replace(state, total=state.total + minus(cost, before))
     made = Spend(

@@ -66,7 +66,6 @@ def add_files(ledger: "Ledger", account: str, paths: Any, who: str) -> None:
     book = ledger.book
     with book.transaction():
         state = book.locked(account)
-        assert state is not None
         new = []
         for path, digest, status in found:
             others = book.store.run(
@@ -96,7 +95,7 @@ def add_files(ledger: "Ledger", account: str, paths: Any, who: str) -> None:
                 )
         if new:
             digests = {path: digest for path, digest, _ in found}
-            book.append(state, "files", "", {"digests": digests}, who)
+            book.append(state, None, "files", "", {"digests": digests}, who)
 
 
 def recognised(ledger: "Ledger", paths: Any, name: str | None) -> "Account | None":

@@ -1,6 +1,7 @@
 """Mechanisms as a ledger keeps them: their description, which can be read and accounted again for ever, and
 its digest."""
 
+import json
 import math
 import platform
 from functools import cache, lru_cache
@@ -63,8 +64,6 @@ def known(mechanism: Any, adjacency: Adjacency) -> Known:
 
 @lru_cache(maxsize=4096)
 def _known(text: str) -> Known:
-    import json
-
     data = json.loads(text)
     return Known(Mechanism.from_json(data["mechanism"]), Adjacency(data["adjacency"]), text)
 
@@ -77,4 +76,7 @@ def identified(mechanism: Any, adjacency: str) -> str:
 @cache
 def versions() -> str:
     """Of what read the guarantee."""
-    return f"indistinct {indistinct.__version__}, numpy {np.__version__}, scipy {scipy.__version__}, python {platform.python_version()}"
+    numbers = {"indistinct": indistinct.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    return ", ".join(
+        f"{name} {one}" for name, one in {**numbers, "python": platform.python_version()}.items()
+    )

@@ -10,16 +10,14 @@ from indistinct.ledger.account import Account
 from indistinct.ledger.book import LEDGER, Book, someone
 from indistinct.ledger.chain import check_text
 from indistinct.ledger.events import State, Terms, check_terms
-from indistinct.ledger.files import FilesKey
-from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, notions_for
+from indistinct.ledger.files import FilesKey, recognised
+from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, check_sensible, notions_for
+from indistinct.ledger.parts import check_name
 from indistinct.ledger.store import Store, store_of
 from indistinct.mechanisms import Budget
-from indistinct.mechanisms.budget import check_budget
 from indistinct.noise import SystemSource
 
 _KEY_BYTES = 32
-_LARGE_EPSILON, _LARGE_DELTA = 20.0, 0.01
-"""Above these a budget promises next to nothing, and is asked for twice."""
 
 
 class Ledger:
@@ -33,8 +31,8 @@ class Ledger:
     ...         _ = account.spend(Laplace(10))
     ...     account.left, account.spend(Laplace(1e9))
     Traceback (most recent call last):
-    indistinct.errors.Refused: the account 'census' refuses: it has epsilon 0 left of epsilon 1, and epsilon
-    1e-09 was asked
+    indistinct.errors.Refused: the account 'census' refuses: epsilon 1e-09 was asked (1e-07 % of the budget),
+    and 0 % is left of epsilon 1 (epsilon 1 is taken)
     """
 
     def __init__(self, store: Store, who: str | None = None) -> None:
@@ -97,7 +95,7 @@ class Ledger:
         chosen = None if notion is None else check_notion(notion)
         terms = check_terms(
             Terms(
-                budget=None if budget is None else check_budget(budget),
+                budget=None if budget is None else check_sensible(budget, confirm),
                 notion=None if chosen is None else chosen.value,
                 adjacency=check_adjacency(adjacency),
                 unit=check_text("unit", unit),
@@ -107,8 +105,6 @@ class Ledger:
             )
         )
         cap = first_cap(terms)
-        if budget is not None and not confirm:
-            check_sensible(budget)
         who = self.who if who is None else check_text("who", who)
         with self.book.transaction():
             self.book.locked(LEDGER)
@@ -152,8 +148,6 @@ class Ledger:
     def recognise(self, paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> Account | None:
         """The account that files belong to: by what is in them, else by where they lie; else the one of this
         name."""
-        from indistinct.ledger.files import recognised
-
         return recognised(self, paths, name)
 
     # -- the whole -----------------------------------------------------------------------------
@@ -180,23 +174,6 @@ class Ledger:
 def random_bytes(count: int) -> bytes:
     """From the operating system."""
     return SystemSource().integer(8 * count).to_bytes(count, "big")
-
-
-def check_name(name: Any) -> str:
-    """A name that can be shown, typed and found again; parts have a / in theirs."""
-    if check_text("name", name, longest=200) != name.strip() or "/" in name:
-        raise ArgumentError("name", name, "without / and without spaces at its ends")
-    return name
-
-
-def check_sensible(budget: Budget) -> None:
-    """Refuses a budget that promises next to nothing, unless it is confirmed."""
-    cap = cap_of(budget, notions_for(budget)[0])
-    known = cap.guarantee(cap.limit)
-    large = known is None or known.epsilon(budget.delta or 1e-6) > _LARGE_EPSILON
-    if large or (budget.delta or 0) >= _LARGE_DELTA:
-        allowed = f"one with epsilon up to {_LARGE_EPSILON:g} and delta below {_LARGE_DELTA:g}, or confirmed (confirm=True)"
-        raise ArgumentError("budget", budget, allowed)
 
 
 def first_cap(terms: Terms) -> Cap | None:

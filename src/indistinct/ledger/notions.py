@@ -26,6 +26,7 @@ from indistinct.errors import ArgumentError, check_real
 from indistinct.guarantees import GaussianDP, Guarantee, PureDP, RenyiCurve, ZeroConcentratedDP
 from indistinct.ledger.amounts import Amount, read, short, stated, written
 from indistinct.mechanisms import Budget
+from indistinct.mechanisms.budget import check_budget
 from indistinct.numerics.rounding import root_up, rounded_up
 
 
@@ -40,7 +41,7 @@ class Notion(Enum):
 
 THEOREMS = {
     Notion.PURE: "Rogers, Roth, Ullman and Vadhan 2016: epsilons chosen adaptively add up",
-    Notion.ZCDP: "Feldman and Zrnic 2021; Whitehouse, Ramdas, Rogers and Wu 2023: rho chosen adaptively add up",
+    Notion.ZCDP: "Feldman and Zrnic 2021; Whitehouse et al. 2023: rho chosen adaptively add up",
     Notion.RENYI: "Feldman and Zrnic 2021: Rényi divergences of one fixed order, chosen adaptively, add up",
     Notion.GDP: "Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2022: mu^2 chosen adaptively add up",
 }
@@ -167,6 +168,22 @@ def cap_of(budget: Budget, notion: Notion, order: float | None = None) -> Cap:
         return Cap(notion, Fraction(_largest(lambda x: ZeroConcentratedDP(x), epsilon, delta)))
     chosen = _best_order(epsilon, delta) if order is None else order
     return Cap(notion, Fraction(_largest(lambda x: RenyiCurve([chosen], [x]), epsilon, delta)), chosen)
+
+
+_LARGE_EPSILON, _LARGE_DELTA = 20.0, 0.01
+"""Above these a budget promises next to nothing, and has to be confirmed."""
+
+
+def check_sensible(budget: Any, confirm: bool) -> Budget:
+    """The budget; refuses one that no filter keeps, and one that promises next to nothing unless
+    confirmed."""
+    cap = cap_of(check_budget(budget), notions_for(budget)[0])
+    known = cap.guarantee(cap.limit)
+    large = known is None or known.epsilon(budget.delta or 1e-6) > _LARGE_EPSILON
+    if (large or (budget.delta or 0) >= _LARGE_DELTA) and not confirm:
+        most = f"epsilon up to {_LARGE_EPSILON:g} and delta below {_LARGE_DELTA:g}"
+        raise ArgumentError("budget", budget, f"one with {most}, or confirmed (confirm=True)")
+    return budget
 
 
 def _largest(claim: Any, epsilon: float, delta: float) -> float:

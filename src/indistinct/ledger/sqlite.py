@@ -91,5 +91,8 @@ class SqliteStore(Store):
             return FileError(self.where, "it is damaged, or no ledger")
         return FileError(self.where, f"it cannot be used ({error}); nothing was changed")
 
+    def alone(self) -> None:
+        """Every transaction is alone."""
+
     def _has_version(self) -> bool:
         return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = 'ledger_version'"))

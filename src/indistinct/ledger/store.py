@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from indistinct.errors import ArgumentError, FileError
+from indistinct.errors import ArgumentError, FileError, Refused
 
 MIGRATIONS = [
     [
@@ -20,20 +20,20 @@ MIGRATIONS = [
         " total TEXT NOT NULL, reserved TEXT NOT NULL, told BIGINT NOT NULL, status TEXT NOT NULL,"
         " number BIGINT NOT NULL, head TEXT NOT NULL, time TEXT NOT NULL)",
         "CREATE INDEX parts ON accounts (parent)",
-        "CREATE TABLE entries (account TEXT NOT NULL, number BIGINT NOT NULL, time TEXT NOT NULL, who TEXT NOT NULL,"
-        " event TEXT NOT NULL, key TEXT NOT NULL, content TEXT NOT NULL, hash TEXT NOT NULL,"
-        " PRIMARY KEY (account, number))",
-        "CREATE TABLE spends (account TEXT NOT NULL, key TEXT NOT NULL, number BIGINT NOT NULL, state TEXT NOT NULL,"
-        " digest TEXT NOT NULL, cost TEXT NOT NULL, plan TEXT NOT NULL, time TEXT NOT NULL, who TEXT NOT NULL,"
-        " note TEXT NOT NULL, digests TEXT NOT NULL, hash TEXT NOT NULL, drawn TEXT NOT NULL,"
-        " PRIMARY KEY (account, key))",
+        "CREATE TABLE entries (account TEXT NOT NULL, number BIGINT NOT NULL, time TEXT NOT NULL,"
+        " who TEXT NOT NULL, event TEXT NOT NULL, key TEXT NOT NULL, content TEXT NOT NULL,"
+        " hash TEXT NOT NULL, PRIMARY KEY (account, number))",
+        "CREATE TABLE spends (account TEXT NOT NULL, key TEXT NOT NULL, number BIGINT NOT NULL,"
+        " state TEXT NOT NULL, digest TEXT NOT NULL, cost TEXT NOT NULL, plan TEXT NOT NULL,"
+        " time TEXT NOT NULL, who TEXT NOT NULL, note TEXT NOT NULL, digests TEXT NOT NULL,"
+        " hash TEXT NOT NULL, drawn TEXT NOT NULL, PRIMARY KEY (account, key))",
         "CREATE INDEX spends_by_number ON spends (account, number)",
         "CREATE INDEX spends_by_kind ON spends (account, state, digest)",
         "CREATE TABLE mechanisms (digest TEXT PRIMARY KEY, description TEXT NOT NULL)",
         "CREATE TABLE approvals (account TEXT NOT NULL, plan TEXT NOT NULL, who TEXT NOT NULL,"
         " PRIMARY KEY (account, plan))",
-        "CREATE TABLE files (account TEXT NOT NULL, digest TEXT NOT NULL, path TEXT NOT NULL, status TEXT NOT NULL,"
-        " PRIMARY KEY (account, digest, path))",
+        "CREATE TABLE files (account TEXT NOT NULL, digest TEXT NOT NULL, path TEXT NOT NULL,"
+        " status TEXT NOT NULL, PRIMARY KEY (account, digest, path))",
         "CREATE INDEX files_by_digest ON files (digest)",
         "CREATE INDEX files_by_path ON files (path)",
         "CREATE TABLE secrets (account TEXT NOT NULL, key TEXT NOT NULL, secret BLOB NOT NULL,"
@@ -89,19 +89,26 @@ class Store(ABC):
         """What an error of the database means; None if it is not one."""
 
     @contextmanager
-    def transaction(self) -> Iterator["Store"]:
-        """All of what is done inside, durable when it returns, or nothing of it."""
+    def transaction(self) -> Iterator[None]:
+        """All of what is done inside, durable when it returns, or nothing of it. What was noted before a
+        refusal is kept: `Refused` is an answer, not a failure."""
         with self._told():
             self._begin()
             self.step("begun")
+            answer: Refused | None = None
             try:
-                yield self
+                try:
+                    yield
+                except Refused as refused:
+                    answer = refused
                 self.step("written")
                 self._commit()
             except BaseException:
                 self._rollback()
                 raise
             self.step("committed")
+            if answer is not None:
+                raise answer
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -136,8 +143,9 @@ class Store(ABC):
                     self.run("DELETE FROM ledger_version")
                 self.run("INSERT INTO ledger_version VALUES (?)", len(MIGRATIONS))
 
+    @abstractmethod
     def alone(self) -> None:
-        """Locks the ledger against another migration."""
+        """Locks the ledger against anybody who would make or change its tables."""
 
     @abstractmethod
     def _has_version(self) -> bool: ...
