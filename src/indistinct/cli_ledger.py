@@ -87,18 +87,32 @@ def _add_owners(command: Any) -> None:
     )
     _promise(made)
     made.add_argument("--odometer", action="store_true", help="no cap: only add up what is spent")
-    made.add_argument("--notion", choices=["pure", "zcdp", "renyi", "gdp"], help="what is added up (chosen by"
-                      " the first mechanism)")
     made.add_argument(
-        "--adjacency", default="add-remove", metavar="{add-remove,replace-one}", help="which data are neighbours"
+        "--notion",
+        choices=["pure", "zcdp", "renyi", "gdp"],
+        help="what is added up (chosen by the first mechanism)",
+    )
+    made.add_argument(
+        "--adjacency",
+        default="add-remove",
+        metavar="{add-remove,replace-one}",
+        help="which data are neighbours",
     )
     made.add_argument("--unit", default="one record", help="whom the promise is about, in words")
     made.add_argument("--approval", action="store_true", help="plans must be approved before they run")
-    made.add_argument("--refusals", type=int, default=5, help="refusals that may tell something, until it is"
-                      " locked (5)")
-    made.add_argument("--renews", choices=["month", "quarter", "year"], help="the promise is made anew for each")
-    made.add_argument("--data", nargs="+", default=[], metavar="FILE", help="files of the data set, known again"
-                      " by their content")
+    made.add_argument(
+        "--refusals", type=int, default=5, help="refusals that may tell something, until it is locked (5)"
+    )
+    made.add_argument(
+        "--renews", choices=["month", "quarter", "year"], help="the promise is made anew for each"
+    )
+    made.add_argument(
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="files of the data set, known again by their content",
+    )
     _json(made, who=True)
     made = command(
         _approve,
@@ -120,7 +134,9 @@ def _add_owners(command: Any) -> None:
     _json(made, who=True)
     for run, words in ((_unlock, "open a locked account again"), (_close, "let nothing more be asked")):
         name = run.__name__.lstrip("_")
-        made = command(run, words, f"{words.capitalize()}; it is journalled.", f"{name} budget.db census", "one")
+        made = command(
+            run, words, f"{words.capitalize()}; it is journalled.", f"{name} budget.db census", "one"
+        )
         _json(made, who=True)
 
 
@@ -204,7 +220,9 @@ def _json(made: argparse.ArgumentParser, who: bool = False) -> None:
 def _open(options: argparse.Namespace) -> None:
     budget = _budget(options)
     if (budget is None) != options.odometer:
-        raise ArgumentError("promise", budget, "given by --epsilon, --rho, --mu or --renyi, or else --odometer")
+        raise ArgumentError(
+            "promise", budget, "given by --epsilon, --rho, --mu or --renyi, or else --odometer"
+        )
     terms = ("notion", "adjacency", "unit", "approval", "refusals", "renews", "confirm")
     with _opened(options, create=True) as ledger:
         account = ledger.open_account(
@@ -275,7 +293,12 @@ def _spend(options: argparse.Namespace) -> None:
     mechanism = parse(options.expression)
     with _opened(options) as ledger:
         account = ledger.account(options.account)
-        told = {"key": options.key, "plan": options.plan, "note": options.note, "adjacency": options.adjacency}
+        told = {
+            "key": options.key,
+            "plan": options.plan,
+            "note": options.note,
+            "adjacency": options.adjacency,
+        }
         spend = account.spend(mechanism, **told)
         found = account.find(spend.key)
         assert found is not None
@@ -353,11 +376,15 @@ def _token(options: argparse.Namespace) -> None:
         if options.name is None:
             found = listing(ledger)
             rows = [list(one.values()) for one in found]
-            told = aligned(["name", "role", "issued", "expires", "status"], rows) if rows else "There are none."
+            told = (
+                aligned(["name", "role", "issued", "expires", "status"], rows) if rows else "There are none."
+            )
             print(_strict({"tokens": found}) if options.json else told)
         elif options.revoke:
             count = revoke(ledger, options.name)
-            print(_strict({"revoked": count}) if options.json else f"Revoked: {count} tokens of {options.name}.")
+            print(
+                _strict({"revoked": count}) if options.json else f"Revoked: {count} tokens of {options.name}."
+            )
         else:
             if options.role is None:
                 raise ArgumentError("--role", None, "analyst, owner or auditor")

@@ -1,16 +1,22 @@
 """Pictures of a privacy budget: what is left, how it was spent over time, and by whom."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from html import escape
 
 import numpy as np
 
+from indistinct.ledger.amounts import Amount, short
+from indistinct.numerics.arrays import Array
 from indistinct.report.svg import ChartAxes, chart, round_ticks, width_of
 from indistinct.report.text import rounded_down, rounded_up
 
 _WIDE, _BAR, _ROW = 700.0, 26.0, 24.0
+_PEOPLE = 20
+"""Bars; the table below has all."""
 _POINTS = 600
 """Steps of a line: more of them than a screen shows."""
 _STEPS = [timedelta(minutes=m) for m in (1, 5, 15, 60, 180, 720)]
@@ -32,29 +38,28 @@ class ByWhom:
 
     who: str
     spends: int
-    cost: float
+    cost: Amount
     refused: int
     last: str
 
 
-def left_chart(spent: float, reserved: float, limit: float, unit: str) -> str:
+def left_chart(spent: Amount, reserved: Amount, limit: Fraction, unit: str) -> str:
     """One bar: spent, kept for what was reserved, and left."""
-    axes = ChartAxes((0.0, 1.0), (0.0, 1.0), _WIDE, 78.0, left=8.0, right=8.0, top=6.0, bottom=46.0)
-    ends = [min(spent / limit, 1.0), min((spent + reserved) / limit, 1.0)] if limit else [1.0, 1.0]
+    axes = ChartAxes((0.0, 1.0), (0.0, 1.0), _WIDE, 62.0, left=8.0, right=8.0, top=6.0, bottom=30.0)
+    ends = [float(min(one / limit, 1)) if limit else 1.0 for one in (spent, spent + reserved)]
     body, start = "", 0.0
-    for kind, end in (("heat", ends[0]), ("bar", ends[1]), ("empty grid", 1.0)):
+    for kind, end in (("heat", ends[0]), ("bar", ends[1]), ("band", 1.0)):
         place = f'x="{axes.across(start):.1f}" y="{axes.top:g}"'
         size = f'width="{axes.across(end) - axes.across(start):.1f}" height="{_BAR:g}"'
         body += f'<rect class="{kind}" {place} {size}/>'
         start = end
-    left = max(limit - spent - reserved, 0.0)
-    parts = [f"spent {rounded_up(spent, 4)}", f"left {rounded_down(left, 4)}"]
-    if reserved:
-        parts.insert(1, f"reserved {rounded_up(reserved, 4)}")
-    told = ", ".join(parts) + f" of {rounded_down(limit, 6)} ({unit})"
+    left = rounded_down(float(max(limit - spent - reserved, Fraction(0)))) if spent < math.inf else "0"
+    kept = f", reserved {short(reserved)}" if reserved else ""
+    told = f"Spent {short(spent)}{kept}, left {left} of {rounded_down(float(limit))} ({unit})"
     body += f'<text class="mark" x="8" y="{_BAR + 24:g}">{escape(told)}</text>'
-    share = rounded_up(100 * (spent + reserved) / limit, 3) if limit else "100"
-    return chart("left", "What is left", f"{share} % of the budget is spent or reserved.", body, axes)
+    share = 100 * (spent + reserved) / limit if limit else math.inf
+    used = f"{short(share, 3)} % of the budget is spent or reserved."
+    return chart("left", "What is left", used, body, axes)
 
 
 def time_chart(history: Sequence[Spent], unit: str) -> str:
@@ -82,26 +87,30 @@ def time_chart(history: Sequence[Spent], unit: str) -> str:
             high, float(limits[-1]), f"may be spent: {rounded_down(float(limits[-1]), 6)}", "end"
         )
     body += axes.dot(high, float(totals[-1]))
-    told = f"{len(history):,} entries; {rounded_up(float(totals[-1]), 4)} spent at the end."
+    told = f"{len(history):,} entries; {rounded_up(float(totals[-1]), 4)} is spent or reserved at the end."
     return chart("time", "The budget over time", told, body, axes)
 
 
 def people_chart(people: Sequence[ByWhom], unit: str) -> str:
     """A bar for each person, by what was spent."""
-    width = min(max((width_of(_short(one.who)) for one in people), default=0.0), 220.0)
-    top = max((one.cost for one in people), default=0.0) or 1.0
+    people = [one for one in people if one.cost][:_PEOPLE]
+    if not people:
+        return ""
+    costs = [float(one.cost) for one in people]
+    width = min(max(width_of(_short(one.who)) for one in people), 220.0)
+    top = max((cost for cost in costs if math.isfinite(cost)), default=1.0)
     height = _ROW * len(people) + 58.0
     axes = ChartAxes((0.0, top), (0.0, float(len(people))), _WIDE, height, left=width + 14.0, right=90.0)
     body = axes.frame([(x, f"{x:g}") for x in round_ticks(top)], [], (unit, ""))
-    for place, one in enumerate(people):
+    for place, (one, cost) in enumerate(zip(people, costs, strict=True)):
         at = axes.up(len(people) - place - 0.5)
-        long = axes.across(one.cost) - axes.left
+        long = axes.across(cost) - axes.left
         rows = f'y="{at - 0.35 * _ROW:.1f}" height="{0.7 * _ROW:g}"'
         body += f'<rect class="bar" x="{axes.left:g}" width="{long:.1f}" {rows}/>'
         body += f'<text x="{axes.left - 6:g}" y="{at:.1f}" dy="0.35em" text-anchor="end">'
         body += f"{escape(_short(one.who))}</text>"
         body += f'<text class="mark" x="{axes.left + long + 6:.1f}" y="{at:.1f}" dy="0.35em">'
-        body += f"{rounded_up(one.cost, 4)}</text>"
+        body += f"{short(one.cost)}</text>"
     told = "What each has spent; what was refused or cancelled costs nothing."
     return chart("people", "The budget by person", told, body, axes)
 
@@ -120,7 +129,7 @@ def date_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, str]
     return [(place, datetime.fromtimestamp(place, UTC).strftime(form)) for place in places]
 
 
-def _steps(moments: np.ndarray, values: np.ndarray, end: float) -> tuple[np.ndarray, np.ndarray]:
+def _steps(moments: Array, values: Array, end: float) -> tuple[Array, Array]:
     """The points of a line that goes on until the next value."""
     xs = np.append(np.repeat(moments, 2)[1:], end)
     return xs, np.repeat(values, 2)

@@ -8,7 +8,8 @@ from typing import Any
 from indistinct.ledger import Spend
 from indistinct.ledger.amounts import Amount, written
 from indistinct.ledger.chain import Entry
-from indistinct.ledger.events import State, Terms
+from indistinct.ledger.events import ANSWERS, State, Terms
+from indistinct.ledger.notions import Cap
 from indistinct.mechanisms import Budget
 from indistinct.report.text import short
 
@@ -107,10 +108,17 @@ def report_delta(terms: Terms) -> float:
 
 
 def entry_words(entry: Entry) -> str:
-    """What an entry says, in one line."""
+    """What an entry is about, in one line."""
     content = entry.content
-    for name in ("reason", "plan", "asked", "note"):
-        if isinstance(content.get(name), str) and content[name]:
-            asked = content.get("asked", "") if name == "reason" else ""
-            return f"{content[name]}{f' (asked: {asked})' if asked else ''}"
-    return entry.key
+    if content.get("budget") is not None:
+        return promise(Budget.from_json(content["budget"]))
+    if content.get("cap") is not None:
+        return Cap.from_json(content["cap"]).words
+    reason, asked = content.get("reason"), content.get("asked")
+    if reason:
+        return f"{reason} (asked: {asked})" if asked else str(reason)
+    named = {**content, **content.get("more", {})}
+    told = [
+        f"{name} {value}" for name, value in named.items() if isinstance(value, str | int) and name != ANSWERS
+    ]
+    return ", ".join([entry.key, *told] if entry.key else told)

@@ -24,7 +24,9 @@ def accounts_text(states: Sequence[State]) -> str:
         data = account_data(state)
         kept = "" if not state.reserved else data["reserved_words"]
         left = data["left_words"] or ("no cap" if state.terms.budget is None else "all of it")
-        rows.append([state.name, data["promise"], data["spent_words"], kept, left, percent(state), state.status])
+        rows.append(
+            [state.name, data["promise"], data["spent_words"], kept, left, percent(state), state.status]
+        )
     return aligned(["account", "promise", "spent", "reserved", "left", "used", "status"], rows)
 
 
@@ -54,9 +56,12 @@ def facts(state: State) -> list[tuple[str, str]]:
         ("Account", state.name + ("" if state.status == "open" else f" ({state.status})")),
         ("Promise", f"{data['promise']}, for {terms.unit} ({terms.adjacency.value})"),
         ("Kept by", kept),
-        ("Spent", f"{data['spent_words']}" + (f" ({percent(state)} used)" if percent(state) else "")),
+        ("Spent", data["spent_words"]),
         ("Reserved", data["reserved_words"] if state.reserved else ""),
-        ("Left", data["left_words"] or ""),
+        (
+            "Left",
+            f"{data['left_words']} ({percent(state)} is spent or reserved)" if data["left_words"] else "",
+        ),
         ("Plans", "must be approved by an owner" if terms.approval else ""),
         ("Refusals", f"{state.told} of {terms.refusals} that may tell something" if state.told else ""),
         ("Renews", f"every {terms.renews}: the promise is for each" if terms.renews else ""),
@@ -88,7 +93,8 @@ def aligned(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     table = [list(names), *cells] if names else cells
     widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
     return "\n".join(
-        "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in table
+        "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
     )
 
 

@@ -83,7 +83,7 @@ def revoke(ledger: Ledger, name: str) -> int:
 def _journal(ledger: Ledger, event: str, content: dict[str, Any]) -> None:
     state = ledger.book.locked(LEDGER)
     assert state is not None  # made when the ledger was
-    ledger.book.append(state, event, "", content, ledger.who)
+    ledger.book.append(state, None, event, "", content, ledger.who)
 
 
 def _now(ledger: Ledger) -> str:
