@@ -1,4 +1,4 @@
-"""The command line: `indistinct explain`, `calibrate`, `init`, `check`, `run`, `ledger`, `synth`, `reproduce`.
+"""The command line: `indistinct explain`, `calibrate`, `init`, `check`, `run`, `ledger`, `synth`, ...
 
 Bad input ends with exit code 2 and one line that says what to change.
 """
@@ -26,7 +26,7 @@ from indistinct import (
 )
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import mishap, shows
-from indistinct.cli_ledger import add_ledger
+from indistinct.cli_ledger_options import add_ledger
 from indistinct.errors import DataError, Refused
 from indistinct.mechanisms.mechanism import natural_adjacency
 from indistinct.report import Subject, explain
@@ -162,7 +162,7 @@ def _add_command(
 ) -> argparse.ArgumentParser:
     """A command that is called as the function that runs it."""
     command: argparse.ArgumentParser = commands.add_parser(
-        run.__name__.lstrip("_"),
+        run.__name__.strip("_"),
         help=words,
         description=description,
         epilog=f"Example: indistinct {example}",

@@ -110,8 +110,9 @@ def report_delta(terms: Terms) -> float:
 def entry_words(entry: Entry) -> str:
     """What an entry is about, in one line."""
     content = entry.content
-    if content.get("budget") is not None:
-        return promise(Budget.from_json(content["budget"]))
+    terms = content.get("terms", content)
+    if terms.get("budget") is not None:
+        return promise(Budget.from_json(terms["budget"]))
     if content.get("cap") is not None:
         return Cap.from_json(content["cap"]).words
     reason, asked = content.get("reason"), content.get("asked")

@@ -1,5 +1,5 @@
-"""The page of an account: what is left, how it was spent over time and by whom, what was refused, and what all
-that was released tells, in every reading."""
+"""The page of an account: what is left, how it was spent over time and by whom, what was refused, and what
+all that was released tells, in every reading."""
 
 import json
 import math
@@ -59,7 +59,8 @@ def ledger_page(account: Account, subject: Subject | None = None) -> str:
         f"{_parts(account, state)}<h2>What was spent</h2>\n{_spends(account, unit)}"
         f"<h2>What else was asked and done</h2>\n{_attempts(account)}"
         f"<h2>What all of it can tell about {escape(state.terms.unit)}</h2>\n"
-        f"<p>{_EXACT}</p>\n<p><code>{escape(_cut(data['expression']))}</code></p>\n<p>{escape(_adaptive(account, subject))}</p>\n"
+        f"<p>{_EXACT}</p>\n<p><code>{escape(_cut(data['expression']))}</code></p>\n"
+        f"<p>{escape(_adaptive(account, subject))}</p>\n"
         f"{guarantee_html(subject, 'h3')}"
     )
     head = f"The journal ends with entry {state.number:,}, whose hash is {state.head}."
@@ -178,7 +179,7 @@ def _spends(account: Account, unit: str) -> str:
 
 
 def _attempts(account: Account) -> str:
-    """What was refused, checked, cancelled, approved: who asked what, and whether the answer told something."""
+    """What was refused, checked, cancelled, approved: who asked what, and whether the answer could tell."""
     entries = [one for one in account.entries(_SEEN) if one.event not in QUIET][:_MOST]
     rows = [[when(one.time), one.who, one.event, entry_words(one), _told(one)] for one in entries]
     return _table(["time (UTC)", "who", "event", "about", "told"], rows, 4) or "<p>Nothing yet.</p>\n"

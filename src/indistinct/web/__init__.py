@@ -1,4 +1,4 @@
-"""The ledger for a team, over HTTP: who may do what is said by tokens; TLS is the work of a proxy before it."""
+"""The ledger for a team, over HTTP: tokens say who may do what; TLS is the work of a proxy before it."""
 
 from indistinct.web.application import application
 from indistinct.web.desk import Desk

@@ -6,9 +6,9 @@ What goes out is one of our own answers: an error is a code and a sentence, neve
 import asyncio
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, AsyncIterator
+from typing import TYPE_CHECKING, Any
 
 from indistinct.boundary import mishap, shows
 from indistinct.errors import ArgumentError, FileError, Refused, needs

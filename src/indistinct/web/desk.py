@@ -1,4 +1,4 @@
-"""Who asks, and where a request meets the ledger: in one of a few threads, each with a connection of its own."""
+"""Where a request meets the ledger: in one of a few threads, each with a connection of its own."""
 
 import asyncio
 import threading
@@ -32,7 +32,8 @@ class Desk:
 
     async def caller(self, token: str) -> Caller | None:
         """Whose token this is; None if it is nobody's, or no longer valid."""
-        return await self._in_pool(caller_of, self._ledger, token)
+        found: Caller | None = await self._in_pool(caller_of, self._ledger, token)
+        return found
 
     async def run(self, handler: Callable[..., Any], caller: Caller | None, given: dict[str, Any]) -> Any:
         """What a handler answers."""

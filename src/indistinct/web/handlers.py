@@ -1,10 +1,10 @@
-"""What each request does. A handler gets the ledger, who asks, and fields that were checked; what it returns is
-JSON data, or a page. Its sentence stands in the document."""
+"""What each request does. A handler gets the ledger, who asks, and fields that were checked; what it returns
+is JSON data, or a page. Its sentence stands in the document."""
 
 from typing import Any
 
 from indistinct import Budget, parse
-from indistinct.description import NOUNS, from_json, home
+from indistinct.description import NOUNS, home
 from indistinct.errors import ArgumentError
 from indistinct.ledger import Account, Ledger, Spend
 from indistinct.mechanisms import Mechanism
@@ -25,7 +25,7 @@ def health(ledger: Ledger, caller: None) -> Any:
 
 
 def openapi(ledger: Ledger, caller: None) -> Any:
-    """This document."""
+    """The document that says all this."""
     from indistinct.web.openapi import document
 
     return document()
@@ -58,7 +58,7 @@ def guarantee(ledger: Ledger, caller: Caller, account: str, delta: float | None 
 
 
 def spend(ledger: Ledger, caller: Caller, account: str, mechanism: Any, key: str, **more: Any) -> Any:
-    """Spend at once, for noise that is drawn elsewhere. Under one key it is spent once, however often asked."""
+    """Spend at once, for noise that is drawn elsewhere; under one key once, however often it is asked."""
     own = _account(ledger, account)
     return _own(own, caller, own.spend(_mechanism(mechanism), key=key, who=caller.name, **more))
 
@@ -75,7 +75,7 @@ def find(ledger: Ledger, caller: Caller, account: str, key: str) -> Any:
 
 
 def charge(ledger: Ledger, caller: Caller, account: str, key: str) -> Any:
-    """Make what is reserved final. The bytes to draw the noise from go to whoever reserved, and to nobody else."""
+    """Make what is reserved final. The bytes to draw noise from go to whoever reserved, to nobody else."""
     own = _account(ledger, account)
     _found(own, caller, key)
     secret = own.charge(key, who=caller.name)
@@ -198,10 +198,7 @@ def _mechanism(given: Any) -> Mechanism:
     if isinstance(given, str):
         return parse(given)
     _check_kinds(given)
-    found = from_json(given)
-    if not isinstance(found, Mechanism):
-        raise ArgumentError("mechanism", type(found).__name__, "one, as an expression or as JSON")
-    return found
+    return Mechanism.from_json(given)
 
 
 def _check_kinds(data: Any) -> None:

@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket for each that fills at a steady rate and that every request takes from."""
+"""How often somebody may ask: a bucket for each, which fills steadily, and which every request takes from."""
 
 import math
 import threading

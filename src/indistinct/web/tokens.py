@@ -72,12 +72,12 @@ def listing(ledger: Ledger) -> list[dict[str, Any]]:
 
 def revoke(ledger: Ledger, name: str) -> int:
     """Ends all tokens of a name; how many were valid."""
-    valid = sum(one["name"] == name and one["status"] == "valid" for one in listing(ledger))
+    valid = [one for one in listing(ledger) if one["name"] == name and one["status"] == "valid"]
     sql = "UPDATE tokens SET revoked = ? WHERE name = ? AND revoked = ''"
     with ledger.book.transaction():
         _journal(ledger, "token revoked", {"name": _NAME.check("name", name)})
         ledger.book.store.run(sql, _now(ledger), name)
-    return valid
+    return len(valid)
 
 
 def _journal(ledger: Ledger, event: str, content: dict[str, Any]) -> None:
