@@ -1,6 +1,7 @@
 """Runs the service on an address of this machine."""
 
 import ipaddress
+import socket
 import sys
 
 from indistinct.errors import ArgumentError, check_count, check_positive, needs
@@ -20,13 +21,9 @@ def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float
     if check_count("port", port) > 65535:
         raise ArgumentError("port", port, "at most 65535")
     burst = max(int(2 * check_positive("rate", rate)), 1)
-    if not is_loopback(host):
-        print(f"Warning: {host} is not of this machine alone, and tokens are not encrypted.", file=sys.stderr)
     desk = Desk(ledger)
-    uvicorn.run(
+    config = uvicorn.Config(
         application(desk, rate=rate, burst=burst),
-        host=host,
-        port=port,
         limit_concurrency=_AT_ONCE,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=10,
@@ -38,6 +35,14 @@ def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float
         log_level="warning",
         access_log=False,
     )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        place = f"[{host}]" if ":" in host else host
+        print(f"The ledger is served at http://{place}:{listening.getsockname()[1]}", flush=True)
+        if not is_loopback(host):
+            told = "others than this machine can ask, and tokens are not encrypted without a proxy"
+            print(f"Warning: {told}.", file=sys.stderr, flush=True)
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def is_loopback(host: str) -> bool:
