@@ -6,5 +6,17 @@ from indistinct.ledger.chain import Entry
 from indistinct.ledger.events import Spend, State, Terms
 from indistinct.ledger.ledger import Ledger
 from indistinct.ledger.notions import Cap, Notion
+from indistinct.ledger.signing import signed_heads
 
-__all__ = ["Account", "Cap", "Entry", "Ledger", "Notion", "Refused", "Spend", "State", "Terms"]
+__all__ = [
+    "Account",
+    "Cap",
+    "Entry",
+    "Ledger",
+    "Notion",
+    "Refused",
+    "Spend",
+    "State",
+    "Terms",
+    "signed_heads",
+]

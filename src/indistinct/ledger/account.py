@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from indistinct.ledger.ledger import Ledger
 
 _SECRET_BITS = 256
+_OWN = "#"
+"""How the keys begin that the ledger makes itself."""
 
 
 class Account:
@@ -115,24 +117,30 @@ class Account:
         """Reserved, charged and complete at once, for noise that is drawn elsewhere. Without a key it is a
         new spend whenever it is asked; with one, asked again after an error or a crash, it is charged
         once."""
-        key = f"{SystemSource().integer(128):032x}" if key is None else key
         content = {"plan": plan, "note": note, "digests": check_digests(digests or {})}
         return self._ask("spent", mechanism, key, who, adjacency, content)
 
     def _ask(
-        self, event: str, mechanism: Any, key: str, who: str | None, adjacency: Any, content: dict[str, Any]
+        self,
+        event: str,
+        mechanism: Any,
+        key: str | None,
+        who: str | None,
+        adjacency: Any,
+        content: dict[str, Any],
     ) -> Spend:
         who, plan = self._who(who), check_text("plan", content["plan"], empty=True)
         check_text("note", content["note"], empty=True, longest=10_000)
-        if check_text("key", key).startswith(parts.DIVISION):
-            raise ArgumentError("key", key, f"one that does not begin with {parts.DIVISION}")
+        if key is not None and check_text("key", key).startswith((parts.DIVISION, _OWN)):
+            raise ArgumentError("key", key, f"one that does not begin with {parts.DIVISION} or {_OWN}")
         about = None if adjacency is None else check_adjacency(adjacency)
-        place = self._place(key, who)
+        place = self._place(key or "", who)
         asked = Asked.of(mechanism, self._first.adjacency, about)
-        asked.prepare(self._book.state(place))
+        asked.prepare(self._book, place)
         with self._book.transaction():
             state = self._book.locked(place)
-            before = self._book.spend(place, key)
+            own = f"{_OWN}{state.number + 1}" if key is None else key
+            before = None if key is None else self._book.spend(place, own)
             if before is not None and before.state != CANCELLED:
                 if asked.same(before, plan) and (event == "reserved" or before.state == COMPLETE):
                     return before
@@ -141,7 +149,7 @@ class Account:
             else:
                 decision = decided(state, asked, self._forbidden(state, plan))
             if decision.refused is not None:
-                told = {"asked": asked.described(), "key": key, "plan": plan}
+                told = {"asked": asked.described(), "key": key or "", "plan": plan}
                 told["reason"] = decision.refused.reason
                 self._book.append(state, None, "refused", "", told, who)
                 raise decision.refused
@@ -152,7 +160,7 @@ class Account:
                 state, _ = self._book.append(state, None, "notion", "", cap, who)
             cost = {"digest": asked.known.digest, "cost": written(decision.cost), "versions": versions()}
             content |= cost | ({"block": True} if decision.block else {})
-            _, spend = self._book.append(state, before, event, key, content, who)
+            _, spend = self._book.append(state, before, event, own, content, who)
         assert spend is not None
         return spend
 

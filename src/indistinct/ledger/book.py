@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from indistinct.errors import ArgumentError, FileError
@@ -17,6 +18,7 @@ from indistinct.ledger.known import Known
 from indistinct.ledger.notions import Cap
 from indistinct.ledger.store import Store
 
+_AT_ONCE = 10_000
 LEDGER = ""
 """The name under which the ledger itself keeps a journal: which accounts were opened."""
 _STATE = "name, parent, terms, cap, total, reserved, told, status, number, head, time"
@@ -120,6 +122,26 @@ class Book:
             return [Entry(*row) for row in self.store.run(sql, account)][offset:]
         return [Entry(*row) for row in self.store.run(f"{sql} LIMIT ? OFFSET ?", account, limit, offset)]
 
+    def all_entries(self, account: str) -> Iterator[Entry]:
+        """From the first on, however many there are."""
+        sql, number = f"SELECT {_ENTRY} FROM entries WHERE account = ? AND number > ?", -1
+        while rows := self.store.run(f"{sql} ORDER BY number LIMIT ?", account, number, _AT_ONCE):
+            yield from (Entry(*row) for row in rows)
+            number = rows[-1][1]
+
+    def all_spends(self, account: str) -> Iterator[Spend]:
+        """In the order of their numbers, without descriptions."""
+        sql, number = f"SELECT {_SPEND}, NULL FROM spends s WHERE s.account = ? AND s.number > ?", -1
+        while rows := self.store.run(f"{sql} ORDER BY s.number LIMIT ?", account, number, _AT_ONCE):
+            yield from (_spend_of(row) for row in rows)
+            number = rows[-1][2]
+
+    def hash_at(self, account: str, number: int) -> str | None:
+        """Of an entry."""
+        sql = "SELECT hash FROM entries WHERE account = ? AND number = ?"
+        rows = self.store.run(sql, account, number)
+        return str(rows[0][0]) if rows else None
+
     def first(self, account: str) -> Entry:
         """The entry that opened an account."""
         rows = self.store.run(f"SELECT {_ENTRY} FROM entries WHERE account = ? AND number = 1", account)
@@ -161,9 +183,9 @@ class Book:
         entry = _chained(Entry(name, 1, last, who, "opened", "", canonical(content)), "")
         state = opened(entry, parent)
         self._insert(entry)
-        self.store.run(
+        self.store.put(
             f"INSERT INTO accounts ({_STATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(state.name, state.parent, canonical(terms.to_json()), *_changing(state)),
+            *(state.name, state.parent, _text(terms), *_changing(state)),
         )
         return self._remembered(state)
 
@@ -186,17 +208,17 @@ class Book:
         entry = _chained(entry, state.head)
         after, spend = applied(state, before, entry)
         self._insert(entry)
-        self.store.run(
+        self.store.put(
             "UPDATE accounts SET terms = ?, cap = ?, total = ?, reserved = ?, told = ?, status = ?,"
             " number = ?, head = ?, time = ? WHERE name = ?",
-            *(canonical(after.terms.to_json()), *_changing(after), state.name),
+            *(_text(after.terms), *_changing(after), state.name),
         )
         if spend is not None and spend is not before:
             self._write(spend, new=before is None)
         return self._remembered(after), spend
 
     def _insert(self, entry: Entry) -> None:
-        self.store.run(
+        self.store.put(
             f"INSERT INTO entries ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             *(entry.account, entry.number, entry.time, entry.who),
             *(entry.event, entry.key, entry.text, entry.hash),
@@ -223,7 +245,7 @@ class Book:
                 "UPDATE spends SET number = ?, state = ?, digest = ?, cost = ?, plan = ?, time = ?, who = ?,"
                 " note = ?, digests = ?, hash = ?, drawn = ? WHERE account = ? AND key = ?"
             )
-        self.store.run(sql, *own, spend.account, spend.key)
+        self.store.put(sql, *own, spend.account, spend.key)
 
     def _remembered(self, state: State) -> State:
         self._own.written[state.name] = state.number, state.head
@@ -231,16 +253,16 @@ class Book:
 
     def hide(self, account: str, key: str, secret: bytes) -> None:
         """Keeps a secret."""
-        self.store.run("INSERT INTO secrets (account, key, secret) VALUES (?, ?, ?)", account, key, secret)
+        self.store.put("INSERT INTO secrets (account, key, secret) VALUES (?, ?, ?)", account, key, secret)
 
     def forget(self, account: str, key: str) -> None:
         """Destroys a secret."""
-        self.store.run("DELETE FROM secrets WHERE account = ? AND key = ?", account, key)
+        self.store.put("DELETE FROM secrets WHERE account = ? AND key = ?", account, key)
 
     def approve(self, account: str, plan: str, who: str) -> None:
         """Notes that a plan may run."""
         sql = "INSERT INTO approvals (account, plan, who) VALUES (?, ?, ?)"
-        self.store.run(f"{sql} ON CONFLICT (account, plan) DO NOTHING", account, plan, who)
+        self.store.put(f"{sql} ON CONFLICT (account, plan) DO NOTHING", account, plan, who)
 
     def describe(self, known: Known) -> None:
         """Keeps the description of a mechanism."""
@@ -251,7 +273,7 @@ class Book:
     def keep_description(self, digest: str, text: str) -> None:
         """As it was written elsewhere."""
         sql = "INSERT INTO mechanisms (digest, description) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
-        self.store.run(sql, digest, text)
+        self.store.put(sql, digest, text)
 
 
 def _chained(entry: Entry, before: str) -> Entry:
@@ -259,9 +281,24 @@ def _chained(entry: Entry, before: str) -> Entry:
 
 
 def _changing(state: State) -> tuple[Any, ...]:
-    cap = None if state.cap is None else canonical(state.cap.to_json())
+    cap = None if state.cap is None else _text(state.cap)
     amounts = written(state.total), written(state.reserved)
     return (cap, *amounts, state.told, state.status, state.number, state.head, state.time)
+
+
+@lru_cache(maxsize=1024)
+def _terms(text: str) -> Terms:
+    return Terms.from_json(json.loads(text))
+
+
+@lru_cache(maxsize=1024)
+def _cap(text: str) -> Cap:
+    return Cap.from_json(json.loads(text))
+
+
+@lru_cache(maxsize=1024)
+def _text(told: Terms | Cap) -> str:
+    return canonical(told.to_json())
 
 
 def _state_of(row: tuple[Any, ...]) -> State:
@@ -269,8 +306,8 @@ def _state_of(row: tuple[Any, ...]) -> State:
     return State(
         name=name,
         parent=parent,
-        terms=Terms.from_json(json.loads(terms)),
-        cap=None if cap is None else Cap.from_json(json.loads(cap)),
+        terms=_terms(terms),
+        cap=None if cap is None else _cap(cap),
         total=read(total),
         reserved=read(reserved),
         told=int(told),

@@ -66,7 +66,7 @@ def _reading(guarantee: Guarantee, cap: Cap) -> Amount:
             mu = up(known_mu(guarantee))
             return mu**2 if isinstance(mu, Fraction) else mu
         case Notion.RENYI:
-            return up(guarantee.renyi(cap.order))
+            return up(guarantee.renyi(math.inf if cap.order is None else cap.order))
 
 
 def _exactly(mechanism: Mechanism) -> tuple[Amount | None, Amount | None, Amount | None]:

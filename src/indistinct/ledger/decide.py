@@ -8,6 +8,7 @@ from typing import Any
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.amounts import NONE, Amount, added, short
+from indistinct.ledger.book import Book
 from indistinct.ledger.events import Spend, State, Terms
 from indistinct.ledger.known import Known, known
 from indistinct.ledger.notions import Cap, Notion, cap_of, notions_for
@@ -33,9 +34,12 @@ class Asked:
             return cls(None, str(error))
         return cls(found)
 
-    def prepare(self, state: State | None) -> None:
+    def prepare(self, book: Book, name: str) -> None:
         """Reads what it costs, before anybody waits for a lock."""
-        if self.known is not None and state is not None:
+        if self.known is None or self.known.costs:
+            return
+        state = book.state(name)
+        if state is not None:
             for cap in [state.cap] if state.cap is not None else possible_caps(state.terms):
                 self.known.cost(cap)
 

@@ -235,7 +235,8 @@ def _close(state: State, spend: Spend | None, entry: Entry, content: Any) -> tup
 def _divide(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
     """A division holds the largest cap of its parts, for good."""
     before, cost = NONE if spend is None else spend.cost, read(content["cost"])
-    if state.status != OPEN or cost < before or not state.takes(minus(cost, before)):
+    fits = state.status == OPEN and state.takes(minus(cost, before))
+    if cost < before or not (fits or content.get("merged")):
         raise _impossible(entry, "within the cap, and no less than before")
     state = replace(state, total=state.total + minus(cost, before))
     made = Spend(
@@ -258,6 +259,8 @@ def _divide(state: State, spend: Spend | None, entry: Entry, content: Any) -> tu
 def _merge(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
     """What another ledger says was spent is a fact, also beyond the cap."""
     told = content["spend"]
+    if told["state"] not in (RESERVED, CHARGED, COMPLETE, CANCELLED):
+        raise _impossible(entry, "in a known state")
     made = Spend(
         account=entry.account,
         key=entry.key,
@@ -273,7 +276,7 @@ def _merge(state: State, spend: Spend | None, entry: Entry, content: Any) -> tup
         hash=told["hash"],
         drawn=told["drawn"],
     )
-    if spend is not None and (spend.hash != made.hash or spend.state not in (RESERVED, CHARGED)):
+    if spend is not None and (spend.hash != made.hash or spend.state == COMPLETE):
         raise _impossible(entry, "new, or the same spend carried further")
     for old, sign in ((spend, -1), (made, 1)):
         if old is None or old.state == CANCELLED:

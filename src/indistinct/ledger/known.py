@@ -32,14 +32,14 @@ class Known:
         self.mechanism, self.adjacency = mechanism, adjacency
         self.digest = sha256(text.encode()).hexdigest()
         self._text = text
-        self._costs: dict[tuple[Notion, float | None], Amount] = {}
+        self.costs: dict[tuple[Notion, float | None], Amount] = {}
 
     def cost(self, cap: Cap) -> Amount:
         """In the notion of a cap."""
         kind = (cap.notion, cap.order)
-        if kind not in self._costs:
-            self._costs[kind] = cost_of(self.mechanism, cap, self.adjacency)
-        return self._costs[kind]
+        if kind not in self.costs:
+            self.costs[kind] = cost_of(self.mechanism, cap, self.adjacency)
+        return self.costs[kind]
 
     def description(self) -> str:
         """The mechanism, the neighbours and the Rényi divergences, as JSON."""
@@ -59,6 +59,14 @@ def known(mechanism: Any, adjacency: Adjacency) -> Known:
         mechanism = Stated(mechanism)
     if not isinstance(mechanism, Mechanism):
         raise ArgumentError("mechanism", mechanism, "a mechanism such as Laplace(10), or a claim")
+    try:
+        return _known_value(mechanism, adjacency)
+    except TypeError:  # one that has no hash
+        return _known(identified(mechanism.to_json(), adjacency.value))
+
+
+@lru_cache(maxsize=4096)
+def _known_value(mechanism: Mechanism, adjacency: Adjacency) -> Known:
     return _known(identified(mechanism.to_json(), adjacency.value))
 
 
@@ -71,6 +79,15 @@ def _known(text: str) -> Known:
 def identified(mechanism: Any, adjacency: str) -> str:
     """What the digest of a mechanism is taken of."""
     return canonical({"adjacency": adjacency, "mechanism": mechanism})
+
+
+def digest_of(description: str) -> str:
+    """The digest that a description, as it was kept, should have; empty for what is none."""
+    try:
+        told = json.loads(description)
+        return sha256(identified(told["mechanism"], told["adjacency"]).encode()).hexdigest()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 @cache

@@ -1,7 +1,7 @@
 """The ledger: accounts that belong to data, and what was spent of them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from indistinct.adjacency import Adjacency, check_adjacency
@@ -13,6 +13,7 @@ from indistinct.ledger.events import State, Terms, check_terms
 from indistinct.ledger.files import FilesKey, recognised
 from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, check_sensible, notions_for
 from indistinct.ledger.parts import check_name
+from indistinct.ledger.signing import signed
 from indistinct.ledger.store import Store, store_of
 from indistinct.mechanisms import Budget
 from indistinct.noise import SystemSource
@@ -152,11 +153,21 @@ class Ledger:
 
     # -- the whole -----------------------------------------------------------------------------
 
-    def verify(self, receipts: Mapping[str, Any] | None = None) -> list[str]:
-        """What is wrong, one sentence for each mistake; nothing if all is well."""
+    def verify(self, receipts: Iterable[Mapping[str, Any]] = ()) -> list[str]:
+        """What is wrong, one sentence for each mistake; nothing if all is well. Receipts (of
+        `Account.receipt`, or of `heads`) show whether entries were lost since they were given."""
         from indistinct.ledger.verify import mistakes
 
-        return mistakes(self, receipts or {})
+        return mistakes(self, receipts)
+
+    def heads(self) -> list[dict[str, Any]]:
+        """The last entry of every account and of the ledger itself: receipts for all there is."""
+        states = [self.book.state(LEDGER), *self.book.states()]
+        return [{"account": one.name, "number": one.number, "hash": one.head} for one in states if one]
+
+    def sign(self, private_key: bytes) -> dict[str, Any]:
+        """The heads, signed with Ed25519 (32 bytes of a private key; needs `cryptography`)."""
+        return signed(self.id, self.heads(), private_key)
 
     def export(self) -> dict[str, Any]:
         """Everything but secrets, as JSON data."""

@@ -174,7 +174,7 @@ _LARGE_EPSILON, _LARGE_DELTA = 20.0, 0.01
 """Above these a budget promises next to nothing, and has to be confirmed."""
 
 
-def check_sensible(budget: Any, confirm: bool) -> Budget:
+def check_sensible(budget: Budget, confirm: bool) -> Budget:
     """The budget; refuses one that no filter keeps, and one that promises next to nothing unless
     confirmed."""
     cap = cap_of(check_budget(budget), notions_for(budget)[0])

@@ -75,6 +75,10 @@ class Store(ABC):
     def run(self, sql: str, *values: Any) -> Rows:
         """The rows that a statement gives."""
 
+    def put(self, sql: str, *values: Any) -> None:
+        """A statement that gives none: it may wait for the next one, or for the end of the transaction."""
+        self.run(sql, *values)
+
     @abstractmethod
     def _begin(self) -> None: ...
 
