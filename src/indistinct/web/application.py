@@ -54,11 +54,13 @@ def application(desk: Desk, *, rate: float = 20.0, burst: int = 40) -> "Starlett
         yield
         desk.close()
 
-    return Starlette(
+    made = Starlette(
         routes=[Path(path, answerer.endpoint(own), methods=list(own)) for path, own in by_path.items()],
         exception_handlers={404: answerer.failed, 405: answerer.failed},
         lifespan=lifespan,
     )
+    made.router.redirect_slashes = False  # to wherever the request says that it came
+    return made
 
 
 class _Answerer:
