@@ -5,6 +5,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ import pytest
 from served import Served, serving
 from starlette.testclient import TestClient
 
+from indistinct import Budget
 from indistinct.boundary import SWITCH
 from indistinct.errors import ArgumentError, FileError
 from indistinct.ledger import Ledger
@@ -114,25 +116,36 @@ def test_what_is_cancelled_comes_back_and_what_it_told_counts(served: Served) ->
 
 
 def test_owners_open_approve_raise_and_close(served: Served) -> None:
-    opened = {"account": "clinics", "epsilon": 1, "delta": 1e-6, "approval": True, "unit": "one patient"}
+    budget = {"epsilon": 1, "delta": 1e-6}
+    opened = {"account": "clinics", "budget": budget, "approval": True, "unit": "one patient"}
     assert served.post("/v1/accounts", "owner", **opened).json()["promise"] == "epsilon 1 at delta 1e-6"
     assert served.post("/v1/accounts", "owner", **opened).status_code == 200  # the same terms
-    assert problem(served.post("/v1/accounts", "owner", **{**opened, "epsilon": 2}), 409) == "refused"
+    assert (
+        problem(served.post("/v1/accounts", "owner", **{**opened, "budget": {"epsilon": 2}}), 409)
+        == "refused"
+    )
     asked = {"account": "clinics", "mechanism": "gaussian(20)", "key": "k", "plan": DIGEST}
     assert problem(served.post("/v1/spend", **asked), 409) == "refused"
     served.post("/v1/approve", "owner", account="clinics", plan=DIGEST)
     assert served.post("/v1/spend", **asked).status_code == 200
-    larger = {"account": "clinics", "delta": 1e-6}
-    assert problem(served.post("/v1/raise", "owner", **larger, epsilon=0.5), 409) == "refused"
-    assert problem(served.post("/v1/raise", "owner", **larger, epsilon=500), 422) == "argument"  # unconfirmed
-    raised = served.post("/v1/raise", "owner", **larger, epsilon=2)
-    assert raised.json()["promise"] == "epsilon 2 at delta 1e-6"
+    for epsilon, status in ((0.5, 409), (500, 422), (2, 200)):  # less, unconfirmed, more
+        larger = {"account": "clinics", "budget": {"epsilon": epsilon, "delta": 1e-6}}
+        assert served.post("/v1/raise", "owner", **larger).status_code == status
+    assert served.state("clinics")["promise"] == "epsilon 2 at delta 1e-6"
     assert served.post("/v1/close", "owner", account="clinics").json()["status"] == "closed"
     assert problem(served.post("/v1/spend", **{**asked, "key": "l"}), 409) == "refused"
-    counted = served.post("/v1/accounts", "owner", account="log", odometer=True).json()
+    counted = served.post("/v1/accounts", "owner", account="log", budget=None).json()
     assert counted["limit"] is None and counted["promise"].startswith("none")
-    for wrong in ({}, {"odometer": True, "epsilon": 1}, {"epsilon": 1, "mu": 1}, {"delta": 1e-6}):
-        assert problem(served.post("/v1/accounts", "owner", account="new", **wrong), 422) == "argument"
+    for wrong in (
+        {},
+        {"epsilon": 0},
+        {"epsilon": 1, "mu": 1},
+        {"delta": 1e-6},
+        {"renyi": 1},
+        {"rho": "1"},
+        "x",
+    ):
+        assert problem(served.post("/v1/accounts", "owner", account="new", budget=wrong), 422) == "argument"
 
 
 def test_auditors_see_all_of_it(served: Served) -> None:
@@ -148,6 +161,24 @@ def test_auditors_see_all_of_it(served: Served) -> None:
     with sqlite3.connect(served.path) as base:  # somebody makes a spend cheaper
         base.execute("UPDATE spends SET cost = '1/100' WHERE key = 'k'")
     assert not served.get("/v1/verify").json()["valid"]
+
+
+def test_a_look_beside_a_write_is_not_taken_for_an_older_copy(tmp_path: Path) -> None:
+    """One ledger serves several threads: another may write between a look and what is made of it."""
+    with Ledger.open(tmp_path / "budget.db") as ledger:
+        account, run = ledger.open_account("census", Budget(epsilon=1)), ledger.book.store.run
+
+        def slow(sql: str, *values: Any) -> Any:
+            rows = run(sql, *values)
+            if "FROM accounts" in sql and threading.current_thread() is threading.main_thread():
+                with ThreadPoolExecutor(1) as other:
+                    other.submit(account.journal, "check").result()
+            return rows
+
+        ledger.book.store.run = slow
+        before, after = account.state().number, account.state().number
+        assert before < after
+        ledger.book.store.run = run
 
 
 # -- who may ask ----------------------------------------------------------------------------------
@@ -305,7 +336,7 @@ def test_a_forged_request_says_what_is_wrong(changed: dict[str, Any], named: str
     "name", ["'; DROP TABLE accounts; --", "<script>alert(1)</script>", '"; rm -rf', "%00 %s ?", "مرحبا"]
 )
 def test_names_are_only_names(name: str, served: Served) -> None:
-    served.post("/v1/accounts", "owner", account=name.replace("/", "|"), epsilon=1, unit=name)
+    served.post("/v1/accounts", "owner", account=name.replace("/", "|"), budget={"epsilon": 1}, unit=name)
     name = name.replace("/", "|")
     spent = served.post("/v1/spend", account=name, mechanism="laplace(2)", key=name, note=name).json()
     assert spent["key"] == name and served.state(name)["spent"] == "1/2"
@@ -407,13 +438,15 @@ def test_a_real_server_serves_many_and_ends(served: Served) -> None:
         assert address.startswith("http://127.0.0.1:")
         with httpx2.Client(base_url=address, headers=served.header("ana"), timeout=60) as client:
 
-            def spend(number: int) -> int:
+            def spend(number: int) -> tuple[int, str]:
                 asked = {"account": "census", "mechanism": "laplace(10)", "key": f"k{number % 20}"}
-                return client.post("/v1/spend", json=asked).status_code
+                answer = client.post("/v1/spend", json=asked)
+                return answer.status_code, answer.text
 
             with ThreadPoolExecutor(8) as pool:  # twenty keys, each asked twice, for ten places
-                statuses = list(pool.map(spend, range(40)))
-            assert statuses.count(200) == 20 and statuses.count(409) == 20
+                answers = list(pool.map(spend, range(40)))
+            statuses = [status for status, _ in answers]
+            assert statuses.count(200) == 20 and statuses.count(409) == 20, answers
             assert client.get("/v1/state", params={"account": "census"}).json()["left"] == "0"
             answer = client.get("/health")
             assert "server" not in answer.headers

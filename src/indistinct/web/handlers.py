@@ -16,7 +16,6 @@ from indistinct.web.tokens import Caller
 _HOMES = ("mechanisms", "guarantees", "data")
 """Packages that declare what the service takes as JSON: noise, claims and queries. A strategy for a million
 cells is to be spent in Python, by whoever has the memory for it."""
-_PROMISE = ("epsilon", "delta", "rho", "mu", "renyi", "order")
 
 
 def health(ledger: Ledger, caller: None) -> Any:
@@ -101,14 +100,10 @@ def cancel(ledger: Ledger, caller: Caller, account: str, key: str, reason: str, 
 # -- owners ---------------------------------------------------------------------------------------
 
 
-def open_account(ledger: Ledger, caller: Caller, account: str, **terms: Any) -> Any:
-    """Open an account, with one promise or as an odometer; one that is there with these terms is returned."""
-    promise = {name: terms.pop(name) for name in _PROMISE if name in terms}
-    odometer = terms.pop("odometer", False)
-    if odometer and promise:
-        raise ArgumentError("odometer", odometer, "left out where something is promised")
-    budget = None if odometer else Budget(**promise)
-    return account_data(ledger.open_account(account, budget, who=caller.name, **terms).state())
+def open_account(ledger: Ledger, caller: Caller, account: str, budget: Any, **terms: Any) -> Any:
+    """Open an account with a budget, or, with null, one that only adds up what is spent."""
+    promised = None if budget is None else Budget(**budget)
+    return account_data(ledger.open_account(account, promised, who=caller.name, **terms).state())
 
 
 def approve(ledger: Ledger, caller: Caller, account: str, plan: str) -> Any:
@@ -118,10 +113,10 @@ def approve(ledger: Ledger, caller: Caller, account: str, plan: str) -> Any:
     return account_data(own.state())
 
 
-def raise_cap(ledger: Ledger, caller: Caller, account: str, confirm: bool = False, **promise: Any) -> Any:
+def raise_cap(ledger: Ledger, caller: Caller, account: str, budget: Any, confirm: bool = False) -> Any:
     """Give an account a larger budget, which is then the promise for all that was ever released."""
     own = _account(ledger, account)
-    own.raise_cap(Budget(**promise), who=caller.name, confirm=confirm)
+    own.raise_cap(Budget(**budget), who=caller.name, confirm=confirm)
     return account_data(own.state())
 
 

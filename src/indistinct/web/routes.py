@@ -28,18 +28,18 @@ _ALL, _WATCH = ROLES, (OWNER, AUDITOR)
 
 _NAME, _KEY, _NOTE = Text(200), Text(200), Text(500, least=0)
 _DIGEST = Text(64, least=64, pattern=HEX)
-_MECHANISM = Either(Text(4000), Anything())
+_MECHANISM = Either((Text(4000), Anything()), "an expression, or the JSON of a mechanism")
 _ADJACENCY = OneWord(("add-remove", "replace-one"))
 _TIME, _EXACT, _WORDS = Text(40), Text(200), Text(2000, least=0)
-_PROMISE = {
-    "epsilon": Real(0, 1e6),
-    "delta": Real(0, 0.5),
-    "rho": Real(0, 1e6),
-    "mu": Real(0, 1e3),
-    "renyi": Real(0, 1e6),
-    "order": Real(1, 1e4),
-    "confirm": Flag(),
-}
+_BUDGET = Either(
+    (
+        Fields({"epsilon": Real(0, 1e6)}, {"delta": Real(0, 0.5)}),
+        Fields({"rho": Real(0, 1e6)}),
+        Fields({"mu": Real(0, 1e3)}),
+        Fields({"renyi": Real(0, 1e6), "order": Real(1, 1e4)}),
+    ),
+    "epsilon (with delta, from 0 to 0.5), rho, mu, or renyi with an order above 1",
+)
 PROBLEM = Fields(
     {"error": Fields({"code": Text(40, pattern=WORD), "message": Text(1000, least=0)})}, name="Problem"
 )
@@ -90,11 +90,11 @@ _ASKED = Fields(
 _KEYED = {**_ACCOUNT, "key": _KEY}
 _DIGESTS = ByName(Text(200), _DIGEST, 1000)
 _CANCELLED = Fields({**_KEYED, "reason": Text(500)}, {"told": Flag()})
+_RAISED = Fields({**_ACCOUNT, "budget": _BUDGET}, {"confirm": Flag()})
 _OPENED = Fields(
-    _ACCOUNT,
+    {**_ACCOUNT, "budget": Maybe(_BUDGET)},
     {
-        **_PROMISE,
-        "odometer": Flag(),
+        "confirm": Flag(),
         "notion": OneWord(("pure", "zcdp", "renyi", "gdp")),
         "adjacency": _ADJACENCY,
         "unit": Text(200),
@@ -186,7 +186,7 @@ ROUTES = (
     Route("POST", "/v1/cancel", (ANALYST,), do.cancel, _CANCELLED, _SPEND),
     Route("POST", "/v1/accounts", (OWNER,), do.open_account, _OPENED, _STATE),
     Route("POST", "/v1/approve", (OWNER,), do.approve, Fields({**_ACCOUNT, "plan": _DIGEST}), _STATE),
-    Route("POST", "/v1/raise", (OWNER,), do.raise_cap, Fields(_ACCOUNT, _PROMISE), _STATE),
+    Route("POST", "/v1/raise", (OWNER,), do.raise_cap, _RAISED, _STATE),
     Route("POST", "/v1/unlock", (OWNER,), do.unlock, Fields(_ACCOUNT), _STATE),
     Route("POST", "/v1/close", (OWNER,), do.close, Fields(_ACCOUNT), _STATE),
     Route("GET", "/v1/spends", _WATCH, do.spends, _PAGE, Fields({"spends": Items(_SPEND)})),

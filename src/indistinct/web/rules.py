@@ -187,16 +187,21 @@ class Anything(FieldRule):
 
 @dataclass(frozen=True)
 class Either(FieldRule):
-    """What keeps one of two rules; the first that looks at this type of value speaks."""
+    """What keeps one of several rules."""
 
-    text: FieldRule
-    other: FieldRule
+    rules: tuple[FieldRule, ...]
+    words: str
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [self.text.schema(), self.other.schema()]}
+        return {"anyOf": [rule.schema() for rule in self.rules]}
 
     def check(self, name: str, value: Any) -> Any:
-        return (self.text if isinstance(value, str) else self.other).check(name, value)
+        for rule in self.rules:
+            try:
+                return rule.check(name, value)
+            except ArgumentError:
+                pass
+        raise ArgumentError(name, value, self.words)
 
 
 @dataclass(frozen=True)
