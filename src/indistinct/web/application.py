@@ -123,6 +123,8 @@ async def _body(request: "Request") -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem(415, "media_type", "the body must be application/json")
+    from starlette.requests import ClientDisconnect
+
     body = bytearray()
     try:
         async with asyncio.timeout(_PATIENCE):
@@ -132,6 +134,8 @@ async def _body(request: "Request") -> Any:
                     raise Problem(413, "too_large", f"at most {MOST_BYTES} bytes are read")
     except TimeoutError:
         raise Problem(408, "too_slow", f"the body did not come within {_PATIENCE:g} seconds") from None
+    except ClientDisconnect:
+        raise Problem(400, "json", "the body ended too early") from None
     try:
         return json_text("body", bytes(body))
     except FileError as error:

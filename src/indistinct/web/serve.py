@@ -1,9 +1,11 @@
 """Runs the service on an address of this machine."""
 
 import ipaddress
+import logging
 import socket
 import sys
 
+from indistinct.boundary import shows
 from indistinct.errors import ArgumentError, check_count, check_positive, needs
 from indistinct.web.application import application
 from indistinct.web.desk import Desk
@@ -35,6 +37,8 @@ def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float
         log_level="warning",
         access_log=False,
     )
+    for name in ("asyncio", "uvicorn.error"):
+        logging.getLogger(name).addFilter(_in_one_line)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listening:
         place = f"[{host}]" if ":" in host else host
@@ -43,6 +47,14 @@ def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float
             told = "others than this machine can ask, and tokens are not encrypted without a proxy"
             print(f"Warning: {told}.", file=sys.stderr, flush=True)
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Our own mistakes are told where they happen. What comes as far as this is a connection that was broken
+    off, or is no HTTP; whoever sends such could fill the log with how."""
+    if record.exc_info and not shows():
+        record.exc_info, record.args, record.msg = None, (), "a connection was broken off"
+    return True
 
 
 def is_loopback(host: str) -> bool:
