@@ -29,6 +29,7 @@ class Desk:
         self._ledger = Ledger.open(ledger, create=False)
         self._ledger.close()  # of this thread; those of the pool have their own
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="ledger")
+        self._closed = False
 
     async def caller(self, token: str) -> Caller | None:
         """Whose token this is; None if it is nobody's, or no longer valid."""
@@ -50,7 +51,10 @@ class Desk:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     def close(self) -> None:
-        """Ends all threads, and the connections that they hold."""
+        """Ends all threads, and the connections that they hold; once."""
+        if self._closed:
+            return
+        self._closed = True
         together = threading.Barrier(_THREADS)
 
         def leave() -> None:  # each thread takes one, because none is done before all have one
