@@ -1,8 +1,8 @@
 """An account: what may be asked of one data set, and what has been."""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, Refused
@@ -31,6 +31,7 @@ from indistinct.noise import SystemSource
 if TYPE_CHECKING:
     from indistinct.ledger.ledger import Ledger
 
+R = TypeVar("R")
 _SECRET_BITS = 256
 _OWN = "#"
 """How the keys begin that the ledger makes itself."""
@@ -282,6 +283,22 @@ class Account:
     def entries(self, limit: int | None = None, offset: int = 0) -> list[Entry]:
         """The journal, newest first."""
         return self._book.entries(self.state().name, limit, offset)
+
+    def paid(self, what: str, draw: Callable[[], R]) -> R:
+        """What `draw` releases; the argument `ledger` of every release comes here.
+
+        >>> import tempfile
+        >>> from indistinct import Budget, Gaussian
+        >>> from indistinct.ledger import Ledger
+        >>> with Ledger.open(tempfile.mkdtemp() + "/budget.db") as ledger:
+        ...     account = ledger.open_account("survey", Budget(epsilon=1, delta=1e-6))
+        ...     count = Gaussian(scale=20).release(1234, ledger=account)
+        ...     print(account)
+        survey: epsilon 0.1893 at delta 1e-06 spent of epsilon 1 at delta 1e-06
+        """
+        from indistinct.ledger.paying import paid
+
+        return paid(self, what, draw)
 
     def receipt(self, key: str | None = None) -> dict[str, Any]:
         """What to keep elsewhere, to find out later whether the journal is still whole: the number and hash

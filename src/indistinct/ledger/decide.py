@@ -11,7 +11,7 @@ from indistinct.ledger.amounts import NONE, Amount, added, short
 from indistinct.ledger.book import Book
 from indistinct.ledger.events import Spend, State, Terms
 from indistinct.ledger.known import Known, known
-from indistinct.ledger.notions import Cap, Notion, cap_of, notions_for
+from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, notions_for
 from indistinct.mechanisms import Budget
 
 
@@ -89,6 +89,12 @@ def possible_caps(terms: Terms) -> list[Cap]:
     if budget is None:
         return [Cap(notion, math.inf) for notion in (Notion.GDP, Notion.ZCDP, Notion.PURE)]
     return [cap_of(budget, notion) for notion in notions_for(budget)]
+
+
+def best_cap(budget: Budget, mechanism: Any, adjacency: Adjacency, notion: str | None = None) -> Cap:
+    """The cap that an account with this budget gets if the mechanism is the first that it is asked for."""
+    which = notions_for(budget) if notion is None else [check_notion(notion)]
+    return _best([cap_of(budget, one) for one in which], known(mechanism, adjacency))
 
 
 def _best(caps: list[Cap], made: Known) -> Cap:

@@ -10,6 +10,7 @@ import hmac
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from indistinct.errors import ArgumentError, FileError, Refused
@@ -47,11 +48,17 @@ def status_of(path: str) -> list[Any]:
     return [one.st_size, one.st_dev, one.st_ino, one.st_mtime_ns, one.st_ctime_ns]
 
 
-def _digest(ledger: "Ledger", path: str) -> str:
+def digest_of(ledger: "Ledger", path: str) -> str:
     """Of a file; of one that lies untouched, as it was noted."""
     status = canonical(status_of(path))
     rows = ledger.book.store.run("SELECT digest FROM files WHERE path = ? AND status = ?", path, status)
-    return str(rows[0][0]) if rows else ledger.files_key.digest(path)
+    return str(rows[0][0]) if rows else _read(ledger.files_key, path, status)
+
+
+@lru_cache(maxsize=64)
+def _read(key: FilesKey, path: str, status: str) -> str:
+    """Each version of a file is read once."""
+    return key.digest(path)
 
 
 def _paths(paths: Any) -> list[str]:
@@ -62,7 +69,7 @@ def _paths(paths: Any) -> list[str]:
 
 def add_files(ledger: "Ledger", account: str, paths: Any, who: str) -> None:
     """Notes that files are data of an account; refuses those of another."""
-    found = [(path, _digest(ledger, path), canonical(status_of(path))) for path in _paths(paths)]
+    found = [(path, digest_of(ledger, path), canonical(status_of(path))) for path in _paths(paths)]
     book = ledger.book
     with book.transaction():
         state = book.locked(account)
@@ -105,7 +112,7 @@ def recognised(ledger: "Ledger", paths: Any, name: str | None) -> "Account | Non
     by_content = {
         row[0]
         for path in listed
-        for row in run("SELECT account FROM files WHERE digest = ?", _digest(ledger, path))
+        for row in run("SELECT account FROM files WHERE digest = ?", digest_of(ledger, path))
     }
     found = by_content or {
         row[0] for path in listed for row in run("SELECT account FROM files WHERE path = ?", path)

@@ -146,6 +146,12 @@ class Ledger:
             self._key = secret
         return FilesKey(self._key)
 
+    def digest(self, path: str | os.PathLike[str]) -> str:
+        """Of what is in a file, under the key of this ledger."""
+        from indistinct.ledger.files import digest_of
+
+        return digest_of(self, os.path.realpath(path))
+
     def recognise(self, paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> Account | None:
         """The account that files belong to: by what is in them, else by where they lie; else the one of this
         name."""

@@ -102,6 +102,19 @@ class Cap:
             case Notion.GDP:
                 return GaussianDP(root_up(amount))
 
+    def budget(self, amount: Fraction) -> Budget:
+        """An amount of this notion as something to calibrate to; rounded down."""
+        number = -rounded_up(-amount)
+        match self.notion:
+            case Notion.PURE:
+                return Budget(epsilon=number)
+            case Notion.ZCDP:
+                return Budget(rho=number)
+            case Notion.RENYI:
+                return Budget(renyi=number, order=self.order)
+            case Notion.GDP:
+                return Budget(mu=math.sqrt(number) * (1 - 2**-50))
+
     def told(self, amount: Amount, budget: Budget | None = None) -> str:
         """An amount in the terms of whoever stated the budget: an epsilon at their delta, or the notion's
         own number."""
@@ -127,7 +140,7 @@ def check_notion(notion: Any, argument: str = "notion") -> Notion:
 def notions_for(budget: Budget) -> list[Notion]:
     """In which a budget can be kept, best first; refuses those of which no filter is known."""
     if budget.epsilon is not None:
-        return list(Notion)[:3] if budget.delta else [Notion.PURE]
+        return list(Notion) if budget.delta else [Notion.PURE]
     if budget.rho is not None:
         return [Notion.ZCDP]
     if budget.mu is not None:

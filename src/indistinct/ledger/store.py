@@ -39,6 +39,12 @@ MIGRATIONS = [
         "CREATE TABLE secrets (account TEXT NOT NULL, key TEXT NOT NULL, secret BLOB NOT NULL,"
         " PRIMARY KEY (account, key))",
     ],
+    [
+        "CREATE TABLE kept (account TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL,"
+        " content BLOB NOT NULL, PRIMARY KEY (account, key, name))",
+        "CREATE TABLE labels (account TEXT NOT NULL, label TEXT NOT NULL, key TEXT NOT NULL,"
+        " PRIMARY KEY (account, label, key))",
+    ],
     [  # of the service: tokens are kept as digests
         "CREATE TABLE tokens (digest TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, issued TEXT NOT NULL,"
         " expires TEXT NOT NULL, revoked TEXT NOT NULL)",
@@ -98,9 +104,9 @@ class Store(ABC):
         refusal is kept: `Refused` is an answer, not a failure."""
         with self._told():
             self._begin()
-            self.step("begun")
             answer: Refused | None = None
             try:
+                self.step("begun")
                 try:
                     yield
                 except Refused as refused:
