@@ -5,12 +5,14 @@ import json
 import re
 import sqlite3
 import stat
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from indistinct import Laplace
 from indistinct.cli import main, parser
 from indistinct.ledger import Ledger
 
@@ -47,7 +49,9 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_a_budget_is_spent_and_then_refuses(shell: Shell) -> None:
     assert stat.S_IMODE(Path("b.db").stat().st_mode) == 0o600
-    spent = shell.json("spend", "b.db", "census", "laplace(10)", "--key", "ages", "--note", "t", "--who", "ana")
+    spent = shell.json(
+        "spend", "b.db", "census", "laplace(10)", "--key", "ages", "--note", "t", "--who", "ana"
+    )
     assert spent["spend"]["cost"] == "1/10" and spent["account"]["left"] == "9/10"
     assert shell.json("spend", "b.db", "census", "laplace(10)", "--key", "ages")["account"]["left"] == "9/10"
     assert "census: epsilon 1 spent of epsilon 1" in shell.run("spend", "b.db", "census", "9 * laplace(10)")
@@ -81,7 +85,9 @@ def test_owners(shell: Shell) -> None:
     assert "approved" in shell.run(*spend, code=3)
     shell.run("approve", "b.db", "clinics", DIGEST)
     shell.run(*spend)
-    assert shell.json("raise", "b.db", "clinics", "--epsilon", "2", "--delta", "1e-6")["promise"].startswith("epsilon 2")
+    assert shell.json("raise", "b.db", "clinics", "--epsilon", "2", "--delta", "1e-6")["promise"].startswith(
+        "epsilon 2"
+    )
     assert "confirm" in shell.run("raise", "b.db", "clinics", "--epsilon", "99", "--delta", "1e-6", code=2)
     assert shell.json("close", "b.db", "clinics")["status"] == "closed"
     assert "closed" in shell.run(*spend, "--key", "x", code=3)
@@ -89,7 +95,8 @@ def test_owners(shell: Shell) -> None:
 
 
 def test_a_plan_is_approved_by_its_file(shell: Shell) -> None:
-    plan = '[data]\ncsv = "people.csv"\nrecords = 9\n[budget]\nepsilon = 1.0\n[[releases]]\nname = "n"\nkind = "count"\n'
+    plan = '[data]\ncsv = "people.csv"\nrecords = 9\n[budget]\nepsilon = 1.0\n'
+    plan += '[[releases]]\nname = "n"\nkind = "count"\n'
     Path("plan.toml").write_text(plan)
     shell.run("approve", "b.db", "census", "plan.toml")
     from indistinct.plans import read_plan
@@ -100,7 +107,7 @@ def test_a_plan_is_approved_by_its_file(shell: Shell) -> None:
 
 
 def test_a_page_tells_all_and_runs_nothing(shell: Shell) -> None:
-    name, evil = "<img src=x onerror=alert(1)>", "<script>alert(2)</script>"
+    name, evil = "<img onerror>", "<script>alert(2)</script>"
     shell.run("open", "b.db", name, "--epsilon", "1", "--delta", "1e-6", "--unit", evil)
     for number in range(3):
         shell.run("spend", "b.db", name, "gaussian(30)", "--who", evil, "--note", f"{evil}{number}")
@@ -109,7 +116,13 @@ def test_a_page_tells_all_and_runs_nothing(shell: Shell) -> None:
     page = Path("page.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>") and "<script" not in page and "<img" not in page
     assert escape(name) in page and escape(evil) in page and page.count("<svg") == 6  # three of the budget
-    for word in ("The budget over time", "The budget by person", "3 * gaussian(30.0)", "refused", "Smith and Thakurta"):
+    for word in (
+        "The budget over time",
+        "The budget by person",
+        "3 * gaussian(30.0)",
+        "refused",
+        "Smith and Thakurta",
+    ):
         assert word in page
     assert "http" not in re.sub(r"</?\w[^>]*>", "", page)  # nothing to fetch
     told = shell.json("report", "b.db", name, "--out", "page.html", "--delta", "1e-3")["guarantee"]
@@ -131,12 +144,27 @@ def test_what_was_changed_is_found(shell: Shell) -> None:
     shell.run("spend", "b.db", "census", "laplace(10)", "--key", "k")
     assert "all is as it was written" in shell.run("verify", "b.db")
     with Ledger.open("b.db") as ledger:
-        receipt = ledger.account("census").receipt("k")
+        made = ledger.account("census").spend(
+            Laplace(10), key="n", digests={"n.csv": sha256(b"7\n").hexdigest()}
+        )
     Path("out").mkdir()
-    Path("out/guarantee.json").write_text(json.dumps({"receipt": receipt}))
-    assert shell.json("verify", "b.db", "--receipts", "out")["valid"]
-    Path("out/guarantee.json").write_text(json.dumps({"receipt": {**receipt, "hash": DIGEST}}))
-    assert shell.run("verify", "b.db", "--receipts", "out", code=1).strip()
+    receipt = {"key": "n", "entry": made.number, "hash": made.hash}
+    Path("out/guarantee.json").write_text(
+        json.dumps({"ledger": {"account": "census", "receipts": [receipt]}})
+    )
+    verify = ("verify", "b.db", "--receipts", "out")
+    assert "n.csv: it was released, and is missing" in shell.run(*verify, code=1)
+    Path("out/n.csv").write_bytes(b"7\n")
+    assert shell.json(*verify)["valid"]
+    Path("out/n.csv").write_bytes(b"8\n")
+    assert "n.csv: it is not as it was released" in shell.run(*verify, code=1)
+    receipt["hash"] = DIGEST
+    Path("out/guarantee.json").write_text(
+        json.dumps({"ledger": {"account": "census", "receipts": [receipt]}})
+    )
+    assert "entries were lost or changed" in shell.run(*verify, code=1)
+    Path("out/guarantee.json").write_text("{}")
+    assert "receipts" in shell.run(*verify, code=2)
     with sqlite3.connect("b.db") as base:
         base.execute("UPDATE entries SET who = 'nobody' WHERE key = 'k'")
     told = shell.json("verify", "b.db", code=1)
@@ -157,6 +185,20 @@ def test_export_and_merge(shell: Shell) -> None:
     for forged in ("[]", "{}", '{"format": 1}', "{", '{"accounts": {"census": {"total": "0"}}}'):
         Path("forged.json").write_text(forged)
         shell.run("merge", "c.db", "forged.json", code=2)
+    whole = Path("b.json").read_text()
+    for old, new in (
+        ('"cost": "1/10"', '"cost": "0"'),
+        ('"cost": "1/10"', '"cost": "-1/10"'),
+        ('"event": "spent"', '"event": "unknown"'),
+        ('"number": 3', '"number": 99999999999999999999'),
+        ('"who": "mira"', '"who": {}'),
+        ("laplace", "gaussian"),
+    ):
+        assert old in whole
+        Path("forged.json").write_text(whole.replace(old, new))
+        with Ledger.open("d.db") as other:
+            shell.run("merge", "d.db", "forged.json", code=2)
+            assert other.states() == [] and other.verify() == []
 
 
 def test_tokens_are_shown_once(shell: Shell) -> None:

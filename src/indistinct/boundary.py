@@ -37,7 +37,7 @@ def shows() -> bool:
 
 
 def mishap(error: BaseException) -> str:
-    """What may be said of a mistake of ours: its kind and where it happened. Its words may be about a record."""
+    """What may be said of a mistake of ours: its kind and its place. Its words may be about a record."""
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
         where = where.tb_next

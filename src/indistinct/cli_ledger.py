@@ -6,12 +6,13 @@ Their options are in `cli_ledger_options.py`. What only one of them needs is imp
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indistinct.errors import ArgumentError
+from indistinct.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
     from indistinct.ledger import Account, Ledger
@@ -88,7 +89,7 @@ def show(options: argparse.Namespace) -> None:
             spends, entries = account.spends(_RECENT), account.entries(_RECENT)
             data = account_data(account.state())
             data |= {"spends": [spend_data(one) for one in spends]}
-            data |= {"entries_recent": [one.to_json() for one in entries]}
+            data |= {"recent": [one.to_json() for one in entries]}
             text = account_text(account.state(), spends, entries)
     print(_strict(data) if options.json else text)
 
@@ -135,8 +136,8 @@ def report(options: argparse.Namespace) -> None:
 def verify(options: argparse.Namespace) -> int:
     """What is wrong, and 1 if anything is."""
     with _opened(options) as ledger:
-        receipts = _receipts(options.receipts)
-        mistakes = ledger.verify(receipts)
+        mistakes = ledger.verify()
+        mistakes += [wrong for folder in options.receipts for wrong in _released(ledger, Path(folder))]
         count = sum(state.number for state in ledger.states())
     if options.json:
         print(_strict({"valid": not mistakes, "entries": count, "mistakes": mistakes}))
@@ -162,12 +163,15 @@ def export(options: argparse.Namespace) -> None:
 
 def merge(options: argparse.Namespace) -> None:
     """What another ledger has."""
-    from indistinct.files import read_json
+    from indistinct.files import json_text, read_bytes
     from indistinct.ledger import Ledger
 
     with _opened(options) as ledger:
         if options.other.lower().endswith(".json"):
-            told = ledger.merge(read_json(options.other))
+            content = json_text(options.other, read_bytes(options.other))  # of a journal, however long
+            if not isinstance(content, dict):
+                raise FileError(options.other, "it is not what `export` wrote")
+            told = ledger.merge(content)
         else:
             with Ledger.open(options.other, create=False) as other:
                 told = ledger.merge(other)
@@ -247,11 +251,29 @@ def _only(ledger: "Ledger") -> str:
     return names[0]
 
 
-def _receipts(folders: Sequence[str]) -> dict[str, Any]:
-    """What released folders say of the ledger: the receipt in each guarantee.json."""
-    from indistinct.files import read_json
+def _released(ledger: "Ledger", folder: Path) -> Iterator[str]:
+    """What is wrong with a folder of releases: receipts that the journal does not know, files that are not as
+    they were released."""
+    from indistinct.files import meaning, read_bytes, read_json
 
-    return {folder: read_json(Path(folder) / "guarantee.json") for folder in folders}
+    path = folder / "guarantee.json"
+    told = read_json(path)
+    with meaning(path, "as a run wrote it, with its receipts from a ledger"):
+        receipts = [
+            (told["ledger"]["account"], one["key"], one["hash"]) for one in told["ledger"]["receipts"]
+        ]
+        keys = [(str(name), str(key), str(own)) for name, key, own in receipts]
+    for name, key, own in keys:
+        spend = ledger.account(name).find(key) if ledger.book.state(name) is not None else None
+        if spend is None or spend.hash != own:
+            yield f"{folder}: the ledger has another entry for {key}, or none; entries were lost or changed"
+            continue
+        for file, digest in spend.digests.items():
+            released = folder / Path(file).name
+            if not released.is_file():
+                yield f"{released}: it was released, and is missing"
+            elif sha256(read_bytes(released, links=False)).hexdigest() != digest:
+                yield f"{released}: it is not as it was released"
 
 
 def _tell_state(account: "Account", options: argparse.Namespace) -> None:

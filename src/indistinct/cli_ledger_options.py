@@ -148,7 +148,9 @@ def _add_reading(command: Any) -> None:
         " code 1 if anything is wrong.",
         "verify budget.db --receipts out/plan",
     )
-    made.add_argument("--receipts", nargs="+", default=[], metavar="DIR", help="folders of releases")
+    made.add_argument(
+        "--receipts", nargs="+", default=[], metavar="DIR", help="folders of releases to compare"
+    )
     _json(made)
     made = command(
         do.export,
