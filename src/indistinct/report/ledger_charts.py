@@ -87,7 +87,7 @@ def time_chart(history: Sequence[Spent], unit: str) -> str:
             high, float(limits[-1]), f"may be spent: {rounded_down(float(limits[-1]), 6)}", "end"
         )
     body += axes.dot(high, float(totals[-1]))
-    told = f"{len(history):,} entries; {rounded_up(float(totals[-1]), 4)} is spent or reserved at the end."
+    told = f"{len(history):,} spends and caps; {rounded_up(float(totals[-1]), 4)} is spent or reserved at the end."
     return chart("time", "The budget over time", told, body, axes)
 
 

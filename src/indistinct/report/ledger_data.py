@@ -60,7 +60,8 @@ def share(state: State) -> float | None:
 
 
 def _words(state: State, amount: Amount) -> str:
-    return "nothing" if state.cap is None else state.cap.told(amount, state.terms.budget)
+    told = "nothing" if state.cap is None else state.cap.told(amount, state.terms.budget)
+    return told.replace("e-0", "e-")  # 1e-6, as people write it
 
 
 def promise(budget: Budget | None) -> str:

@@ -154,7 +154,7 @@ def verify(ledger: Ledger, caller: Caller) -> Any:
 
 
 def export(ledger: Ledger, caller: Caller) -> Any:
-    """Everything but secrets and tokens."""
+    """Everything, without keys and tokens."""
     return ledger.export()
 
 
