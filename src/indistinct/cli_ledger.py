@@ -148,7 +148,7 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> None:
-    """All but secrets."""
+    """The journals, without keys."""
     from indistinct.files import whole
 
     with _opened(options) as ledger:

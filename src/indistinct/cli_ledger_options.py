@@ -154,7 +154,7 @@ def _add_reading(command: Any) -> None:
     _json(made)
     made = command(
         do.export,
-        "everything but secrets, as JSON",
+        "all journals as JSON, without keys",
         "Write all accounts and journals as JSON, without keys and tokens: to be archived, or merged.",
         "export budget.db --out budget.json",
     )

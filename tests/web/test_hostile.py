@@ -44,7 +44,7 @@ def test_cases_from_the_document(path: Path) -> None:
     tokens = ATTACK["prepared"](path)
     with client_of(path) as client:
         schema = schemathesis.openapi.from_asgi("/openapi.json", client.app)
-        counted = ATTACK["by_document"](schema, tokens, 4)
-    assert sum(counted.values()) > 100 and not any(" 5" in kind for kind in counted)
+        counted = ATTACK["by_document"](schema, tokens, 4, "/v1/(spend|accounts|complete)$")
+    assert sum(counted.values()) > 20 and not any(" 5" in kind for kind in counted)
     total, *_, mistakes = ATTACK["standing"](path)
     assert total <= 1 and mistakes == []

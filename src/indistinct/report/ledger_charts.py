@@ -87,7 +87,8 @@ def time_chart(history: Sequence[Spent], unit: str) -> str:
             high, float(limits[-1]), f"may be spent: {rounded_down(float(limits[-1]), 6)}", "end"
         )
     body += axes.dot(high, float(totals[-1]))
-    told = f"{len(history):,} spends and caps; {rounded_up(float(totals[-1]), 4)} is spent or reserved at the end."
+    spent = rounded_up(float(totals[-1]), 4)
+    told = f"{len(history):,} spends and caps; {spent} is spent or reserved at the end."
     return chart("time", "The budget over time", told, body, axes)
 
 

@@ -8,12 +8,14 @@ from fractions import Fraction
 from functools import lru_cache
 from html import escape
 
+from indistinct.adjacency import Adjacency
 from indistinct.ledger import Account
 from indistinct.ledger.amounts import NONE, Amount, read
 from indistinct.ledger.amounts import short as short_amount
 from indistinct.ledger.chain import Entry
 from indistinct.ledger.events import ANSWERS, State
 from indistinct.ledger.notions import Cap
+from indistinct.mechanisms import Mechanism
 from indistinct.report.ledger_charts import ByWhom, Spent, left_chart, people_chart, time_chart
 from indistinct.report.ledger_data import entry_words, mechanism_words, promise, report_delta
 from indistinct.report.ledger_text import QUIET, facts, percent, when
@@ -40,8 +42,13 @@ _HOW = (
 def ledger_subject(account: Account, delta: float | None = None) -> Subject:
     """What all that was charged tells: the exact composition, in every reading."""
     terms = account.terms
-    delta = report_delta(terms) if delta is None else delta
-    return explain(account.mechanism(), delta=delta, adjacency=terms.adjacency)
+    return _explained(account.mechanism(), report_delta(terms) if delta is None else delta, terms.adjacency)
+
+
+@lru_cache(maxsize=16)
+def _explained(mechanism: Mechanism, delta: float, adjacency: Adjacency) -> Subject:
+    """Readings of many different parts take seconds, and a service is asked for the same page again."""
+    return explain(mechanism, delta=delta, adjacency=adjacency)
 
 
 def ledger_page(account: Account, subject: Subject | None = None) -> str:

@@ -8,8 +8,8 @@ from indistinct.description import NOUNS, home
 from indistinct.errors import ArgumentError
 from indistinct.ledger import Account, Ledger, Spend
 from indistinct.mechanisms import Mechanism
-from indistinct.report import explain
-from indistinct.report.ledger_data import account_data, report_delta, spend_data
+from indistinct.report.ledger_data import account_data, spend_data
+from indistinct.report.ledger_page import ledger_page, ledger_subject
 from indistinct.web.desk import Problem
 from indistinct.web.tokens import Caller
 
@@ -44,13 +44,8 @@ def state(ledger: Ledger, caller: Caller, account: str) -> Any:
 
 
 def guarantee(ledger: Ledger, caller: Caller, account: str, delta: float | None = None) -> Any:
-    """What all that was charged tells, in every reading; null while nothing was."""
-    own = _account(ledger, account)
-    mechanism, terms = own.mechanism(), own.terms
-    if mechanism is None:
-        return {"guarantee": None}
-    delta = report_delta(terms) if delta is None else delta
-    return {"guarantee": explain(mechanism, delta=delta, adjacency=terms.adjacency).data()}
+    """What all that was charged tells, in every reading."""
+    return ledger_subject(_account(ledger, account), delta).data()
 
 
 # -- analysts -------------------------------------------------------------------------------------
@@ -160,8 +155,6 @@ def export(ledger: Ledger, caller: Caller) -> Any:
 
 def report(ledger: Ledger, caller: Caller, account: str) -> Any:
     """The page of an account."""
-    from indistinct.report.ledger_page import ledger_page
-
     return ledger_page(_account(ledger, account))
 
 

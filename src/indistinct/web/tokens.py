@@ -19,7 +19,7 @@ from indistinct.web.rules import WORD, OneWord, Text
 ANALYST, OWNER, AUDITOR = "analyst", "owner", "auditor"
 ROLES = (ANALYST, OWNER, AUDITOR)
 PREFIX = "indistinct_"
-"""By which programs that look for leaked secrets know one."""
+"""By which programs that look for leaked tokens know one."""
 _LONGEST_DAYS = 3660
 _NAME, _ROLE = Text(64, pattern=WORD), OneWord(ROLES)
 
