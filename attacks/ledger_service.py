@@ -422,7 +422,7 @@ def _judged(meet: bool, header: dict[str, str], counted: Counter[str]) -> Callab
     def judge(case: Any) -> None:
         if meet:
             _meet(case)
-        answer = case.call(headers=header)
+        answer = case.call(headers=header, timeout=120)
         counted[f"{'valid' if meet else 'other'} {answer.status_code}"] += 1
         case.validate_response(answer, excluded_checks=[positive_data_acceptance])
 

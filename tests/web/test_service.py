@@ -163,7 +163,9 @@ def test_auditors_see_all_of_it(served: Served) -> None:
     assert not served.get("/v1/verify").json()["valid"]
 
 
-def test_a_look_beside_a_write_is_not_taken_for_an_older_copy(tmp_path: Path) -> None:
+def test_a_look_beside_a_write_is_not_taken_for_an_older_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One ledger serves several threads: another may write between a look and what is made of it."""
     with Ledger.open(tmp_path / "budget.db") as ledger:
         account, run = ledger.open_account("census", Budget(epsilon=1)), ledger.book.store.run
@@ -175,10 +177,9 @@ def test_a_look_beside_a_write_is_not_taken_for_an_older_copy(tmp_path: Path) ->
                     other.submit(account.journal, "check").result()
             return rows
 
-        ledger.book.store.run = slow
+        monkeypatch.setattr(ledger.book.store, "run", slow)
         before, after = account.state().number, account.state().number
         assert before < after
-        ledger.book.store.run = run
 
 
 # -- who may ask ----------------------------------------------------------------------------------

@@ -17,8 +17,6 @@ from indistinct.report.text import rounded_down, rounded_up
 _WIDE, _BAR, _ROW = 700.0, 26.0, 24.0
 _PEOPLE = 20
 """Bars; the table below has all."""
-_POINTS = 600
-"""Steps of a line: more of them than a screen shows."""
 _STEPS = [timedelta(minutes=m) for m in (1, 5, 15, 60, 180, 720)]
 _STEPS += [timedelta(days=d) for d in (1, 2, 7, 14, 28, 91, 182, 365, 730, 1825, 3650)]
 
@@ -67,11 +65,6 @@ def time_chart(history: Sequence[Spent], unit: str) -> str:
     moments = np.array([_moment(one.time) for one in history])
     totals = np.array([one.total for one in history])
     limits = np.array([np.nan if one.limit is None else one.limit for one in history])
-    if len(moments) > _POINTS:  # the largest of each stretch: the line never lies below the truth
-        starts = np.unique(np.searchsorted(moments, np.linspace(moments[0], moments[-1], _POINTS)))
-        starts = starts[starts < len(moments)]
-        totals, limits = np.maximum.reduceat(totals, starts), np.maximum.reduceat(limits, starts)
-        moments = moments[starts]
     low, high = float(moments[0]), float(max(moments[-1], moments[0] + 60))
     top = float(np.nanmax(np.concatenate((totals, limits[np.isfinite(limits)], [0.0])))) or 1.0
     axes = ChartAxes((low, high), (0.0, 1.08 * top), _WIDE, 300.0, left=64.0)
@@ -88,7 +81,7 @@ def time_chart(history: Sequence[Spent], unit: str) -> str:
         )
     body += axes.dot(high, float(totals[-1]))
     spent = rounded_up(float(totals[-1]), 4)
-    told = f"{len(history):,} spends and caps; {spent} is spent or reserved at the end."
+    told = f"{spent} is spent or reserved at the end; the dashed line is what may be."
     return chart("time", "The budget over time", told, body, axes)
 
 

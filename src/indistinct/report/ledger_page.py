@@ -29,6 +29,8 @@ _MOST = 64
 _SEEN = 2000
 """Of the newest entries, those in which attempts are looked for."""
 _LONGEST = 600
+_STEPS = 600
+"""Of the line over time, about: more than a screen shows."""
 _EXACT = (
     "The exact composition of all that was charged, in every reading. It holds if the mechanisms were chosen"
     " before their answers were seen:"
@@ -86,7 +88,8 @@ def _pictures(account: Account, state: State, unit: str) -> str:
 
 
 def _history(account: Account, state: State) -> list[Spent]:
-    """What was spent or reserved after each spend that was not cancelled, below the cap of that moment."""
+    """What was spent or reserved, below the cap of that moment. Many spends are one step, at the time of the
+    first of them: the line never lies below the truth."""
     run = account.ledger.book.store.run
     caps = run(
         "SELECT time, content FROM entries WHERE account = ? AND event IN ('opened', 'notion', 'raised')"
@@ -94,21 +97,18 @@ def _history(account: Account, state: State) -> list[Spent]:
         state.name,
     )
     spends = run(
-        "SELECT time, cost FROM spends WHERE account = ? AND state <> 'cancelled' ORDER BY number", state.name
+        "SELECT MIN(time), cost, COUNT(*) FROM spends WHERE account = ? AND state <> 'cancelled'"
+        f" GROUP BY number / {max(state.number // _STEPS, 1)}, cost",
+        state.name,
     )
     steps = [(time, 0.0, json.loads(content)["cap"]) for time, content in caps]
-    steps += [(time, _number(_read(cost)), None) for time, cost in spends]
+    steps += [(time, count * _number(read(cost)), None) for time, cost, count in spends]
     history, total, limit = [], 0.0, None
     for time, cost, cap in sorted(steps, key=lambda step: step[0]):
         total += cost
         limit = limit if cap is None else _finite(Cap.from_json(cap).limit)
         history.append(Spent(time, total, limit))
     return history if spends else []
-
-
-@lru_cache(maxsize=4096)
-def _read(cost: str) -> Amount:
-    return read(cost)
 
 
 def _finite(amount: Amount) -> float | None:
@@ -141,7 +141,7 @@ def _people(account: Account, state: State) -> list[ByWhom]:
     found: dict[str, tuple[int, Amount, int, str]] = defaultdict(lambda: (0, NONE, 0, ""))
     for who, cost, count, last in counted:
         spends, total, refusals, before = found[who]
-        found[who] = (spends + count, total + count * _read(cost), refusals, max(before, last))
+        found[who] = (spends + count, total + count * read(cost), refusals, max(before, last))
     for who, count, last in refused:
         spends, total, refusals, before = found[who]
         found[who] = (spends, total, refusals + count, max(before, last))

@@ -3,11 +3,11 @@ is JSON data, or a page. Its sentence stands in the document."""
 
 from typing import Any
 
-from indistinct import Budget, parse
 from indistinct.description import NOUNS, home
 from indistinct.errors import ArgumentError
 from indistinct.ledger import Account, Ledger, Spend
-from indistinct.mechanisms import Mechanism
+from indistinct.mechanisms import Budget, Mechanism
+from indistinct.mechanisms.expression import parse
 from indistinct.report.ledger_data import account_data, spend_data
 from indistinct.report.ledger_page import ledger_page, ledger_subject
 from indistinct.web.desk import Problem
