@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from indistinct.adjacency import Adjacency, check_adjacency
@@ -102,7 +103,9 @@ class Account:
     ) -> Spend:
         """Keeps the cost of a mechanism, of which nothing has been drawn yet. Asked again with the same key
         it is the same spend. Refusals are journalled."""
-        return self._ask("reserved", mechanism, key, who, adjacency, {"plan": plan, "note": note})
+        return self._ask(
+            "reserved", mechanism, check_text("key", key), who, adjacency, {"plan": plan, "note": note}
+        )
 
     def spend(
         self,
@@ -144,7 +147,7 @@ class Account:
             before = None if key is None else self._book.spend(place, own)
             if before is not None and before.state != CANCELLED:
                 if asked.same(before, plan) and (event == "reserved" or before.state == COMPLETE):
-                    return before
+                    return replace(before, description=self._book.text(before.digest))
                 reason = f"the key {key!r} was used for something else, or is {before.state}"
                 decision = Decision(refused=Refused(self.name, reason))
             else:
@@ -163,7 +166,7 @@ class Account:
             content |= cost | ({"block": True} if decision.block else {})
             _, spend = self._book.append(state, before, event, own, content, who)
         assert spend is not None
-        return spend
+        return replace(spend, description=asked.known.text)
 
     def charge(self, key: str, *, who: str | None = None) -> bytes:
         """Makes what is reserved final, and gives the 32 bytes that its noise is to be drawn from: the same
@@ -202,14 +205,14 @@ class Account:
         with self._book.transaction():
             state, spend, who = self._found(key, who)
             if spend.state == COMPLETE and dict(spend.digests) == digests:
-                return spend
+                return replace(spend, description=self._book.text(spend.digest))
             if spend.state != CHARGED:
                 reason = f"{key!r} is {spend.state}; what was released is told once, after it was charged"
                 raise self._refused(state, key, reason, who)
             _, done = self._book.append(state, spend, "complete", key, told, who)
             self._book.forget(state.name, key)
         assert done is not None
-        return done
+        return replace(done, description=self._book.text(done.digest))
 
     def cancel(self, key: str, reason: str, *, told: bool = False, who: str | None = None) -> None:
         """Gives back what is reserved. `told` says that the reason depends on the data: it counts towards

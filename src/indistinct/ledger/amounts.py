@@ -6,6 +6,7 @@ is what is drawn.
 """
 
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -14,8 +15,11 @@ from indistinct.errors import ArgumentError
 Amount = Fraction | float
 """A fraction, or infinity: no other float."""
 NONE = Fraction(0)
+_FLOATS = 290
+"""Powers of ten that floats have."""
 _LONGEST, _UNIT = 10**36, 10**18
-_LONGEST_TEXT = 200
+_WRITTEN = re.compile(r"[0-9]{1,1000}(?:/[1-9][0-9]{0,1000})?", re.ASCII)
+"""No powers of ten: 1e999999999 is short to write and long to read."""
 
 
 def stated(number: float) -> Amount:
@@ -64,15 +68,9 @@ def read(text: Any) -> Amount:
     """What `written` wrote."""
     if text == "inf":
         return math.inf
-    if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
-        raise ArgumentError("amount", text, "a fraction such as '1/3', or 'inf'")
-    try:
-        number = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise ArgumentError("amount", text, "a fraction such as '1/3', or 'inf'") from None
-    if number < 0:
-        raise ArgumentError("amount", text, "at least 0")
-    return number
+    if not isinstance(text, str) or not _WRITTEN.fullmatch(text):
+        raise ArgumentError("amount", str(text)[:40], "a fraction such as '1/3', or 'inf'")
+    return Fraction(text)
 
 
 def short(amount: Amount, digits: int = 4) -> str:
@@ -87,8 +85,8 @@ def short(amount: Amount, digits: int = 4) -> str:
         return "0"
     places = digits - 1 - _magnitude(amount)
     unit = Fraction(10) ** -places
-    rounded = math.ceil(amount / unit) * unit
-    return f"{float(rounded):.{digits}g}"
+    count = math.ceil(amount / unit)
+    return f"{float(count * unit):.{digits}g}" if abs(places) < _FLOATS else f"{count}e{-places}"
 
 
 def _magnitude(amount: Fraction) -> int:

@@ -164,12 +164,16 @@ class Book:
         sql = f"SELECT digest, COUNT(*) FROM spends WHERE {drawn} GROUP BY digest"
         return [(str(digest), int(count)) for digest, count in self.store.run(sql, account)]
 
-    def description(self, digest: str) -> dict[str, Any]:
-        """Of a mechanism."""
+    def text(self, digest: str) -> str:
+        """The description of a mechanism, as JSON."""
         rows = self.store.run("SELECT description FROM mechanisms WHERE digest = ?", digest)
         if not rows:
             raise FileError(self.store.where, f"the description of the mechanism {digest} is missing")
-        found: dict[str, Any] = json.loads(rows[0][0])
+        return str(rows[0][0])
+
+    def description(self, digest: str) -> dict[str, Any]:
+        """The same, read."""
+        found: dict[str, Any] = json.loads(self.text(digest))
         return found
 
     # -- writing -------------------------------------------------------------------------------
@@ -335,5 +339,5 @@ def _spend_of(row: tuple[Any, ...]) -> Spend:
         digests=json.loads(digests),
         hash=own_hash,
         drawn=drawn,
-        description=None if description is None else json.loads(description),
+        description=description or "",
     )

@@ -110,9 +110,10 @@ def _best(caps: list[Cap], made: Known) -> Cap:
 
 
 def _alone(budget: Budget | None, made: Known) -> bool:
-    return (
-        budget is not None and bool(budget.delta) and budget.met_by(made.mechanism.guarantee(made.adjacency))
-    )
+    if budget is None or budget.epsilon is None or not budget.delta:
+        return False
+    guarantee = made.mechanism.guarantee(made.adjacency)
+    return budget.met_by(guarantee) or guarantee.delta(budget.epsilon) <= budget.delta  # either is a bound
 
 
 def _refusal(state: State, cap: Cap, cost: Amount, made: Known) -> Refused:

@@ -7,6 +7,7 @@ A spend is `reserved` (counted, nothing drawn), then `charged` (final: something
 then `complete` (released, with digests). Only what is reserved can be `cancelled`.
 """
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -81,12 +82,13 @@ class Spend:
     """Of the entry that reserved it: what a receipt holds."""
     drawn: str = ""
     """The hash of the entry that charged it."""
-    description: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    description: str = field(default="", compare=False, repr=False)
+    """The mechanism, its neighbours and Rényi divergences, as JSON; empty if it was not looked up."""
 
     @property
     def mechanism(self) -> Mechanism | None:
         """What was run; None where the budget went to the parts of a division."""
-        return None if self.description is None else Mechanism.from_json(dict(self.description["mechanism"]))
+        return Mechanism.from_json(json.loads(self.description)["mechanism"]) if self.description else None
 
     @property
     def counts(self) -> bool:

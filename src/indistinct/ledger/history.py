@@ -28,6 +28,11 @@ def line(state: State) -> str:
 
 def mechanism(book: Book, state: State) -> Mechanism:
     """All that was charged: equal mechanisms counted, divisions as their parts side by side."""
+    nothing = Stated(PureDP(0.0, adjacency=state.terms.adjacency))
+    return _drawn(book, state) or nothing
+
+
+def _drawn(book: Book, state: State) -> Mechanism | None:
     listed: list[Mechanism] = []
     for digest, count in book.kinds(state.name):
         one = Mechanism.from_json(book.description(digest)["mechanism"])
@@ -35,9 +40,10 @@ def mechanism(book: Book, state: State) -> Mechanism:
     divisions: dict[str, list[Mechanism]] = {}
     for part in book.states(state.name):
         division = part.name.removeprefix(f"{state.name}/").partition("=")[0]
-        divisions.setdefault(division, []).append(mechanism(book, part))
+        if (own := _drawn(book, part)) is not None:
+            divisions.setdefault(division, []).append(own)
     listed += [parallel(*parts) for parts in divisions.values()]
-    return Composed(tuple(listed)) if listed else Stated(PureDP(0.0, adjacency=state.terms.adjacency))
+    return Composed(tuple(listed)) if listed else None
 
 
 def odometer(state: State, delta: float) -> float:

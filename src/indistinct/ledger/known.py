@@ -31,7 +31,7 @@ class Known:
     def __init__(self, mechanism: Mechanism, adjacency: Adjacency, text: str) -> None:
         self.mechanism, self.adjacency = mechanism, adjacency
         self.digest = sha256(text.encode()).hexdigest()
-        self._text = text
+        self.text = text
         self.costs: dict[tuple[Notion, float | None], Amount] = {}
 
     def cost(self, cap: Cap) -> Amount:
@@ -46,7 +46,7 @@ class Known:
         guarantee = self.mechanism.guarantee(self.adjacency)
         values = [_number(guarantee.renyi(order)) for order in ORDERS]
         renyi = {"orders": [_number(order) for order in ORDERS], "values": values}
-        return f'{self._text[:-1]},"renyi":{canonical(renyi)}}}'
+        return f'{self.text[:-1]},"renyi":{canonical(renyi)}}}'
 
 
 def _number(value: float) -> float | str:

@@ -121,7 +121,7 @@ class Ledger:
 
     def account(self, name: str) -> Account:
         """The account of this name."""
-        if not isinstance(name, str) or name == LEDGER or self.book.state(name) is None:
+        if self.book.state(check_text("account", name, longest=1000)) is None:
             known = ", ".join(state.name for state in self.book.states()[:20]) or "none"
             raise ArgumentError("account", name, f"one of this ledger: {known}")
         return Account(self, name)

@@ -38,12 +38,14 @@ def exported(ledger: "Ledger") -> dict[str, Any]:
     if found:
         raise ArgumentError("ledger", found[0], "whole, to be exported")
     rows = book.store.run("SELECT digest, description FROM mechanisms")
-    return {"format": FORMAT, "ledger": ledger.id, "entries": entries, "mechanisms": dict(rows)}
+    heads = {entry["account"]: entry["hash"] for entry in entries}
+    whole = {"entries": entries, "heads": heads, "mechanisms": dict(rows)}
+    return {"format": FORMAT, "ledger": ledger.id, **whole}
 
 
 def merged(ledger: "Ledger", other: "Ledger | Mapping[str, Any]") -> list[str]:
     """Takes in what another ledger, or its export, has; says what came of it."""
-    content = other if isinstance(other, Mapping) else other.export()
+    content = other if isinstance(other, Mapping) or not hasattr(other, "export") else other.export()
     name, accounts, described = _read(content)
     said: list[str] = []
     book = ledger.book
@@ -75,6 +77,8 @@ def _whole(content: Mapping[str, Any]) -> tuple[str, dict[str, Replayed], dict[s
         if entry.number != len(chain) + 1 or entry.hash != entry.chained(chain[-1].hash if chain else ""):
             raise ArgumentError("export", entry.number, "whole: an entry was changed, dropped or moved")
         chain.append(entry)
+    if content["heads"] != {name: chain[-1].hash for name, chain in chains.items()}:
+        raise ArgumentError("export", len(content["entries"]), "whole: the last entries are missing")
     own = chains.pop(LEDGER)
     parents = {entry.key: entry.content["parent"] for entry in own if entry.event == "account"}
     if own[0].content["ledger"] != content["ledger"] or parents.keys() != chains.keys():

@@ -45,6 +45,8 @@ THEOREMS = {
     Notion.RENYI: "Feldman and Zrnic 2021: Rényi divergences of one fixed order, chosen adaptively, add up",
     Notion.GDP: "Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2022: mu^2 chosen adaptively add up",
 }
+_LARGEST = 10**100
+"""Beyond it a number promises nothing, as `NO_NOISE` says of noise."""
 _SYMBOL = {Notion.PURE: "epsilon", Notion.ZCDP: "rho", Notion.RENYI: "Rényi divergence", Notion.GDP: "mu^2"}
 
 
@@ -90,7 +92,7 @@ class Cap:
 
     def guarantee(self, amount: Amount) -> Guarantee | None:
         """What an amount of this notion promises; None if nothing."""
-        if not isinstance(amount, Fraction):
+        if not isinstance(amount, Fraction) or amount > _LARGEST:
             return None
         match self.notion:
             case Notion.PURE:
