@@ -36,7 +36,7 @@ MIGRATIONS = [
         " status TEXT NOT NULL, PRIMARY KEY (account, digest, path))",
         "CREATE INDEX files_by_digest ON files (digest)",
         "CREATE INDEX files_by_path ON files (path)",
-        "CREATE TABLE secrets (account TEXT NOT NULL, key TEXT NOT NULL, secret BLOB NOT NULL,"
+        "CREATE TABLE hidden (account TEXT NOT NULL, key TEXT NOT NULL, secret BLOB NOT NULL,"
         " PRIMARY KEY (account, key))",
     ],
     [
