@@ -7,8 +7,8 @@ from typing import Any
 
 from indistinct.ledger import Spend
 from indistinct.ledger.amounts import Amount, written
-from indistinct.ledger.chain import Entry
-from indistinct.ledger.events import ANSWERS, State, Terms
+from indistinct.ledger.chain import JournalEntry
+from indistinct.ledger.events import ANSWERS, AccountTerms, State
 from indistinct.ledger.notions import Cap
 from indistinct.mechanisms import Budget
 from indistinct.report.text import short
@@ -103,12 +103,12 @@ def mechanism_words(spend: Spend) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def report_delta(terms: Terms) -> float:
+def report_delta(terms: AccountTerms) -> float:
     """At which a report reads epsilon: that of the promise, if it has one."""
     return (terms.budget.delta if terms.budget is not None else None) or _DELTA
 
 
-def entry_words(entry: Entry) -> str:
+def entry_words(entry: JournalEntry) -> str:
     """What an entry is about, in one line."""
     content = entry.content
     terms = content.get("terms", content)

@@ -12,7 +12,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.ledger import Account
 from indistinct.ledger.amounts import NONE, Amount, read
 from indistinct.ledger.amounts import short as short_amount
-from indistinct.ledger.chain import Entry
+from indistinct.ledger.chain import JournalEntry
 from indistinct.ledger.events import ANSWERS, State
 from indistinct.ledger.notions import Cap
 from indistinct.mechanisms import Mechanism
@@ -192,7 +192,7 @@ def _attempts(account: Account) -> str:
     return _table(["time (UTC)", "who", "event", "about", "told"], rows, 4) or "<p>Nothing yet.</p>\n"
 
 
-def _told(entry: Entry) -> str:
+def _told(entry: JournalEntry) -> str:
     """What the answer could have told."""
     return "of the data" if entry.content.get(ANSWERS) is True else "nothing"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from indistinct.ledger import Spend
 from indistinct.ledger.amounts import short as short_amount
-from indistinct.ledger.chain import Entry
+from indistinct.ledger.chain import JournalEntry
 from indistinct.ledger.events import State
 from indistinct.report.ledger_data import account_data, entry_words, mechanism_words, share
 from indistinct.report.text import rounded_up
@@ -30,7 +30,7 @@ def accounts_text(states: Sequence[State]) -> str:
     return aligned(["account", "promise", "spent", "reserved", "left", "used", "status"], rows)
 
 
-def account_text(state: State, spends: Sequence[Spend], entries: Sequence[Entry]) -> str:
+def account_text(state: State, spends: Sequence[Spend], entries: Sequence[JournalEntry]) -> str:
     """One account: its terms, its last spends and its last attempts."""
     rows = [[name, value] for name, value in facts(state)]
     parts = [aligned([], rows)]
