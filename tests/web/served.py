@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from starlette.testclient import TestClient
@@ -18,7 +17,7 @@ from indistinct.web.tokens import issue
 class Served:
     """A ledger, and a client of its service."""
 
-    path: Path
+    path: Any
     client: Any
     tokens: dict[str, str]
 
@@ -36,8 +35,7 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Served]:
-    path = folder / "budget.db"
+def serving(path: Any) -> Iterator[Served]:
     with Ledger.open(path, who="founder") as ledger:
         ledger.open_account("census", Budget(epsilon=1))
         roles = {"ana": "analyst", "ben": "analyst", "owner": "owner", "auditor": "auditor"}

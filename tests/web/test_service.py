@@ -36,7 +36,7 @@ DIGEST = "0" * 64
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    with serving(tmp_path) as one:
+    with serving(tmp_path / "budget.db") as one:
         yield one
 
 
@@ -161,6 +161,22 @@ def test_auditors_see_all_of_it(served: Served) -> None:
     with sqlite3.connect(served.path) as base:  # somebody makes a spend cheaper
         base.execute("UPDATE spends SET cost = '1/100' WHERE key = 'k'")
     assert not served.get("/v1/verify").json()["valid"]
+
+
+def test_all_of_it_in_either_database(address: str) -> None:
+    with serving(address) as served:
+        own = {"account": "census", "key": "ages"}
+        served.post("/v1/reserve", **own, mechanism="laplace(10)")
+        assert served.post("/v1/charge", **own).json()["spend"]["state"] == "charged"
+        assert served.post("/v1/complete", **own, digests={"a.csv": DIGEST}).json()["state"] == "complete"
+        refused = served.post("/v1/spend", account="census", mechanism="laplace(1)", key="k")
+        assert problem(refused, 409) == "refused" and served.state()["spent"] == "1/10"
+        page = served.get("/v1/report", account="census").text
+        assert "The budget over time" in page and "The budget by person" in page
+        assert served.get("/v1/verify").json()["valid"] and served.get("/v1/export").json()["entries"]
+        with Ledger.open(address) as ledger:
+            assert revoke(ledger, "ana") == 1
+        assert problem(served.get("/v1/state", "ana", account="census"), 401) == "token"
 
 
 def test_a_look_beside_a_write_is_not_taken_for_an_older_copy(
