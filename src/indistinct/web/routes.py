@@ -30,15 +30,16 @@ _NAME, _KEY, _NOTE = Text(200), Text(200), Text(500, least=0)
 _DIGEST = Text(64, least=64, pattern=HEX)
 _MECHANISM = Either((Text(4000), Anything()), "an expression, or the JSON of a mechanism")
 _ADJACENCY = OneWord(("add-remove", "replace-one"))
-_TIME, _EXACT, _WORDS = Text(40), Text(200), Text(2000, least=0)
+_TIME, _EXACT, _WORDS = Text(40), Text(1000), Text(2000, least=0)
+_AMOUNT = Real(1e-12, 1e6)
 _BUDGET = Either(
     (
-        Fields({"epsilon": Real(0, 1e6)}, {"delta": Real(0, 0.5)}),
-        Fields({"rho": Real(0, 1e6)}),
-        Fields({"mu": Real(0, 1e3)}),
-        Fields({"renyi": Real(0, 1e6), "order": Real(1, 1e4)}),
+        Fields({"epsilon": _AMOUNT}, {"delta": Real(1e-100, 0.5)}),
+        Fields({"rho": _AMOUNT}),
+        Fields({"mu": _AMOUNT}),
+        Fields({"renyi": _AMOUNT, "order": Real(1, 1e4)}),
     ),
-    "epsilon (with delta, from 0 to 0.5), rho, mu, or renyi with an order above 1",
+    "epsilon (and delta, up to 0.5), rho, mu, or renyi and an order above 1; amounts from 1e-12 to 1e6",
 )
 PROBLEM = Fields(
     {"error": Fields({"code": Text(40, pattern=WORD), "message": Text(1000, least=0)})}, name="Problem"
