@@ -74,13 +74,13 @@ class Book:
         return state
 
     def _state(self, name: str, lock: str) -> State | None:
+        number, head = self._seen.get(name, (0, ""))  # before the look: another thread may write after it
         rows = self.store.run(f"SELECT {_STATE} FROM accounts WHERE name = ?{lock}", name)
         if not rows:
-            if name in self._seen:
+            if number:
                 raise FileError(self.store.where, f"the account {name!r} has vanished")
             return None
         state = _state_of(rows[0])
-        number, head = self._seen.get(name, (0, ""))
         if state.number < number or (state.number == number and state.head != head):
             raise FileError(self.store.where, "it was set back to an older copy of itself")
         return state
