@@ -45,8 +45,9 @@ THEOREMS = {
     Notion.RENYI: "Feldman and Zrnic 2021: Rényi divergences of one fixed order, chosen adaptively, add up",
     Notion.GDP: "Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2022: mu^2 chosen adaptively add up",
 }
-_LARGEST = 10**100
-"""Beyond it a number promises nothing, as `NO_NOISE` says of noise."""
+_SMALLEST, _LARGEST = 1e-100, 10**100
+"""Beyond the largest a number promises nothing, as `NO_NOISE` says of noise; below the smallest none is
+sought."""
 _SYMBOL = {Notion.PURE: "epsilon", Notion.ZCDP: "rho", Notion.RENYI: "Rényi divergence", Notion.GDP: "mu^2"}
 
 
@@ -207,6 +208,9 @@ def _largest(claim: Any, epsilon: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while claim(high).epsilon(delta) <= epsilon:
         low, high = high, 2 * high
+    while not low and high > _SMALLEST:
+        smaller = high / 1024
+        low, high = (smaller, high) if claim(smaller).epsilon(delta) <= epsilon else (0.0, smaller)
     while (middle := (low + high) / 2) not in (low, high) and high - low > 2**-48 * high:
         low, high = (middle, high) if claim(middle).epsilon(delta) <= epsilon else (low, middle)
     return low
