@@ -90,11 +90,16 @@ def digest_of(description: str) -> str:
         return ""
 
 
+def own_version() -> str:
+    """Of this package."""
+    return str(sys.modules["indistinct"].__version__)
+
+
 @cache
 def versions() -> str:
     """Of what read the guarantee."""
     numbers = {
-        "indistinct": sys.modules["indistinct"].__version__,
+        "indistinct": own_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
     }

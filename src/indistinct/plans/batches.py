@@ -12,16 +12,16 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from indistinct import __version__
 from indistinct.errors import ArgumentError, FileError, Refused, SourceChanged
 from indistinct.files import meaning
 from indistinct.ledger import Account, Ledger, Spend
 from indistinct.ledger.kept import keep, kept, labelled
+from indistinct.ledger.known import own_version
 from indistinct.mechanisms import Budget, Mechanism
 from indistinct.noise import KeyedSource
 from indistinct.plans.check import Checked, check_plan, together
@@ -41,14 +41,14 @@ _MORE = "Who answers for the data may allow more, for all that they are ever ask
 
 
 @dataclass(frozen=True)
-class Batch:
+class ReleaseBatch:
     """Releases at their scales, and the data that they are of."""
 
     parts: tuple[PlannedRelease, ...]
     scales: tuple[float, ...]
     labels: tuple[str, ...]
     """Each tells its release, of these data, from all others."""
-    version: str = __version__
+    version: str = field(default_factory=own_version)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -82,7 +82,7 @@ class Batch:
         return json.dumps({"version": self.version, "releases": releases}).encode()
 
     @classmethod
-    def read(cls, plan: Plan, account: Account, spend: Spend) -> "Batch":
+    def read(cls, plan: Plan, account: Account, spend: Spend) -> "ReleaseBatch":
         """What the ledger kept of a spend, for the releases as the plan has them. That the scales are those
         which were charged is seen by the digest of the mechanism."""
         with meaning(account.ledger.book.store.where, "a ledger that plans have written"):
@@ -115,7 +115,7 @@ class Standing:
     account: Account | None
     labels: dict[str, str]
     """Of the releases, by name, for the data as they are."""
-    before: tuple[tuple[Batch, Spend], ...]
+    before: tuple[tuple[ReleaseBatch, Spend], ...]
     files: tuple[str, ...]
     data: tuple[str, ...]
     """The digest of each file."""
@@ -130,7 +130,9 @@ class Standing:
         if account is not None:
             found = (labelled(account, label) for label in labels.values())
             spends = {spend.key: spend for spend in found if spend is not None}
-        before = tuple((Batch.read(plan, account, spend), spend) for spend in spends.values() if account)
+        before = tuple(
+            (ReleaseBatch.read(plan, account, spend), spend) for spend in spends.values() if account
+        )
         return cls(plan, account, labels, before, tuple(files), data)
 
     def check_data(self, account: Account) -> None:
@@ -165,16 +167,16 @@ class Standing:
         cap = None if self.account is None else self.account.cap
         return check_plan(self.plan, self.charged, self.left(), cap)
 
-    def new(self, parts: Sequence[PlannedRelease], scales: Sequence[float]) -> Batch:
+    def new(self, parts: Sequence[PlannedRelease], scales: Sequence[float]) -> ReleaseBatch:
         """What was not asked before."""
         asked = [
             (part, scale) for part, scale in zip(parts, scales, strict=True) if part.name not in self.charged
         ]
         labels = tuple(self.labels[part.name] for part, _ in asked)
-        return Batch(tuple(part for part, _ in asked), tuple(scale for _, scale in asked), labels)
+        return ReleaseBatch(tuple(part for part, _ in asked), tuple(scale for _, scale in asked), labels)
 
 
-def reserve(account: Account, batch: Batch, plan: Plan) -> Spend:
+def reserve(account: Account, batch: ReleaseBatch, plan: Plan) -> Spend:
     """Keeps the cost of a batch, and what it was for."""
     names = ", ".join(part.name for part in batch.parts)
     terms: dict[str, Any] = {"key": batch.key, "plan": plan.digest, "note": f"releases {names}"[:200]}

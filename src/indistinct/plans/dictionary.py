@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from indistinct.data import Table
-from indistinct.plans.account import Account, ToldRelease
 from indistinct.plans.check import unit_words
 from indistinct.plans.folder import CHARGE, Folder
+from indistinct.plans.told import ToldRelease, ToldRun
 from indistinct.report.tables import ERROR, HIGH, LEVEL, LOW, RANK_ERROR, Measured
 
 FORMAT = 1
@@ -32,7 +32,7 @@ _MEANINGS = {
 }
 
 
-def dictionary(account: Account, folder: Folder) -> dict[str, Any]:
+def dictionary(account: ToldRun, folder: Folder) -> dict[str, Any]:
     """All of it, as JSON."""
     plan, epsilon = account.checked.plan, account.subject.data()["epsilon"]
     return {

@@ -3,7 +3,7 @@ what all of it can tell about one of those it is about."""
 
 from html import escape
 
-from indistinct.plans.account import Account, ToldRelease
+from indistinct.plans.told import ToldRelease, ToldRun
 from indistinct.report.page import document, guarantee_html
 from indistinct.report.phrases import whom
 from indistinct.report.tables import beside
@@ -13,7 +13,7 @@ _SAMPLE = 12
 """Rows of a table that stands below several pictures."""
 
 
-def to_page(account: Account) -> str:
+def to_page(account: ToldRun) -> str:
     """One HTML page that needs nothing else. Printed, the summary is its first page."""
     facts = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in account.facts)
     glance = "".join(
@@ -59,7 +59,7 @@ def _section(one: ToldRelease) -> str:
     )
 
 
-def to_markdown(account: Account) -> str:
+def to_markdown(account: ToldRun) -> str:
     """The same without pictures, for a repository or a mail."""
     lines = [f"# {account.title}", ""]
     lines += [f"- **{name}:** {text}" for name, text in account.facts]

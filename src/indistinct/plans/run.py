@@ -16,15 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from indistinct import __version__
 from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, Refused
 from indistinct.files import read_bytes, whole
-from indistinct.ledger import Account as LedgerAccount
-from indistinct.ledger import Ledger, Spend
+from indistinct.ledger import Account, Ledger, Spend
 from indistinct.ledger.kept import keep, kept
-from indistinct.plans.account import DICTIONARY, Account
-from indistinct.plans.batches import Batch, Standing, reserve, source_files
+from indistinct.ledger.known import own_version
+from indistinct.plans.batches import ReleaseBatch, Standing, reserve, source_files
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.dictionary import dictionary
 from indistinct.plans.folder import Folder
@@ -32,12 +30,13 @@ from indistinct.plans.page import to_markdown, to_page
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
 from indistinct.plans.spending import ledger_there
+from indistinct.plans.told import DICTIONARY, ToldRun
 from indistinct.report import Subject, User, explain
 from indistinct.report.pdf import print_page, print_text
 from indistinct.report.text import short
 
 REPORT, TEXT, PRINTED = "report.html", "report.md", "report.pdf"
-Work = list[tuple[Batch, Spend]]
+Work = list[tuple[ReleaseBatch, Spend]]
 
 
 def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False) -> Path:
@@ -89,7 +88,7 @@ def _run(
     return _tell(checked, account, spends, folder, say, pdf, anything=bool(work))
 
 
-def _opened(checked: Checked, ledger: Ledger, files: list[str]) -> LedgerAccount:
+def _opened(checked: Checked, ledger: Ledger, files: list[str]) -> Account:
     """A new account for data that the ledger has not seen."""
     plan, terms = checked.plan, checked.plan.terms
     spending = plan.spending
@@ -113,11 +112,11 @@ def _unused(ledger: Ledger, name: str) -> str:
 
 
 def _draw(
-    checked: Checked, account: LedgerAccount, work: Work, standing: Standing, folder: Folder, say: Say
+    checked: Checked, account: Account, work: Work, standing: Standing, folder: Folder, say: Say
 ) -> None:
     """Reads the records, makes the charge final, draws, writes."""
     for batch, _ in work:
-        if batch.version != __version__:
+        if batch.version != own_version():
             reason = f"indistinct {batch.version} has begun this run, and only that can finish it as it was"
             raise Refused(account.name, reason)
     missing = [part for batch, _ in work for part in batch.parts]
@@ -162,7 +161,7 @@ def _headed(part: PlannedRelease, rows: Iterator[list[Any]]) -> Iterator[list[An
     yield from rows
 
 
-def _price(checked: Checked, batch: Batch, account: LedgerAccount) -> str:
+def _price(checked: Checked, batch: ReleaseBatch, account: Account) -> str:
     """What a batch costs by itself, and what is left."""
     state, terms = account.state(), checked.plan.terms
     epsilon = batch.mechanism.guarantee(terms.adjacency).epsilon(terms.delta)
@@ -179,7 +178,7 @@ def _check_free(folder: Folder, parts: list[PlannedRelease]) -> None:
             raise ArgumentError("out", str(folder.path), allowed)
 
 
-def _restore(account: LedgerAccount, spend: Spend, folder: Folder) -> None:
+def _restore(account: Account, spend: Spend, folder: Folder) -> None:
     """What was released is there, and as it was; what is missing is written again from the ledger."""
     results: dict[str, bytes] | None = None
     for name, digest in spend.digests.items():
@@ -197,7 +196,7 @@ def _restore(account: LedgerAccount, spend: Spend, folder: Folder) -> None:
 
 def _tell(
     checked: Checked,
-    account: LedgerAccount,
+    account: Account,
     spends: list[Spend],
     folder: Folder,
     say: Say,
@@ -214,7 +213,7 @@ def _tell(
             folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
     subject = _subject(checked)
     charge = _charge(checked, subject, account, spends)
-    told = Account.of(checked, subject, charge, folder)
+    told = ToldRun.of(checked, subject, charge, folder)
     for release in told.releases:
         for words in release.warnings:
             say(f"Warning: {release.part.name}: {words}")
@@ -225,7 +224,7 @@ def _tell(
     return report
 
 
-def _report(account: Account, folder: Folder, pdf: bool) -> Path:
+def _report(account: ToldRun, folder: Folder, pdf: bool) -> Path:
     """For people, for other texts, for programs and for print; all from what was released."""
     text = to_markdown(account)
     folder.write_text(TEXT, text)
@@ -259,9 +258,7 @@ def _subject(checked: Checked) -> Subject:
     return replace(subject, expression=named, sampling=tuple(told), user=user)
 
 
-def _charge(
-    checked: Checked, subject: Subject, account: LedgerAccount, spends: list[Spend]
-) -> dict[str, Any]:
+def _charge(checked: Checked, subject: Subject, account: Account, spends: list[Spend]) -> dict[str, Any]:
     """What was done, for whoever reads the results: what `guarantee.json` says."""
     plan, terms, readings = checked.plan, checked.plan.terms, subject.data()
     digests = {name: digest for spend in spends for name, digest in spend.digests.items()}

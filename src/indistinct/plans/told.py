@@ -84,7 +84,7 @@ class ToldRelease:
 
 
 @dataclass(frozen=True)
-class Account:
+class ToldRun:
     """All of a run."""
 
     checked: Checked
@@ -93,7 +93,7 @@ class Account:
     releases: list[ToldRelease]
 
     @classmethod
-    def of(cls, checked: Checked, subject: Subject, charge: dict[str, Any], folder: Folder) -> "Account":
+    def of(cls, checked: Checked, subject: Subject, charge: dict[str, Any], folder: Folder) -> "ToldRun":
         """From the files that were written."""
         releases = []
         for part, scale in zip(checked.parts, checked.scales, strict=True):
