@@ -39,8 +39,9 @@ def tabulated_pair(
 
 
 def _joined(epsilon: Array, forward: Array, backward: Array) -> tuple[Array, Array]:
-    """Both profiles, lowered where a profile that is convex on both sides of 0 must be: below e^epsilon = 1 it is
-    1 - e^epsilon + e^epsilon delta(-epsilon) of the other direction. True ones already are; bounds need not be."""
+    """Both profiles, lowered to what is convex on both sides of 0: below e^epsilon = 1 a profile is
+    1 - e^epsilon + e^epsilon delta(-epsilon) of the other direction. True ones are convex; bounds need not
+    be."""
     x = np.exp(epsilon)
     points = np.concatenate((1 / x[:0:-1], x))
     value = np.concatenate(

@@ -5,27 +5,28 @@ output of the highest score is released. Scores are part of what a run outputs, 
 are ordered at random.
 
 Take one pair of neighbours, P and Q being the outputs of a run. Look at an output with y = P(better outputs)
-and x = Q(better outputs). The best of K tries is there with density w(y) dP under P and w(x) dQ under Q, w(y) =
-phi'(1 - y) being the weight of `Tries`, so
+and x = Q(better outputs). The best of K tries is there with density w(y) dP under P and w(x) dQ under Q, where
+w(y) = phi'(1 - y) is the weight of `Tries`, so
 
     delta'(epsilon) = integral of (w(y) dP - e^epsilon w(x) dQ)_+.
 
 *How far x and y can be apart.* "Better than this" is an event, so y is at least B(x), the least P-probability
-that an event of Q-probability x may have: the lower end of the best tests of the run. Let V be a convex function
-with V(0) = 0 and w(x) >= V(w(y)) for all x and all y >= B(x); since w falls, the points x and y = B(x) decide
+that an event of Q-probability x may have: the lower end of the best tests of the run. Let V be convex with
+V(0) = 0 and w(x) >= V(w(y)) for all x and all y >= B(x); since w falls, the points x and y = B(x) decide
 that. With slopes u(v), V(w) is the integral of u(v) over v from 0 to w.
 
-*Layers.* So w(y) dP - e^epsilon w(x) dQ is at most the integral of dP - e^epsilon u(v) dQ over 0 < v < w(y). Take
-positive parts inside, and exchange the integrals. In the layer v are the outputs with w(y) > v. Their share of P is
-at most y(v), the place where the weight falls to v, and the positive parts add up to at most delta of the run:
+*Layers.* So w(y) dP - e^epsilon w(x) dQ is at most the integral of dP - e^epsilon u(v) dQ over 0 < v < w(y).
+Take positive parts inside, and exchange the integrals. In the layer v are the outputs with w(y) > v. Their
+share of P is at most y(v), the place where the weight falls to v, and the positive parts add up to at most
+delta of the run:
 
     delta'(epsilon) <= integral over 0 < v < E[K] of min(delta(epsilon + log u(v)), y(v)) dv.     (*)
 
-This needs the profile of the run at every epsilon, and nothing else. With the one slope that bounds all others,
-u(0), and without y(v), it says delta'(epsilon) <= E[K] delta(epsilon + log u(0)), which is the bound of Koskela,
-Redberg and Wang 2024 (Theorem 5, "Privacy profiles for private selection") at its best; for pure epsilon and a
-geometric K it gives 3 epsilon at most (Liu and Talwar 2019, Theorem 3.4). Neither direction is worse in general,
-and each has its own bound (*).
+This needs the profile of the run at every epsilon, and nothing else. With the one slope that bounds all
+others, u(0), and without y(v), it says delta'(epsilon) <= E[K] delta(epsilon + log u(0)), as Koskela, Redberg
+and Wang 2024 ("Privacy profiles for private selection") do with what two points of the profile say of u(0);
+for pure epsilon and a geometric K it gives at most 3 epsilon (Liu and Talwar 2019, "Private selection from
+private candidates"). Neither direction is worse in general, and each has its own bound (*).
 """
 
 import math
@@ -136,8 +137,8 @@ class _Layers:
 def _least_weights(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
     """Corners of V, from (0, 0) to the largest weight.
 
-    Between two places of an edge of B, w(y) is at most its chord and w(x) at least its tangent in the middle, as
-    w is convex: so the two ends, with these values, bound all that is between them.
+    Between two places of an edge of B, w(y) is at most its chord and w(x) at least its tangent in the middle,
+    as w is convex: so the two ends, with these values, bound all that is between them.
     """
     x, y = (np.minimum(np.append(0.0, np.cumsum(side)), 1.0) for side in (run.q, run.p))
     fine = tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _PLACES))
@@ -198,9 +199,9 @@ class Selected(PairGuarantee):
         return Product.of([(tabulated_pair(forward.delta, backward.delta, self._reach), 1)])
 
     def _renyi(self, order: float) -> float:
-        """Of order a: E[r^a] is 1 plus the integral of the profile with a (a - 1) e^{(a - 1) epsilon}. The table
-        is that up to its end R, where the mass p that it leaves counts a e^{(a - 1) R}; beyond, (*) with u(0)
-        gives at most E[K] u(0)^{1 - a} times the moment of the run above R + log u(0)."""
+        """Of order a: E[r^a] is 1 plus the integral of the profile with a (a - 1) e^{(a - 1) epsilon}. The
+        table is that up to its end R, where the mass p that it leaves counts a e^{(a - 1) R}; beyond, (*) with
+        u(0) gives at most E[K] u(0)^{1 - a} times the moment of the run above R + log u(0)."""
         if math.isinf(order) or order < 1 - _NEAR_ONE or not any(map(_unbounded, self.directions)):
             return super()._renyi(order)
         order = max(order, 1 + _NEAR_ONE)
@@ -238,4 +239,8 @@ def _finite(guarantee: Guarantee) -> DiscretePair:
     # known by its Renyi divergences: each reading takes long, and chords are above a convex profile
     few = np.append(0.0, np.geomspace(1e-3 * reach, reach, _READ))
     delta = guarantee._delta(few)
-    return tabulated_pair(*[lambda epsilon: np.interp(np.exp(epsilon), np.exp(few), delta)] * 2, reach)
+
+    def profile(epsilon: Array) -> Array:
+        return np.interp(np.exp(epsilon), np.exp(few), delta)
+
+    return tabulated_pair(profile, profile, reach)

@@ -1,8 +1,8 @@
 """How many times a run is tried: laws of a random number, and what they do to the run that is kept.
 
 If a run lands above a score with probability y, the best of K tries does so with probability 1 - phi(1 - y),
-phi(s) = E[s^K]. So a run at that place of the order counts with the weight phi'(1 - y), which falls with y from
-the mean, E[K], to the probability of a single try.
+phi(s) = E[s^K]. So a run at that place of the order counts with the weight phi'(1 - y), which falls with y
+from the mean, E[K], to the probability of a single try.
 """
 
 import math
@@ -22,10 +22,10 @@ _LONGEST = 1e6
 class Tries:
     """The law of the number of tries: `Tries.geometric(10)` is ten on average.
 
-    All but Poisson's are truncated negative binomials, P(k) proportional to (1 - g)^k (s)(s + 1)...(s + k -
+    All but Poisson's are truncated negative binomials, P(k) proportional to (1 - g)^k s (s + 1) ... (s + k -
     1)/k! for k = 1, 2, ... and the shape s: geometric for 1, logarithmic for 0. The smaller the shape, the
-    more the number varies, and the less is lost (Papernot and Steinke 2022, Section 2). Poisson's is the limit
-    of large shapes; it may be no try at all.
+    more the number varies, and the less is lost (Papernot and Steinke 2022, "Hyperparameter tuning with Rényi
+    differential privacy"). Poisson's is the limit of large shapes; it may be no try at all.
 
     >>> Tries.poisson(10)
     Tries(mean=10.0, shape=inf)

@@ -21,8 +21,9 @@ class RepeatAndSelect(Mechanism):
     released, neither the other outputs nor how many there were.
 
     Each try may first draw its hyperparameters, from a law that does not depend on the data, as long as the
-    mechanism's guarantee holds for all of them. Scores are part of what a try outputs (and of what its guarantee
-    is about) or follow from it. `shape` is that of `Tries`: 1 geometric, 0 logarithmic, infinity Poisson.
+    mechanism's guarantee holds for all of them. Scores are part of what a try outputs (and of what its
+    guarantee is about) or follow from it. `shape` is that of `Tries`: 1 geometric, 0 logarithmic, infinity
+    Poisson.
 
     >>> from indistinct import Gaussian
     >>> run = Gaussian(scale=3.7303)                       # epsilon is 1 at delta = 1e-5

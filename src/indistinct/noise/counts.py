@@ -16,8 +16,8 @@ _BLOCK = 64
 def poisson(mean: float, source: Source | None = None) -> int:
     """k = 0, 1, ... with probability e^-mean mean^k / k!, the float taken exactly.
 
-    A sum of laws of mean at most 1/2. In each k is proposed with probability proportional to mean^k, by coins,
-    and accepted with probability 1/k!.
+    A sum of laws of mean at most 1/2. In each k is proposed with probability proportional to mean^k, by
+    coins, and accepted with probability 1/k!.
     """
     source = SystemSource() if source is None else source
     pieces = math.ceil(2 * check_nonnegative("mean", mean))
@@ -31,11 +31,11 @@ def poisson(mean: float, source: Source | None = None) -> int:
 
 
 def negative_binomial(stop: float, shape: float, source: Source | None = None) -> int:
-    """k = 1, 2, ... with probability proportional to (1 - stop)^k s (s + 1) ... (s + k - 1) / k! for the shape s,
-    both floats taken exactly; for s = 0 to (1 - stop)^k / k.
+    """k = 1, 2, ... with probability proportional to (1 - stop)^k s (s + 1) ... (s + k - 1) / k! for the
+    shape s, both floats taken exactly; for s = 0 to (1 - stop)^k / k.
 
-    For s < 1 a geometric k is accepted with probability (1 + s)/2 (2 + s)/3 ... (k - 1 + s)/k. Else it is a sum of
-    geometric numbers, and one for what is left of s, drawn again if it is 0.
+    For s < 1 a geometric k is accepted with probability (1 + s)/2 (2 + s)/3 ... (k - 1 + s)/k. Else it is a
+    sum of geometric numbers, and one for what is left of s, drawn again if it is 0.
     """
     source = SystemSource() if source is None else source
     if not 0 < check_positive("stop", stop) <= 1:
