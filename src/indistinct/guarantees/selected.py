@@ -5,7 +5,7 @@ output of the highest score is released. Scores are part of what a run outputs, 
 are ordered at random.
 
 Take one pair of neighbours, P and Q being the outputs of a run. Look at an output with y = P(better outputs)
-and x = Q(better outputs). The best of K tries is there with density w(y) dP under P and w(x) dQ under Q, where
+and x = Q(better outputs). The best of K tries is there with density w(y) dP under P and w(x) dQ under Q;
 w(y) = phi'(1 - y) is the weight of `Tries`, so
 
     delta'(epsilon) = integral of (w(y) dP - e^epsilon w(x) dQ)_+.
@@ -200,8 +200,8 @@ class Selected(PairGuarantee):
 
     def _renyi(self, order: float) -> float:
         """Of order a: E[r^a] is 1 plus the integral of the profile with a (a - 1) e^{(a - 1) epsilon}. The
-        table is that up to its end R, where the mass p that it leaves counts a e^{(a - 1) R}; beyond, (*) with
-        u(0) gives at most E[K] u(0)^{1 - a} times the moment of the run above R + log u(0)."""
+        table is that up to its end R, where the mass p that it leaves counts a e^{(a - 1) R}; beyond, (*)
+        with u(0) gives at most E[K] u(0)^{1 - a} times the moment of the run above R + log u(0)."""
         if math.isinf(order) or order < 1 - _NEAR_ONE or not any(map(_unbounded, self.directions)):
             return super()._renyi(order)
         order = max(order, 1 + _NEAR_ONE)

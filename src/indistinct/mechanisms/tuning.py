@@ -31,7 +31,6 @@ class RepeatAndSelect(Mechanism):
     1.54
     """
 
-    words = "tuning: runs are tried a random number of times, {mean} on average, and the best one is kept"
     base: Mechanism
     mean: float
     shape: float = 1.0
