@@ -3,7 +3,6 @@ and by `indistinct` itself: a new one is one more line."""
 
 from types import ModuleType as _ModuleType
 
-from indistinct.guarantees.tries import Tries as Tries
 from indistinct.mechanisms.budget import Budget as Budget
 from indistinct.mechanisms.calibration import Calibrated as Calibrated
 from indistinct.mechanisms.calibration import calibrate as calibrate
@@ -24,6 +23,7 @@ from indistinct.mechanisms.selection import Exponential as Exponential
 from indistinct.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
 from indistinct.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
 from indistinct.mechanisms.tuning import RepeatAndSelect as RepeatAndSelect
+from indistinct.mechanisms.tuning import Tries as Tries
 from indistinct.mechanisms.tuning import repeat_and_select as repeat_and_select
 
 __all__ = [

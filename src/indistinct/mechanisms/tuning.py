@@ -9,7 +9,7 @@ from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.selected import selected
-from indistinct.guarantees.tries import Tries
+from indistinct.guarantees.tries import Tries as Tries
 from indistinct.mechanisms.mechanism import Mechanism, Stated
 from indistinct.mechanisms.release import Release
 from indistinct.noise import Source, SystemSource, negative_binomial, poisson
