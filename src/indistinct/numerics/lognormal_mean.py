@@ -32,14 +32,13 @@ _QUADRATURE = 1e-17
 _ROUNDING = 32 * EPS
 """Of a sum, relative to the sum of the sizes of its terms."""
 _LEAST_GAP = 1.5
-_GAP = 1.0
-"""p is at least the first, and this share of the order: the integral then reaches over few powers of e."""
+"""p is at least this, and as large as the order where that can be: then rounding errors are small."""
 _MOST_FACTORS = 300
 """m is at most this."""
 _MOST_NODES = 1 << 14
 _MOST_WORK = 1 << 28
-_LARGEST_MOMENT = 500.0
-"""log E X^m is at most this: moments beyond are of what nobody ever sees."""
+_LARGEST_MOMENT = 1250.0
+"""log E X^m is at most this: half of it on either side of 1 are numbers."""
 _TURN = 1.2
 """Z is moved by at most so much: its weights grow to e^{0.72}, and products of m of them more."""
 _LOST = 2.0
@@ -183,11 +182,10 @@ class LognormalMean:
             return False
         return True
 
-    @staticmethod
-    def _power(order: float) -> tuple[int, float]:
+    def _power(self, order: float) -> tuple[int, float]:
         """m and p = m - order."""
-        gap = max(_LEAST_GAP, _GAP * order)
-        m = max(0, math.ceil(order + gap))
+        furthest = math.sqrt(2 * _LARGEST_MOMENT) / self.scale
+        m = max(0, math.ceil(order + max(_LEAST_GAP, min(order, furthest - 1 - order))))
         if m > _MOST_FACTORS:
             raise TooFineError(f"a moment of order {order}")
         return m, m - order
@@ -212,13 +210,17 @@ class LognormalMean:
 
     def _log_whole(self, m: int) -> float:
         """log E R^m."""
-        k = np.arange(m + 1.0)
+        k, log_base = np.arange(m + 1.0), self._log_base(m)
         logs = self.scale**2 * k * (k - 1) / 2
         if logs[-1] > _LARGEST_MOMENT:
             raise TooFineError(f"a moment of order {m}")
-        scaled = np.exp(logs + k * math.log(max(m, 1) / self.count) - loggamma(k + 1).real)
+        scaled = np.exp(logs + k * (log_base - math.log(self.count)) - loggamma(k + 1).real)
         whole = float(_power_series(scaled[:, None], self.count)[m, 0])
-        return math.log(whole) + float(loggamma(m + 1).real) - m * math.log(max(m, 1))
+        return math.log(whole) + math.lgamma(m + 1) - m * log_base
+
+    def _log_base(self, m: int) -> float:
+        """By which a series is scaled, so that its coefficients stay numbers: they are between m^-m and E X^m."""
+        return math.log(max(m, 1)) - self.scale**2 * m / 4
 
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _log_laplace(self) -> Array:
@@ -304,14 +306,13 @@ def _straight(p: float) -> float:
 @lru_cache(maxsize=32)
 def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved: float = 0.0) -> _Factors:
     """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
-    s, t, base = law.scale, law.count, max(m, 1)
+    s, t, log_base = law.scale, law.count, law._log_base(m)
     z = grid.low + grid.stride * grid.step / s * np.arange(grid.normals)
     log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.stride * grid.step / s)
     places = grid.first + grid.step * np.arange(grid.size + grid.stride * (grid.normals - 1))
     log_y = places + s * grid.low - s * s / 2 - math.log(t)
-    # x is scaled by `base`, so that coefficients stay of moderate size
     k = np.arange(m + 1.0)[:, None]
-    log_x = s * z - s * s / 2 + math.log(base / t)
+    log_x = s * z - s * s / 2 + log_base - math.log(t)
     weights: Array | ComplexArray = np.exp(log_weight + k * log_x - loggamma(k + 1).real)
     y: Array | ComplexArray = np.exp(log_y)
     if theta:
@@ -332,7 +333,7 @@ def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved:
     series, sizes = series / first, sizes / np.abs(first)
     series[0] = sizes[0] = 1.0
     rest = _power_series(series, t)
-    return _Factors(t * log_first, rest, _power_series(sizes, t) if theta else rest, errors, math.log(base))
+    return _Factors(t * log_first, rest, _power_series(sizes, t) if theta else rest, errors, log_base)
 
 
 def _windows(values: ComplexArray | Array, grid: _Grid) -> ComplexArray | Array:
