@@ -14,8 +14,11 @@ class Allocated(Mechanism):
     """`steps` runs, in `times` of which each record takes part: drawn at random, for each record by
     itself."""
 
-    words = "allocated: each record takes part in {times} of {steps} runs, drawn at random, independently of
-    all others" base: Mechanism
+    words = (
+        "allocated: each record takes part in {times} of {steps} runs, drawn at random, independently of all "
+        "others"
+    )
+    base: Mechanism
     steps: int
     times: int = 1
 
