@@ -1,12 +1,13 @@
 """How far does the same (epsilon, delta) carry a training run, depending on who counts?
 
-Noise and batches are fixed; what differs is how many steps an account allows: the moments accountant (Abadi et al.
-2016, as a closed form), "Three Variants of Differential Privacy" (Asoodeh et al. 2021), the exact account of Poisson
-batches, and the exact account of random allocation, where each record joins one batch of every epoch. I train a softmax
-regression on scikit-learn's digits for each and draw out/more_steps.png. An argument says how often (5).
+Noise and batches are fixed; what differs is how many steps an account allows: the moments accountant (Abadi
+et al. 2016, as a closed form), "Three Variants of Differential Privacy" (Asoodeh et al. 2021), the exact
+account of Poisson batches, and the exact account of random allocation, where each record joins one batch of
+every epoch. I train a softmax regression on scikit-learn's digits for each and draw out/more_steps.png. An
+argument says how often (5).
 
-The first two use a curve that Abadi et al. prove for small rates only, up to a term that is left out: they are no
-guarantee here, and are shown because they are the formulas people compare with.
+The first two use a curve that Abadi et al. prove for small rates only, up to a term that is left out: they
+are no guarantee here, and are shown because they are the formulas people compare with.
 """
 
 import sys
@@ -49,7 +50,8 @@ def most_steps(epsilon: Callable[[int], float]) -> int:
 
 
 def accuracy(batches: Iterable[list[int]], seed: int) -> float:
-    """Of a softmax regression trained with clipped gradients and noise; seeded, so that it can be repeated."""
+    """Of a softmax regression trained with clipped gradients and noise; seeded, so that it can be
+    repeated."""
     x, y = train
     noise, weights = np.random.default_rng(seed), np.zeros((x.shape[1], 10))
     average = np.zeros_like(weights)

@@ -17,6 +17,7 @@ import pytest
 from cases import SINGLE
 
 from indistinct import (
+    AboveThreshold,
     Adjacency,
     ApproxDP,
     ArgumentError,
@@ -163,6 +164,7 @@ EXAMPLES: list[Described] = [
     (2 * Gaussian(1)).group(3),
     2 * (Gaussian(1) + Laplace(3)),
     RepeatAndSelect(Gaussian(1), 10, shape=0.5),
+    AboveThreshold(4, 8, sensitivity=2, monotonic=True),
     Gaussian(1) + 2 * Laplace(3),
     parallel(Gaussian(1), Laplace(1) + Gaussian(2)),
     mixture([Gaussian(1), Laplace(1)], [0.25, 0.75]),
@@ -397,7 +399,7 @@ def test_files_of_another_format_are_refused(tmp_path: Path, monkeypatch: pytest
     [
         (None, "one of the names"),
         ({"is": "Norm", "value": "L1"}, "one of the names"),
-        ({"mechanism": "os.system"}, "mechanism must be one of allocated, composed, correlated_gaussian"),
+        ({"mechanism": "os.system"}, "mechanism must be one of above_threshold, allocated, composed"),
         ({"is": "os.system", "command": "ls"}, "is must be one of"),
         ({"claim": "pure", "epsilon": -1}, "epsilon must be a non-negative"),
         ({"claim": "pure"}, "epsilon must be given: pure has epsilon, adjacency"),

@@ -50,7 +50,8 @@ _LAYERS = 193
 _GRADED = 6.0
 """Layers are closest to each other where u is smallest: the first step is e^-6 of the range."""
 _WEIGHTS = 65
-_ROUNDING = 1e-12
+_ROUNDING = 1e-11
+"""More than what is lost in adding up a table."""
 _LOG_LEAST = -69.0
 """log of a delta' that a table does not tell apart from what lies beyond it."""
 _READ = 256
@@ -141,15 +142,19 @@ def _least_weights(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
     as w is convex: so the two ends, with these values, bound all that is between them.
     """
     x, y = (np.minimum(np.append(0.0, np.cumsum(side)), 1.0) for side in (run.q, run.p))
-    fine = tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _PLACES))
-    along = np.unique(np.concatenate((x, fine, np.interp(fine, y, x))))
-    lowest = np.interp(along, x, y) * (1 - _ROUNDING)
-    if x.size > 1 and y[-1] > lowest[-1]:  # outputs that Q never has come last
-        along, lowest = np.append(along, 1.0), np.append(lowest, 1.0)
+    x, first = np.unique(x, return_index=True)  # where x does not move, the least y counts
+    y = y[first]
+    end = float(tries.fall(np.ones(1))[0])
+    fine = tries.place(np.linspace(0.0, end, _PLACES))
+    along = np.unique(np.concatenate((x, fine, np.interp(fine, y, x), [1.0])))
+    lowest = np.interp(along, x, y)
     at, half = (along[1:] + along[:-1]) / 2, np.diff(along) / 2
     tangent, rise = tries.weight(at), tries.steepness(at) * half
-    weight = np.concatenate((tries.weight(lowest[:-1]), tries.weight(lowest[1:]))) * (1 + _ROUNDING)
-    value = np.maximum(np.concatenate((tangent + rise, tangent - rise)), 0.0) * (1 - _ROUNDING)
+    weight = tries.weight(np.concatenate((lowest[:-1], lowest[1:], [1.0])) * (1 - _ROUNDING))
+    value = np.concatenate((tangent + rise, tangent - rise, tries.weight(np.ones(1))))
+    # sums of many numbers are off by 1e-11 of themselves at most, and so is the fall of a weight there
+    lost = _ROUNDING * (1 + tries.fall(np.concatenate((along[:-1], along[1:], [1.0]))))
+    weight, value = weight * (1 + _ROUNDING), np.maximum(value, 0.0) * np.exp(-lost)
     order = np.lexsort((value, weight))
     weight, value = np.append(0.0, weight[order]), np.append(0.0, value[order])
     first = np.append(True, np.diff(weight) > 0)

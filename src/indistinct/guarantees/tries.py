@@ -77,7 +77,7 @@ class Tries:
 
     def _mean_of(self, log_g: float) -> float:
         odds = math.expm1(-log_g)  # (1 - g)/g
-        if self.shape * -log_g < 1e-12:
+        if self.shape == 0:
             return odds / -log_g
         return self.shape * odds / -math.expm1(self.shape * log_g)
 
