@@ -77,6 +77,44 @@ def server() -> Iterator[str]:
             run("pg_ctl", "-w", "-m", "immediate", "stop")
 
 
+_schemas = iter(range(10**6))
+
+
+def new_schema(server: str) -> str:
+    """The address of a schema of PostgreSQL of its own."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    name = f"ledger{next(_schemas)}"
+    with psycopg.connect(server.format("postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{server.format('postgres')}%20-c%20search_path%3D{name}"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place for a ledger: in SQLite, and in PostgreSQL where a server can be started."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/budget.db"
+    return new_schema(request.getfixturevalue("server"))
+
+
+@pytest.fixture
+def ledger(address: str) -> Iterator[Any]:
+    from indistinct.ledger import Ledger
+
+    with Ledger.open(address, who="someone") as opened:
+        yield opened
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Any]:
+    """A ledger in SQLite, and quick: it is not synced."""
+    from indistinct.ledger import Ledger
+
+    with Ledger.open(tmp_path / "budget.db", who="someone") as opened:
+        opened.book.store.connection.execute("PRAGMA synchronous = OFF")
+        yield opened
+
+
 @pytest.fixture
 def small_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models of tables are trained as always, in as many steps, but a tenth as long: they are narrow."""

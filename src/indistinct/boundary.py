@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ContextDecorator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, final
 
@@ -33,6 +34,16 @@ Item = TypeVar("Item")
 def shows() -> bool:
     """Whether somebody has asked to see what libraries say."""
     return os.environ.get(SWITCH) == "1"
+
+
+def mishap(error: BaseException) -> str:
+    """What may be said of a mistake of ours: its kind and its place. Its words may be about a record."""
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    line = "" if where is None else f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})"
+    told = f"something went wrong inside, please report it: {type(error).__name__}{line}"
+    return f"{told}; {SWITCH}=1 shows all of it, which may be private data"
 
 
 @final

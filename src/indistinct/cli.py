@@ -1,4 +1,4 @@
-"""The command line: `indistinct explain`, `calibrate`, `init`, `check`, `run`, `synth` and `reproduce`.
+"""The command line: `indistinct explain`, `calibrate`, `init`, `check`, `run`, `ledger`, `synth`, ...
 
 Bad input ends with exit code 2 and one line that says what to change.
 """
@@ -25,8 +25,9 @@ from indistinct import (
     parse,
 )
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.boundary import SWITCH
-from indistinct.errors import DataError
+from indistinct.boundary import mishap, shows
+from indistinct.cli_ledger_options import add_ledger
+from indistinct.errors import DataError, Refused
 from indistinct.mechanisms.mechanism import natural_adjacency
 from indistinct.report import Subject, explain
 
@@ -64,11 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     try:
         options = parser().parse_args(arguments)
-        options.run(options)
+        code: int | None = options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read us has enough, as `head` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python says so when it leaves
         return 0
+    except Refused as error:  # by an account: nothing is wrong with what was asked
+        return _complain(error, 3)
     except (ArgumentError, DataError, argparse.ArgumentTypeError, ImportError, OSError) as error:
         return _complain(error, 2)
     except ArithmeticError as error:
@@ -76,15 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
     except Exception as error:  # a mistake of ours: its words may be about a record
-        if os.environ.get(SWITCH) == "1":
+        if shows():
             raise
-        where = error.__traceback__
-        while where is not None and where.tb_next is not None:
-            where = where.tb_next
-        line = "" if where is None else f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})"
-        told = f"something went wrong inside, please report it: {type(error).__name__}{line}"
-        return _complain(f"{told}; {SWITCH}=1 shows all of it, which may be private data", 1)
-    return 0
+        return _complain(mishap(error), 1)
+    return code or 0
 
 
 def _complain(error: Exception | str, code: int) -> int:
@@ -141,6 +139,7 @@ def parser() -> argparse.ArgumentParser:
     _add_common(command)
 
     _add_plans(commands)
+    add_ledger(commands, _add_command)
     _add_synth(commands)
 
     command = _add_command(
@@ -159,11 +158,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_command(
-    commands: Any, run: Callable[[argparse.Namespace], None], words: str, description: str, example: str
+    commands: Any, run: Callable[[argparse.Namespace], int | None], words: str, description: str, example: str
 ) -> argparse.ArgumentParser:
     """A command that is called as the function that runs it."""
     command: argparse.ArgumentParser = commands.add_parser(
-        run.__name__.lstrip("_"),
+        run.__name__.strip("_"),
         help=words,
         description=description,
         epilog=f"Example: indistinct {example}",

@@ -66,8 +66,9 @@ _HOMES = {
     "workload": "workloads",
 }
 """Which package declares a noun, or one kind of it: imported when a description names it."""
-_NOUNS = tuple(name for name in _HOMES if " " not in name)
-_NAMES = f"one of the names {', '.join(_NOUNS)}"
+NOUNS = tuple(name for name in _HOMES if " " not in name)
+"""Keys in JSON that hold a kind."""
+_NAMES = f"one of the names {', '.join(NOUNS)}"
 _SLOT = re.compile(r"\{(?P<name>\w+)(?P<tight>!?)(?::(?P<between>[^}]*))?\}")
 _MADE_WITH: dict[type[Any], dict[str, Parameter]] = {}
 
@@ -282,7 +283,7 @@ def _read(data: Any, depth: int) -> Any:
         return tuple(_read(item, depth + 1) for item in data)
     if not isinstance(data, dict):
         return data
-    noun = next((name for name in _NOUNS if isinstance(data.get(name), str)), None)
+    noun = next((name for name in NOUNS if isinstance(data.get(name), str)), None)
     if noun is None:
         raise ExpressionError("JSON", sorted(map(str, data)), f"an object with {_NAMES}")
     cls = _declared(noun, data[noun])

@@ -149,6 +149,19 @@ def test_threads_share_a_ledger(address: str) -> None:
         assert account.spent == Fraction(40, 100) and ledger.verify() == []
 
 
+def test_a_ledger_goes_on_after_a_fork(address: str) -> None:
+    """On both sides, each with a connection of its own."""
+    with Ledger.open(address) as ledger:
+        account = ledger.open_account("census", Budget(epsilon=1))
+        several = [
+            PROCESSES.Process(target=lambda n=n: account.spend(Laplace(10), key=str(n))) for n in range(3)
+        ]
+        run(*several)
+        account.spend(Laplace(10), key="here")
+        assert all(one.exitcode == 0 for one in several)
+        assert account.spent == Fraction(4, 10) and ledger.verify() == []
+
+
 def fills(address: str, told) -> None:
     with Ledger.open(address) as ledger:
         account = ledger.account("census")

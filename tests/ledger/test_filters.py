@@ -17,8 +17,8 @@ import pytest
 
 from indistinct import Adjacency, Budget, Discrete, Gaussian, Laplace, Mechanism
 from indistinct.ledger import Cap, Notion
-from indistinct.ledger.decide import Asked, decided, possible_caps
-from indistinct.ledger.events import State, Terms
+from indistinct.ledger.decide import Request, decided, possible_caps
+from indistinct.ledger.events import AccountTerms, State
 from indistinct.ledger.notions import cap_of
 
 EITHER = Adjacency.ADD_REMOVE
@@ -69,7 +69,7 @@ def best_delta(
         if len(run) < depth and p:
             for place, law in enumerate(menu):
                 if admitted((*run, place)):
-                    most = max(most, sum(best((*run, place), p * a, q * b) for a, b in law))
+                    most = max(most, sum((best((*run, place), p * a, q * b) for a, b in law), Fraction(0)))
         return most
 
     return best((), Fraction(1), Fraction(1))
@@ -84,9 +84,9 @@ class Filter:
     menu: list[Mechanism]
 
     def __call__(self, run: tuple[int, ...]) -> bool:
-        state = State("a", "", Terms(self.budget), self.cap)
+        state = State("a", "", AccountTerms(self.budget), self.cap)
         for place in run:
-            decision = decided(state, Asked.of(self.menu[place], EITHER, None), None)
+            decision = decided(state, Request.of(self.menu[place], EITHER, None), None)
             if decision.refused is not None:
                 return False
             state = State("a", "", state.terms, self.cap, state.total + decision.cost)
@@ -161,7 +161,7 @@ def losses(
     drawn = np.random.default_rng(seed)
     found = np.zeros(runs)
     for run in range(runs):
-        state, loss = State("a", "", Terms(None)), 0.0
+        state, loss = State("a", "", AccountTerms(None)), 0.0
         for _ in range(40):
             wishes = range(len(scales)) if loss >= 0 else range(len(scales) - 1, -1, -1)
             after = next(((place, one) for place in wishes if (one := admit(state, place)) is not None), None)
@@ -176,9 +176,9 @@ def losses(
 
 def test_sampled_runs_do_not_refute_the_cap_and_do_refute_a_larger_one() -> None:
     promise = Budget(epsilon=1, delta=0.02)
-    cap = next(one for one in possible_caps(Terms(promise)) if one.notion is Notion.GDP)
+    cap = next(one for one in possible_caps(AccountTerms(promise)) if one.notion is Notion.GDP)
     scales = [2.0, 3.0, 5.0, 9.0]
-    costs = [Asked.of(Gaussian(scale), EITHER, None).known.cost(cap) for scale in scales]
+    costs = [Request.of(Gaussian(scale), EITHER, None).known.cost(cap) for scale in scales]
 
     def kept(state: State, place: int) -> State | None:
         state = State("a", "", state.terms, cap, state.total)
@@ -213,7 +213,7 @@ def test_the_odometer_holds_at_every_moment() -> None:
             shift = 0.4 if loss > 0.3 * step else 0.2
             loss += shift * (drawn.normal() + shift) - shift**2 / 2
             total += shift**2
-            state = State("a", "", Terms(None), cap, Fraction(total))
+            state = State("a", "", AccountTerms(None), cap, Fraction(total))
             exceeded |= loss > odometer(state, share)
             wrong |= loss > odometer(state, share) / 3  # planted
         over, planted = over + exceeded, planted + wrong
@@ -226,4 +226,4 @@ def test_laplace_noise_is_cheaper_where_it_says_so() -> None:
     the same."""
     budget = Budget(epsilon=1, delta=1e-6)
     cap = cap_of(budget, Notion.GDP)
-    assert cap.limit / Asked.of(Laplace(100), EITHER, None).known.cost(cap) > 250
+    assert cap.limit / Request.of(Laplace(100), EITHER, None).known.cost(cap) > 250

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from indistinct import Budget, Gaussian, Laplace, Mechanism, PureDP, from_json
 from indistinct.errors import ArgumentError, Refused
-from indistinct.ledger import Cap, Entry, Ledger
-from indistinct.ledger.events import Terms
+from indistinct.ledger import Cap, JournalEntry, Ledger
+from indistinct.ledger.events import AccountTerms
 
 NASTY = [
     "x'; DROP TABLE accounts; --",
     'a" OR "1"="1',
     "%s %(key)s ? {0}",
     "名前 ünïcødé",
-    "' UNION SELECT secret FROM secrets --",
+    "' UNION SELECT secret FROM hidden --",
 ]
 
 
@@ -157,10 +157,10 @@ JSON = st.recursive(
 
 @given(JSON, st.sampled_from(["account", "number", "time", "who", "event", "key", "content", "hash"]))
 def test_forged_json_is_no_entry(value, field: str) -> None:
-    true = Entry("a", 1, "t", "w", "e", "k", "{}", "h").to_json()
+    true = JournalEntry("a", 1, "t", "w", "e", "k", "{}", "h").to_json()
     for data in (value, {**true, field: value}, {k: v for k, v in true.items() if k != field}):
         try:
-            entry = Entry.from_json(data)
+            entry = JournalEntry.from_json(data)
         except ArgumentError:
             continue
         assert type(entry.number) is int and isinstance(entry.content, dict)
@@ -178,7 +178,7 @@ def test_unknown_kinds_are_refused() -> None:
         with pytest.raises(ArgumentError):
             Mechanism.from_json(data)
     with pytest.raises((ArgumentError, TypeError)):
-        Terms.from_json({**Terms(Budget(epsilon=1)).to_json(), "free": True})
+        AccountTerms.from_json({**AccountTerms(Budget(epsilon=1)).to_json(), "free": True})
 
 
 def test_replays_spend_nothing(ledger: Ledger) -> None:

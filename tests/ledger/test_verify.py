@@ -54,7 +54,7 @@ def busy(small: Ledger) -> Ledger:
         "DELETE FROM approvals",
         "INSERT INTO approvals VALUES ('census', 'mine', 'me')",
         "INSERT INTO files VALUES ('census', 'd', '/p', '')",
-        "INSERT INTO secrets VALUES ('census', '#2', 'x')",
+        "INSERT INTO hidden VALUES ('census', '#2', 'x')",
     ],
 )
 def test_a_change_by_hand_is_found(busy: Ledger, change: str) -> None:
@@ -199,9 +199,9 @@ def test_forged_exports_are_refused(tmp_path: Path) -> None:
     def cheaper(content: dict) -> None:  # with all hashes right: a spend that says that it cost nothing
         entries = [entry for entry in content["entries"] if entry["account"] == "census"]
         entries[-1]["content"]["cost"] = "0"
-        from indistinct.ledger import Entry
+        from indistinct.ledger import JournalEntry
 
-        entries[-1]["hash"] = Entry.from_json(entries[-1]).chained(entries[-2]["hash"])
+        entries[-1]["hash"] = JournalEntry.from_json(entries[-1]).chained(entries[-2]["hash"])
         content["heads"]["census"] = entries[-1]["hash"]
 
     assert here.account("census").spent == 0

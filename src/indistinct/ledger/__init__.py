@@ -2,21 +2,21 @@
 
 from indistinct.errors import Refused
 from indistinct.ledger.account import Account
-from indistinct.ledger.chain import Entry
-from indistinct.ledger.events import Spend, State, Terms
+from indistinct.ledger.chain import JournalEntry
+from indistinct.ledger.events import AccountTerms, Spend, State
 from indistinct.ledger.ledger import Ledger
 from indistinct.ledger.notions import Cap, Notion
 from indistinct.ledger.signing import signed_heads
 
 __all__ = [
     "Account",
+    "AccountTerms",
     "Cap",
-    "Entry",
+    "JournalEntry",
     "Ledger",
     "Notion",
     "Refused",
     "Spend",
     "State",
-    "Terms",
     "signed_heads",
 ]

@@ -10,8 +10,8 @@ from indistinct.errors import ArgumentError, Refused
 from indistinct.guarantees import Guarantee
 from indistinct.ledger import files, history, owners, parts
 from indistinct.ledger.amounts import Amount, written
-from indistinct.ledger.chain import Entry, check_content, check_digests, check_text
-from indistinct.ledger.decide import Asked, Decision, decided
+from indistinct.ledger.chain import JournalEntry, check_content, check_digests, check_text
+from indistinct.ledger.decide import Decision, Request, decided
 from indistinct.ledger.events import (
     ANSWERS,
     CANCELLED,
@@ -20,9 +20,9 @@ from indistinct.ledger.events import (
     EVENTS,
     OPEN,
     RESERVED,
+    AccountTerms,
     Spend,
     State,
-    Terms,
 )
 from indistinct.ledger.known import versions
 from indistinct.ledger.notions import Cap
@@ -59,7 +59,7 @@ class Account:
         return state
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> AccountTerms:
         """What it was opened for; the budget is the last one that it was raised to."""
         return self._own().terms
 
@@ -101,7 +101,7 @@ class Account:
         note: str = "",
         adjacency: Adjacency | str | None = None,
     ) -> Spend:
-        """Keeps the cost of a mechanism, of which nothing has been drawn yet. Asked again with the same key
+        """Keeps the cost of a mechanism, of which nothing has been drawn yet. Request again with the same key
         it is the same spend. Refusals are journalled."""
         return self._ask(
             "reserved", mechanism, check_text("key", key), who, adjacency, {"plan": plan, "note": note}
@@ -139,7 +139,7 @@ class Account:
             raise ArgumentError("key", key, f"one that does not begin with {parts.DIVISION} or {_OWN}")
         about = None if adjacency is None else check_adjacency(adjacency)
         place = self._place(key or "", who)
-        asked = Asked.of(mechanism, self._first.adjacency, about)
+        asked = Request.of(mechanism, self._first.adjacency, about)
         asked.prepare(self._book, place)
         with self._book.transaction():
             state = self._book.locked(place)
@@ -283,7 +283,7 @@ class Account:
         """Newest first."""
         return self._book.spends(self.state().name, limit, offset)
 
-    def entries(self, limit: int | None = None, offset: int = 0) -> list[Entry]:
+    def entries(self, limit: int | None = None, offset: int = 0) -> list[JournalEntry]:
         """The journal, newest first."""
         return self._book.entries(self.state().name, limit, offset)
 

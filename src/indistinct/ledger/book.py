@@ -12,8 +12,8 @@ from typing import Any
 
 from indistinct.errors import ArgumentError, FileError
 from indistinct.ledger.amounts import read, written
-from indistinct.ledger.chain import Entry, canonical, now
-from indistinct.ledger.events import Spend, State, Terms, applied, opened
+from indistinct.ledger.chain import JournalEntry, canonical, now
+from indistinct.ledger.events import AccountTerms, Spend, State, applied, opened
 from indistinct.ledger.known import Known
 from indistinct.ledger.notions import Cap
 from indistinct.ledger.store import Store
@@ -74,13 +74,13 @@ class Book:
         return state
 
     def _state(self, name: str, lock: str) -> State | None:
+        number, head = self._seen.get(name, (0, ""))  # before the look: another thread may write after it
         rows = self.store.run(f"SELECT {_STATE} FROM accounts WHERE name = ?{lock}", name)
         if not rows:
-            if name in self._seen:
+            if number:
                 raise FileError(self.store.where, f"the account {name!r} has vanished")
             return None
         state = _state_of(rows[0])
-        number, head = self._seen.get(name, (0, ""))
         if state.number < number or (state.number == number and state.head != head):
             raise FileError(self.store.where, "it was set back to an older copy of itself")
         return state
@@ -115,18 +115,20 @@ class Book:
         joined = f"SELECT {_SPEND}, m.description FROM spends s LEFT JOIN mechanisms m ON m.digest = s.digest"
         return [_spend_of(row) for row in self.store.run(f"{joined} WHERE {where}", *values)]
 
-    def entries(self, account: str, limit: int | None = None, offset: int = 0) -> list[Entry]:
+    def entries(self, account: str, limit: int | None = None, offset: int = 0) -> list[JournalEntry]:
         """Newest first."""
         sql = f"SELECT {_ENTRY} FROM entries WHERE account = ? ORDER BY number DESC"
         if limit is None:
-            return [Entry(*row) for row in self.store.run(sql, account)][offset:]
-        return [Entry(*row) for row in self.store.run(f"{sql} LIMIT ? OFFSET ?", account, limit, offset)]
+            return [JournalEntry(*row) for row in self.store.run(sql, account)][offset:]
+        return [
+            JournalEntry(*row) for row in self.store.run(f"{sql} LIMIT ? OFFSET ?", account, limit, offset)
+        ]
 
-    def all_entries(self, account: str) -> Iterator[Entry]:
+    def all_entries(self, account: str) -> Iterator[JournalEntry]:
         """From the first on, however many there are."""
         sql, number = f"SELECT {_ENTRY} FROM entries WHERE account = ? AND number > ?", -1
         while rows := self.store.run(f"{sql} ORDER BY number LIMIT ?", account, number, _AT_ONCE):
-            yield from (Entry(*row) for row in rows)
+            yield from (JournalEntry(*row) for row in rows)
             number = rows[-1][1]
 
     def all_spends(self, account: str) -> Iterator[Spend]:
@@ -142,16 +144,16 @@ class Book:
         rows = self.store.run(sql, account, number)
         return str(rows[0][0]) if rows else None
 
-    def first(self, account: str) -> Entry:
+    def first(self, account: str) -> JournalEntry:
         """The entry that opened an account."""
         rows = self.store.run(f"SELECT {_ENTRY} FROM entries WHERE account = ? AND number = 1", account)
         if not rows:
             raise FileError(self.store.where, f"the first entry of {account!r} is missing")
-        return Entry(*rows[0])
+        return JournalEntry(*rows[0])
 
     def secret(self, account: str, key: str) -> bytes | None:
         """What is hidden under a key."""
-        rows = self.store.run("SELECT secret FROM secrets WHERE account = ? AND key = ?", account, key)
+        rows = self.store.run("SELECT secret FROM hidden WHERE account = ? AND key = ?", account, key)
         return bytes(rows[0][0]) if rows else None
 
     def approved(self, account: str, plan: str) -> bool:
@@ -179,12 +181,12 @@ class Book:
     # -- writing -------------------------------------------------------------------------------
 
     def open(
-        self, name: str, parent: str, terms: Terms, cap: Cap | None, who: str, more: dict[str, Any]
+        self, name: str, parent: str, terms: AccountTerms, cap: Cap | None, who: str, more: dict[str, Any]
     ) -> State:
         """A new account. The ledger's own row is locked, unless this is it."""
         content = {"terms": terms.to_json(), "cap": None if cap is None else cap.to_json(), **more}
         last = self.clock() if name == LEDGER else self._told(name, parent, who)
-        entry = _chained(Entry(name, 1, last, who, "opened", "", canonical(content)), "")
+        entry = _chained(JournalEntry(name, 1, last, who, "opened", "", canonical(content)), "")
         state = opened(entry, parent)
         self._insert(entry)
         self.store.put(
@@ -208,7 +210,7 @@ class Book:
     ) -> tuple[State, Spend | None]:
         """One entry more, and what it changes: the account, and the spend of its key, `before` it."""
         time = max(self.clock(), state.time)  # a clock may go back; the journal does not
-        entry = Entry(state.name, state.number + 1, time, who, event, key, canonical(content))
+        entry = JournalEntry(state.name, state.number + 1, time, who, event, key, canonical(content))
         entry = _chained(entry, state.head)
         after, spend = applied(state, before, entry)
         self._insert(entry)
@@ -221,7 +223,7 @@ class Book:
             self._write(spend, new=before is None)
         return self._remembered(after), spend
 
-    def _insert(self, entry: Entry) -> None:
+    def _insert(self, entry: JournalEntry) -> None:
         self.store.put(
             f"INSERT INTO entries ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             *(entry.account, entry.number, entry.time, entry.who),
@@ -257,11 +259,11 @@ class Book:
 
     def hide(self, account: str, key: str, secret: bytes) -> None:
         """Keeps a secret."""
-        self.store.put("INSERT INTO secrets (account, key, secret) VALUES (?, ?, ?)", account, key, secret)
+        self.store.put("INSERT INTO hidden (account, key, secret) VALUES (?, ?, ?)", account, key, secret)
 
     def forget(self, account: str, key: str) -> None:
         """Destroys a secret."""
-        self.store.put("DELETE FROM secrets WHERE account = ? AND key = ?", account, key)
+        self.store.put("DELETE FROM hidden WHERE account = ? AND key = ?", account, key)
 
     def approve(self, account: str, plan: str, who: str) -> None:
         """Notes that a plan may run."""
@@ -280,7 +282,7 @@ class Book:
         self.store.put(sql, digest, text)
 
 
-def _chained(entry: Entry, before: str) -> Entry:
+def _chained(entry: JournalEntry, before: str) -> JournalEntry:
     return replace(entry, hash=entry.chained(before))
 
 
@@ -291,8 +293,8 @@ def _changing(state: State) -> tuple[Any, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _terms(text: str) -> Terms:
-    return Terms.from_json(json.loads(text))
+def _terms(text: str) -> AccountTerms:
+    return AccountTerms.from_json(json.loads(text))
 
 
 @lru_cache(maxsize=1024)
@@ -301,7 +303,7 @@ def _cap(text: str) -> Cap:
 
 
 @lru_cache(maxsize=1024)
-def _text(told: Terms | Cap) -> str:
+def _text(told: AccountTerms | Cap) -> str:
     return canonical(told.to_json())
 
 

@@ -23,7 +23,7 @@ def canonical(content: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """What happened to an account; `account` is empty for what happened to the ledger itself."""
 
     account: str
@@ -53,7 +53,7 @@ class Entry:
         return {**named, "event": self.event, "key": self.key, "content": self.content, "hash": self.hash}
 
     @classmethod
-    def from_json(cls, data: Any) -> "Entry":
+    def from_json(cls, data: Any) -> "JournalEntry":
         """What `to_json` wrote; whether it is true is for the chain to say."""
         names = ("account", "number", "time", "who", "event", "key", "content", "hash")
         if not isinstance(data, dict) or data.keys() != set(names) or not isinstance(data["content"], dict):

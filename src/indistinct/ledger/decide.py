@@ -9,21 +9,21 @@ from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.amounts import NONE, Amount, added, short
 from indistinct.ledger.book import Book
-from indistinct.ledger.events import Spend, State, Terms
+from indistinct.ledger.events import AccountTerms, Spend, State
 from indistinct.ledger.known import Known, known
 from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, notions_for
 from indistinct.mechanisms import Budget
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What somebody asks for: a mechanism, or why it cannot be one."""
 
     known: Known | None
     wrong: str = ""
 
     @classmethod
-    def of(cls, mechanism: Any, adjacency: Adjacency, about: Adjacency | None) -> "Asked":
+    def of(cls, mechanism: Any, adjacency: Adjacency, about: Adjacency | None) -> "Request":
         """For the neighbours of an account. What is asked about others is refused."""
         if about is not None and about is not adjacency:
             return cls(None, f"its neighbours are {adjacency.value}, and {about.value} was asked")
@@ -62,7 +62,7 @@ class Decision:
     refused: Refused | None = None
 
 
-def decided(state: State, asked: Asked, forbidden: str | None) -> Decision:
+def decided(state: State, asked: Request, forbidden: str | None) -> Decision:
     """The filter: the mechanism is let through if costs stay within the cap.
 
     The *first* mechanism of an account may also be let through as a block: if it costs more than the cap in
@@ -83,7 +83,7 @@ def decided(state: State, asked: Asked, forbidden: str | None) -> Decision:
     return Decision(refused=_refusal(state, cap, cost, made))
 
 
-def possible_caps(terms: Terms) -> list[Cap]:
+def possible_caps(terms: AccountTerms) -> list[Cap]:
     """Those of an account whose notion is not decided; best first."""
     budget = terms.budget
     if budget is None:

@@ -17,7 +17,7 @@ from typing import Any, Self
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_count
 from indistinct.ledger.amounts import NONE, Amount, minus, read
-from indistinct.ledger.chain import Entry
+from indistinct.ledger.chain import JournalEntry
 from indistinct.ledger.notions import Cap
 from indistinct.mechanisms import Budget, Mechanism
 
@@ -28,7 +28,7 @@ ANSWERS = "told"
 
 
 @dataclass(frozen=True)
-class Terms:
+class AccountTerms:
     """What an account was opened for; they stay, apart from a budget that is raised."""
 
     budget: Budget | None
@@ -102,7 +102,7 @@ class State:
 
     name: str
     parent: str
-    terms: Terms
+    terms: AccountTerms
     cap: Cap | None = None
     total: Amount = NONE
     """Of all that is reserved, charged and complete."""
@@ -132,15 +132,15 @@ class State:
         return self.cap is not None and isinstance(cost, Fraction) and self.total + cost <= self.cap.limit
 
 
-def opened(entry: Entry, parent: str = "") -> State:
+def opened(entry: JournalEntry, parent: str = "") -> State:
     """The state of a new account."""
     content = entry.content
     cap = None if content["cap"] is None else Cap.from_json(content["cap"])
-    state = State(entry.account, parent, Terms.from_json(content["terms"]), cap)
+    state = State(entry.account, parent, AccountTerms.from_json(content["terms"]), cap)
     return replace(state, number=entry.number, head=entry.hash, time=entry.time)
 
 
-def applied(state: State, spend: Spend | None, entry: Entry) -> tuple[State, Spend | None]:
+def applied(state: State, spend: Spend | None, entry: JournalEntry) -> tuple[State, Spend | None]:
     """The state, and the spend of the entry's key, after the entry."""
     if (entry.account, entry.number) != (state.name, state.number + 1) or entry.time < state.time:
         raise _impossible(entry, "the next one")
@@ -154,7 +154,9 @@ def applied(state: State, spend: Spend | None, entry: Entry) -> tuple[State, Spe
     return (state, spend) if change is None else change(state, spend, entry, content)
 
 
-def _reserve(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _reserve(
+    state: State, spend: Spend | None, entry: JournalEntry, content: Any
+) -> tuple[State, Spend | None]:
     if spend is not None and spend.state != CANCELLED:
         raise _impossible(entry, "a key that is not in use")
     if state.status != OPEN:
@@ -185,19 +187,25 @@ def _reserve(state: State, spend: Spend | None, entry: Entry, content: Any) -> t
     )
 
 
-def _charge(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _charge(
+    state: State, spend: Spend | None, entry: JournalEntry, content: Any
+) -> tuple[State, Spend | None]:
     if spend is None or spend.state != RESERVED or state.status != OPEN:
         raise _impossible(entry, "something reserved, of an open account")
     return _without_reserve(state, spend), replace(spend, state=CHARGED, drawn=entry.hash)
 
 
-def _complete(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _complete(
+    state: State, spend: Spend | None, entry: JournalEntry, content: Any
+) -> tuple[State, Spend | None]:
     if spend is None or spend.state != CHARGED:
         raise _impossible(entry, "something charged")
     return state, replace(spend, state=COMPLETE, digests=content["digests"])
 
 
-def _cancel(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _cancel(
+    state: State, spend: Spend | None, entry: JournalEntry, content: Any
+) -> tuple[State, Spend | None]:
     if spend is None or spend.state != RESERVED:
         raise _impossible(entry, "something reserved, of which nothing was drawn")
     state = _without_reserve(state, spend)
@@ -212,7 +220,7 @@ def _without_reserve(state: State, spend: Spend) -> State:
     return replace(state, reserved=minus(state.reserved, spend.cost) if finite else NONE)
 
 
-def _cap(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _cap(state: State, spend: Spend | None, entry: JournalEntry, content: Any) -> tuple[State, Spend | None]:
     cap = Cap.from_json(content["cap"])
     if entry.event == "notion" and (state.cap is not None or state.total):
         raise _impossible(entry, "the first choice of a notion")
@@ -226,15 +234,21 @@ def _cap(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple
     return replace(state, cap=cap), spend
 
 
-def _unlock(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _unlock(
+    state: State, spend: Spend | None, entry: JournalEntry, content: Any
+) -> tuple[State, Spend | None]:
     return replace(state, told=0, status=CLOSED if state.status == CLOSED else OPEN), spend
 
 
-def _close(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _close(
+    state: State, spend: Spend | None, entry: JournalEntry, content: Any
+) -> tuple[State, Spend | None]:
     return replace(state, status=CLOSED), spend
 
 
-def _divide(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _divide(
+    state: State, spend: Spend | None, entry: JournalEntry, content: Any
+) -> tuple[State, Spend | None]:
     """A division holds the largest cap of its parts, for good."""
     before, cost = NONE if spend is None else spend.cost, read(content["cost"])
     fits = state.status == OPEN and state.takes(minus(cost, before))
@@ -258,7 +272,9 @@ def _divide(state: State, spend: Spend | None, entry: Entry, content: Any) -> tu
     return state, made if spend is None else replace(spend, cost=cost)
 
 
-def _merge(state: State, spend: Spend | None, entry: Entry, content: Any) -> tuple[State, Spend | None]:
+def _merge(
+    state: State, spend: Spend | None, entry: JournalEntry, content: Any
+) -> tuple[State, Spend | None]:
     """What another ledger says was spent is a fact, also beyond the cap."""
     told = content["spend"]
     if told["state"] not in (RESERVED, CHARGED, COMPLETE, CANCELLED):
@@ -310,11 +326,11 @@ EVENTS = frozenset(_CHANGES) | {"opened", "refused", "approved", "files"}
 """Words that the ledger writes itself; callers name attempts otherwise."""
 
 
-def _impossible(entry: Entry, allowed: str) -> ArgumentError:
+def _impossible(entry: JournalEntry, allowed: str) -> ArgumentError:
     return ArgumentError(f"entry {entry.number} ({entry.event}) of {entry.account!r}", entry.key, allowed)
 
 
-def replayed(entries: Iterable[Entry], parent: str = "") -> tuple[State, dict[str, Spend]]:
+def replayed(entries: Iterable[JournalEntry], parent: str = "") -> tuple[State, dict[str, Spend]]:
     """The state and the spends that entries, from the first, lead to. Hashes are not looked at."""
     state: State | None = None
     spends: dict[str, Spend] = {}
@@ -332,7 +348,7 @@ def replayed(entries: Iterable[Entry], parent: str = "") -> tuple[State, dict[st
     return state, spends
 
 
-def check_terms(terms: Terms) -> Terms:
+def check_terms(terms: AccountTerms) -> AccountTerms:
     """Refuses what cannot be kept."""
     check_count("refusals", terms.refusals, least=1)
     if terms.renews not in (None, "month", "quarter", "year"):

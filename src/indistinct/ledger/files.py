@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from indistinct.errors import ArgumentError, FileError, Refused
+from indistinct.ledger.book import LEDGER
 from indistinct.ledger.chain import canonical
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def add_files(ledger: "Ledger", account: str, paths: Any, who: str) -> None:
     found = [(path, digest_of(ledger, path), canonical(status_of(path))) for path in _paths(paths)]
     book = ledger.book
     with book.transaction():
+        book.locked(LEDGER)  # two accounts do not get the same file at once
         state = book.locked(account)
         new = []
         for path, digest, status in found:

@@ -42,7 +42,8 @@ def _drawn(book: Book, state: State) -> Mechanism | None:
         division = part.name.removeprefix(f"{state.name}/").partition("=")[0]
         if (own := _drawn(book, part)) is not None:
             divisions.setdefault(division, []).append(own)
-    listed += [parallel(*parts) for parts in divisions.values()]
+    for parts in divisions.values():  # windows are about the same people, and add up
+        listed += parts if state.terms.renews is not None else [parallel(*parts)]
     return Composed(tuple(listed)) if listed else None
 
 

@@ -4,6 +4,7 @@ its digest."""
 import json
 import math
 import platform
+import sys
 from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 import scipy
 
-import indistinct
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError
 from indistinct.guarantees import Guarantee
@@ -93,7 +93,11 @@ def digest_of(description: str) -> str:
 @cache
 def versions() -> str:
     """Of what read the guarantee."""
-    numbers = {"indistinct": indistinct.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    numbers = {
+        "indistinct": sys.modules["indistinct"].__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
     return ", ".join(
         f"{name} {one}" for name, one in {**numbers, "python": platform.python_version()}.items()
     )

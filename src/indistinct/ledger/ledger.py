@@ -9,7 +9,7 @@ from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.account import Account
 from indistinct.ledger.book import LEDGER, Book, someone
 from indistinct.ledger.chain import check_text
-from indistinct.ledger.events import State, Terms, check_terms
+from indistinct.ledger.events import AccountTerms, State, check_terms
 from indistinct.ledger.files import FilesKey, recognised
 from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, check_sensible, notions_for
 from indistinct.ledger.parts import check_name
@@ -65,7 +65,7 @@ class Ledger:
             self.book.store.alone()
             if self.book.state(LEDGER) is None:
                 content = {"ledger": random_bytes(16).hex()}
-                self.book.open(LEDGER, "", Terms(None), None, self.who, content)
+                self.book.open(LEDGER, "", AccountTerms(None), None, self.who, content)
                 self.book.hide(LEDGER, "files", random_bytes(_KEY_BYTES))
 
     @property
@@ -95,7 +95,7 @@ class Ledger:
         check_name(name)
         chosen = None if notion is None else check_notion(notion)
         terms = check_terms(
-            Terms(
+            AccountTerms(
                 budget=None if budget is None else check_sensible(budget, confirm),
                 notion=None if chosen is None else chosen.value,
                 adjacency=check_adjacency(adjacency),
@@ -114,7 +114,7 @@ class Ledger:
                 self.book.open(name, "", terms, cap, who, {})
         if state is not None and terms not in (
             state.terms,
-            Terms.from_json(self.book.first(name).content["terms"]),
+            AccountTerms.from_json(self.book.first(name).content["terms"]),
         ):
             raise Refused(name, "it is there, with other terms; `account` opens it as it is")
         return Account(self, name)
@@ -176,7 +176,7 @@ class Ledger:
         return signed(self.id, self.heads(), private_key)
 
     def export(self) -> dict[str, Any]:
-        """Everything but secrets, as JSON data."""
+        """Everything but what is secret, as JSON data."""
         from indistinct.ledger.merge import exported
 
         return exported(self)
@@ -193,7 +193,7 @@ def random_bytes(count: int) -> bytes:
     return SystemSource().integer(8 * count).to_bytes(count, "big")
 
 
-def first_cap(terms: Terms) -> Cap | None:
+def first_cap(terms: AccountTerms) -> Cap | None:
     """The cap of an account that opens; None while the notion is not decided."""
     notion = None if terms.notion is None else check_notion(terms.notion)
     if terms.budget is None:

@@ -13,7 +13,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.amounts import NONE, Amount, written
 from indistinct.ledger.book import LEDGER, Book
-from indistinct.ledger.chain import Entry, check_text
+from indistinct.ledger.chain import JournalEntry, check_text
 from indistinct.ledger.costs import cost_of
 from indistinct.ledger.events import CANCELLED, CHARGED, COMPLETE, RESERVED, Spend, State, replayed
 from indistinct.ledger.known import digest_of
@@ -31,7 +31,7 @@ _FURTHER = {CANCELLED: 0, RESERVED: 1, CHARGED: 2, COMPLETE: 3}
 
 
 def exported(ledger: "Ledger") -> dict[str, Any]:
-    """All entries and descriptions; no secrets."""
+    """All entries and descriptions; nothing secret."""
     book, found = ledger.book, list[str]()
     names = [LEDGER, *(state.name for state in book.states())]
     entries = [entry.to_json() for name in names for entry in chained(book, name, found)]
@@ -45,8 +45,7 @@ def exported(ledger: "Ledger") -> dict[str, Any]:
 
 def merged(ledger: "Ledger", other: "Ledger | Mapping[str, Any]") -> list[str]:
     """Takes in what another ledger, or its export, has; says what came of it."""
-    content = other if isinstance(other, Mapping) or not hasattr(other, "export") else other.export()
-    name, accounts, described = _read(content)
+    name, accounts, described = _read(other.export() if hasattr(other, "export") else other)
     said: list[str] = []
     book = ledger.book
     with book.transaction():
@@ -71,8 +70,8 @@ def _read(content: Mapping[str, Any]) -> tuple[str, dict[str, Replayed], dict[st
 def _whole(content: Mapping[str, Any]) -> tuple[str, dict[str, Replayed], dict[str, str]]:
     if content["format"] != FORMAT:
         raise ArgumentError("format", content["format"], f"{FORMAT}: this version reads no other")
-    chains: dict[str, list[Entry]] = {}
-    for entry in map(Entry.from_json, content["entries"]):
+    chains: dict[str, list[JournalEntry]] = {}
+    for entry in map(JournalEntry.from_json, content["entries"]):
         chain = chains.setdefault(entry.account, [])
         if entry.number != len(chain) + 1 or entry.hash != entry.chained(chain[-1].hash if chain else ""):
             raise ArgumentError("export", entry.number, "whole: an entry was changed, dropped or moved")

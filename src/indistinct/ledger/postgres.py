@@ -83,7 +83,7 @@ class PostgresStore(Store):
             return None
         connection = getattr(self._own, "connection", None)
         if connection is not None and connection.closed:
-            self._own.process = None
+            self._own.connection = self._own.process = None
             words = "the connection was lost; ask again with the same key, which spends no more than once"
             return FileError(self.where, words)
         first = next(iter(str(error).splitlines()), type(error).__name__)

@@ -28,7 +28,7 @@ MIGRATIONS = [
         " time TEXT NOT NULL, who TEXT NOT NULL, note TEXT NOT NULL, digests TEXT NOT NULL,"
         " hash TEXT NOT NULL, drawn TEXT NOT NULL, PRIMARY KEY (account, key))",
         "CREATE INDEX spends_by_number ON spends (account, number)",
-        "CREATE INDEX spends_by_kind ON spends (account, state, digest)",
+        "CREATE INDEX spends_by_kind ON spends (account, digest, state)",
         "CREATE TABLE mechanisms (digest TEXT PRIMARY KEY, description TEXT NOT NULL)",
         "CREATE TABLE approvals (account TEXT NOT NULL, plan TEXT NOT NULL, who TEXT NOT NULL,"
         " PRIMARY KEY (account, plan))",
@@ -36,7 +36,7 @@ MIGRATIONS = [
         " status TEXT NOT NULL, PRIMARY KEY (account, digest, path))",
         "CREATE INDEX files_by_digest ON files (digest)",
         "CREATE INDEX files_by_path ON files (path)",
-        "CREATE TABLE secrets (account TEXT NOT NULL, key TEXT NOT NULL, secret BLOB NOT NULL,"
+        "CREATE TABLE hidden (account TEXT NOT NULL, key TEXT NOT NULL, secret BLOB NOT NULL,"
         " PRIMARY KEY (account, key))",
     ],
     [
@@ -45,10 +45,16 @@ MIGRATIONS = [
         "CREATE TABLE labels (account TEXT NOT NULL, label TEXT NOT NULL, key TEXT NOT NULL,"
         " PRIMARY KEY (account, label, key))",
     ],
+    [  # of the service: tokens are kept as digests
+        "CREATE TABLE tokens (digest TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL,"
+        " issued TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT NOT NULL)",
+    ],
 ]
 """Each is run once, in one transaction, in this order."""
 
 Rows = list[tuple[Any, ...]]
+_OTHERS: list[Any] = []
+"""Connections of the process that this one was forked from."""
 
 
 class Store(ABC):
@@ -65,8 +71,10 @@ class Store(ABC):
 
     @property
     def connection(self) -> Any:
-        """That of this thread in this process: a connection does not survive a fork."""
+        """That of this thread in this process. One that came here by a fork is another's: it is not used, and
+        not closed either, which the other one would notice."""
         if getattr(self._own, "process", None) != os.getpid():
+            _OTHERS.append(getattr(self._own, "connection", None))
             self._own.connection, self._own.process = self._connected(), os.getpid()
         return self._own.connection
 
@@ -130,7 +138,7 @@ class Store(ABC):
         """Ends this thread's connection."""
         if getattr(self._own, "process", None) == os.getpid():
             self._own.connection.close()
-            self._own.process = None
+            self._own.connection = self._own.process = None
 
     def migrate(self, create: bool) -> None:
         """Brings the tables to this version."""

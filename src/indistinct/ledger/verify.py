@@ -11,7 +11,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError
 from indistinct.ledger.amounts import Amount
 from indistinct.ledger.book import LEDGER, Book
-from indistinct.ledger.chain import Entry
+from indistinct.ledger.chain import JournalEntry
 from indistinct.ledger.costs import cost_of
 from indistinct.ledger.events import CHARGED, Spend, State, replayed
 from indistinct.ledger.known import digest_of
@@ -32,7 +32,7 @@ def mistakes(ledger: "Ledger", receipts: Iterable[Mapping[str, Any]]) -> list[st
     return found + list(_receipts(book, receipts))
 
 
-def chained(book: Book, name: str, found: list[str]) -> Iterator[Entry]:
+def chained(book: Book, name: str, found: list[str]) -> Iterator[JournalEntry]:
     """The entries of an account, from the first, as far as their numbers and hashes follow from each
     other."""
     number, head = 0, ""
@@ -52,7 +52,7 @@ def _ledger(book: Book) -> Iterator[str]:
     """The journal of the ledger itself names every account."""
     found: list[str] = []
     state, parents = book.state(LEDGER), {}
-    last: Entry | None = None
+    last: JournalEntry | None = None
     for last in chained(book, LEDGER, found):
         if last.event == "account":
             parents[last.key] = last.content["parent"]
@@ -74,7 +74,7 @@ def _account(book: Book, state: State) -> list[str]:
     approved: set[str] = set()
     noted: set[str] = set()
 
-    def seen(entries: Iterable[Entry]) -> Iterator[Entry]:
+    def seen(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
         for entry in entries:
             if entry.event == "approved":
                 approved.add(entry.content["plan"])
@@ -117,10 +117,10 @@ def _spends(book: Book, state: State, spends: dict[str, Spend]) -> Iterator[str]
             wrong = _understated(book, digest, cost, state.cap)
             if wrong:
                 yield f"{called}: the spend {key!r} {wrong}"
-    sql = "SELECT key FROM secrets WHERE account = ?"
+    sql = "SELECT key FROM hidden WHERE account = ?"
     kept = {row[0] for row in book.store.run(sql, state.name)}
     if not kept <= {key for key, spend in spends.items() if spend.state == CHARGED}:
-        yield f"{called}: it keeps secrets of what is not being drawn"
+        yield f"{called}: it keeps the secret of what is not being drawn"
 
 
 def _understated(book: Book, digest: str, cost: Amount, cap: Cap) -> str:

@@ -1,0 +1,65 @@
+"""Runs the service on an address of this machine."""
+
+import ipaddress
+import logging
+import socket
+import sys
+
+from indistinct.boundary import shows
+from indistinct.errors import ArgumentError, check_count, check_positive, needs
+from indistinct.web.application import application
+from indistinct.web.desk import Desk
+
+_AT_ONCE = 64
+"""Requests that are served at the same time; more are told to come again."""
+
+
+def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float = 20.0) -> None:
+    """Serves a ledger until it is interrupted. What goes over the wire is not encrypted: elsewhere than on
+    this machine a proxy that speaks TLS belongs before it."""
+    with needs("serve"):
+        import uvicorn
+
+    if check_count("port", port) > 65535:
+        raise ArgumentError("port", port, "at most 65535")
+    burst = max(int(2 * check_positive("rate", rate)), 1)
+    desk = Desk(ledger)
+    config = uvicorn.Config(
+        application(desk, rate=rate, burst=burst),
+        limit_concurrency=_AT_ONCE,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=10,
+        h11_max_incomplete_event_size=2**14,
+        http="h11",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        log_level="warning",
+        access_log=False,
+    )
+    for name in ("asyncio", "uvicorn.error"):
+        logging.getLogger(name).addFilter(_in_one_line)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        place = f"[{host}]" if ":" in host else host
+        print(f"The ledger is served at http://{place}:{listening.getsockname()[1]}", flush=True)
+        if not is_loopback(host):
+            told = "others than this machine can ask, and tokens are not encrypted without a proxy"
+            print(f"Warning: {told}.", file=sys.stderr, flush=True)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Our own mistakes are told where they happen. What comes as far as this is a connection that was broken
+    off, or is no HTTP; whoever sends such could fill the log with how."""
+    if record.exc_info and not shows():
+        record.exc_info, record.args, record.msg = None, (), "a connection was broken off"
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can ask at an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
