@@ -3,11 +3,15 @@ and by `indistinct` itself: a new one is one more line."""
 
 from types import ModuleType as _ModuleType
 
+from indistinct.mechanisms.above_threshold import AboveThreshold as AboveThreshold
+from indistinct.mechanisms.allocated import Allocated as Allocated
 from indistinct.mechanisms.budget import Budget as Budget
 from indistinct.mechanisms.calibration import Calibrated as Calibrated
 from indistinct.mechanisms.calibration import calibrate as calibrate
 from indistinct.mechanisms.discrete_noise import DiscreteGaussian as DiscreteGaussian
 from indistinct.mechanisms.discrete_noise import DiscreteLaplace as DiscreteLaplace
+from indistinct.mechanisms.drawn_sums import DrawnSum as DrawnSum
+from indistinct.mechanisms.drawn_sums import SampledSum as SampledSum
 from indistinct.mechanisms.expression import parse as parse
 from indistinct.mechanisms.expression import parse_guarantee as parse_guarantee
 from indistinct.mechanisms.finite import Discrete as Discrete
@@ -22,6 +26,9 @@ from indistinct.mechanisms.release import Release as Release
 from indistinct.mechanisms.selection import Exponential as Exponential
 from indistinct.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
 from indistinct.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
+from indistinct.mechanisms.tuning import RepeatAndSelect as RepeatAndSelect
+from indistinct.mechanisms.tuning import Tries as Tries
+from indistinct.mechanisms.tuning import repeat_and_select as repeat_and_select
 
 __all__ = [
     name for name, one in list(globals().items()) if name[0] != "_" and not isinstance(one, _ModuleType)

@@ -67,6 +67,18 @@ class Mechanism(Described, ABC):
             return PoissonSampled(self, check_probability("rate", amount))
         return FixedSizeSampled(self, amount, of)
 
+    def allocate(self, steps: int, *, times: int = 1) -> "Mechanism":
+        """`steps` runs of the mechanism, as in one epoch: every record takes part in exactly one of them, or
+        in `times`, drawn at random for each record by itself. Of Gaussian noise.
+
+        >>> from indistinct import Gaussian
+        >>> (60 * Gaussian(scale=1.1).allocate(234)).guarantee().epsilon(delta=1e-5)
+        2.340520760
+        """
+        from indistinct.mechanisms.allocated import Allocated
+
+        return Allocated(self, steps, times)
+
     def group(self, size: int) -> "Mechanism":
         """The same release, with the guarantee for `size` records at once."""
         return Grouped(self, size)
