@@ -15,7 +15,6 @@ integrands are analytic, with known bounds, as far from the path as the rules ne
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,18 +32,18 @@ _QUADRATURE = 1e-17
 _ROUNDING = 32 * EPS
 """Of a sum, relative to the sum of the sizes of its terms."""
 _LEAST_GAP = 1.5
-_GAP = 1 / 7
+_GAP = 1.0
 """p is at least the first, and this share of the order: the integral then reaches over few powers of e."""
-_MOST_FACTORS = 400
+_MOST_FACTORS = 600
 """m is at most this."""
 _MOST_NODES = 1 << 14
-_MOST_WORK = 1 << 24
+_MOST_WORK = 1 << 28
 _LARGEST_MOMENT = 500.0
 """log E X^m is at most this: moments beyond are of what nobody ever sees."""
 _TURN = 1.2
 """Z is moved by at most so much: its weights grow to e^{0.72}."""
-_BAND = 2
-"""The last frequency of a band is 2 to this power times the first."""
+_LOST = 2.0
+"""What frequencies share a ray may lose of their digits, in nats."""
 _AWAY = np.linspace(0.02, 1.0, 50)
 
 
@@ -62,6 +61,14 @@ class _Grid(NamedTuple):
     def places(self) -> Array:
         """The nodes v."""
         return self.first + self.step * np.arange(self.size)
+
+
+class _Ray(NamedTuple):
+    """Where an integral is taken: the angle of w, how far Z is moved, and the nodes."""
+
+    theta: float
+    moved: float
+    grid: _Grid
 
 
 class _Factors(NamedTuple):
@@ -108,29 +115,38 @@ class LognormalMean:
 
     def line(self, order: float, step: float, stop: int) -> OnLine:
         """log E[R^{order + i step k}] for 0 <= k < stop, and bounds on the errors."""
+        m, p = self._power(order)
+        y = step * np.arange(stop)
+        log_gamma = loggamma(p - 1j * y) - math.lgamma(p)
         # in bands, as each ray is good for frequencies of one size
-        ends = [0, *(stop >> shift for shift in range(8, -1, -_BAND) if stop >> shift > 1)]
-        bands = [self._band(order, step, first, last) for first, last in pairwise(ends)]
+        first, rays = 0, []
+        while first < stop:
+            last, theta = _band(p, y[first:], log_gamma[first:].real)
+            part = slice(first, first + last + 1)
+            rays.append((part, self._ray(order, m, p, theta, float(y[part][-1]))))
+            first += last + 1
+        bands = [self._on_ray(ray, m, p, y[part], log_gamma[part]) for part, ray in rays]
         return OnLine(*(np.concatenate(part) for part in zip(*bands, strict=True)))
 
-    def _band(self, order: float, step: float, start: int, stop: int) -> OnLine:
-        (m, p), y = self._power(order), step * np.arange(start, stop)
-        log_gamma = loggamma(p - 1j * y) - math.lgamma(p)
-        # the ray that loses as little at the first frequency as at the last
-        fall, width = float((log_gamma[0] - log_gamma[-1]).real), float(y[-1] - y[0])
-        theta = fall / width if width else math.atan(y[0] / p)
+    def _ray(self, order: float, m: int, p: float, theta: float, last: float) -> _Ray:
+        """w along e^{v - i theta}, fine enough for frequencies up to the last."""
         moved = min(_TURN, max(theta - 0.5, 0.0) / self.scale)
         low, high = self._reach(m, p)
         reach = low, high - math.log(math.cos(theta))
-        grid = self._grid(m, p, (order, order), reach, self._turned(p, theta, float(y[-1])), theta, moved)
-        if y.size * grid.size > _MOST_WORK:
+        grid = self._grid(m, p, (order, order), reach, self._turned(p, theta, last), theta, moved)
+        return _Ray(theta, moved, grid)
+
+    def _on_ray(self, ray: _Ray, m: int, p: float, y: Array, log_gamma: ComplexArray) -> OnLine:
+        """The same at equally spaced frequencies y."""
+        theta, grid = ray.theta, ray.grid
+        if 8 * y.size * grid.size > _MOST_WORK:
             raise TooFineError(f"{y.size} moments by {grid.size} terms")
-        factors, v = _factors(self, m, grid, theta, moved), grid.places
+        factors, v = _factors(self, m, grid, theta, ray.moved), grid.places
         exponent = p * (v - 1j * theta) + factors.log_scale
         top, log_factor = float(exponent.real.max()), self._log_factor(m, p, factors)
         # w^{-iy} = e^{-y theta} e^{-iyv}
         terms = np.exp(exponent - top - 1j * y[0] * v) * factors.rest[m]
-        total = _fourier(terms, v, step, stop - start)
+        total = _fourier(terms, v, float(y[1] - y[0]) if y.size > 1 else 0.0, y.size)
         scale = math.log(grid.step) + top + log_factor - theta * y
         values = np.log(np.where(total == 0, 1e-300, total)) + scale - log_gamma
         size = np.exp(exponent.real - top) * factors.majorant[m]
@@ -168,7 +184,8 @@ class LognormalMean:
     @staticmethod
     def _power(order: float) -> tuple[int, float]:
         """m and p = m - order."""
-        m = max(0, math.ceil(order + max(_LEAST_GAP, _GAP * order)))
+        gap = max(_LEAST_GAP, _GAP * order)
+        m = max(0, math.ceil(order + gap))
         if m > _MOST_FACTORS:
             raise TooFineError(f"a moment of order {order}")
         return m, m - order
@@ -214,18 +231,19 @@ class LognormalMean:
     def _turned(self, p: float, theta: float, last: float) -> float:
         """The largest step on the ray at -theta whose aliases are small at all frequencies up to the last."""
         # towards the real axis and beyond, where a frequency costs e^{away y}
-        away = _AWAY * (theta + math.pi / 2 - 0.02)
+        margin = min(0.02, (math.pi / 2 - theta) / 2)
+        away = _AWAY * (theta + math.pi / 2 - margin)
         lost = p * (math.log(math.cos(theta)) - np.log(np.cos(theta - away)))
         steps = 2 * math.pi * away / (-_LOG_SMALL + np.maximum(lost, 0.0) + away * last)
         # the other way, turning R back by s eta
         other = np.multiply.outer(_AWAY * math.pi, np.ones(_AWAY.size))
         turn = other * _AWAY
         angle = theta + other - turn
-        fits = np.abs(angle) < math.pi / 2 - 0.02
+        fits = np.abs(angle) < math.pi / 2 - margin
         lost = p * (math.log(math.cos(theta)) - np.log(np.cos(np.where(fits, angle, 0.0))))
         cost = -_LOG_SMALL + np.maximum(lost, 0.0) + self.count * (turn / self.scale) ** 2 / 2
         back = np.where(fits, 2 * math.pi * other / cost, 0.0)
-        straight = _AWAY * max(math.pi / 2 - 0.02 - theta, 0.0)
+        straight = _AWAY * (math.pi / 2 - margin - theta)
         lost = p * (math.log(math.cos(theta)) - np.log(np.cos(theta + straight)))
         plain = 2 * math.pi * straight / (-_LOG_SMALL + lost)
         return min(float(steps.max()), max(float(back.max()), float(plain.max())))
@@ -243,7 +261,7 @@ class LognormalMean:
         """Nodes in v and in z. In z a strip of half width d on either side keeps wX inside a cone in which
         |e^{-wX}| falls: cos^-(m+p) is what that costs, and e^{(eta+d)^2/2} what the normal density does."""
         s, t, angle = self.scale, self.count, theta - self.scale * moved
-        strip = _AWAY * min((math.pi / 2 - 0.02 - angle) / s, 12.0)
+        strip = _AWAY * min((math.pi / 2 - min(0.02, (math.pi / 2 - angle) / 2) - angle) / s, 12.0)
         cost = -_LOG_SMALL + (moved + strip) ** 2 / 2 - (m + p) * np.log(np.cos(angle + s * strip))
         apart = float((2 * math.pi * strip / cost).max())
         step = min(step, s * apart)
@@ -255,9 +273,23 @@ class LognormalMean:
         bottom = -c * s / t - math.sqrt(2 * (c * s * s / 2 + (c * s) ** 2 / (2 * t) + spare)) - moved
         size = math.ceil((reach[1] - reach[0]) / step) + 1
         normals = math.ceil((top - bottom) * s / (stride * step)) + 1
-        if size > _MOST_NODES or size * normals > _MOST_WORK:
+        if size > _MOST_NODES or size * (normals + m) * (m + 1) > _MOST_WORK:
             raise TooFineError(f"{size} by {normals} nodes")
         return _Grid(float(reach[0]), step, size, bottom, stride, normals)
+
+
+def _band(p: float, y: Array, log_gamma: Array) -> tuple[int, float]:
+    """Up to which frequency one ray serves, and its angle: it loses as much at the first as at the last. On the
+    best ray for it alone, at arctan(y/p), a frequency loses next to nothing."""
+    width = y - y[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        theta = np.where(width > 0, (log_gamma[0] - log_gamma) / width, math.atan(y[0] / p))
+    theta = np.clip(theta, 0.0, math.pi / 2 - 1e-4)
+    lost = -p * np.log(np.cos(theta)) - theta * y[0] - log_gamma[0]
+    best = math.atan(y[0] / p)
+    least = -p * math.log(math.cos(best)) - best * y[0] - log_gamma[0]
+    last = int(np.flatnonzero(lost <= least + _LOST)[-1])
+    return last, float(theta[last])
 
 
 def _straight(p: float) -> float:
