@@ -8,6 +8,7 @@ import numpy as np
 
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
+from indistinct.guarantees.product import Product
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, OnLine
 from indistinct.numerics.lognormal_mean import LognormalMean
@@ -16,13 +17,21 @@ from indistinct.numerics.rule import LossRule, TooFineError
 
 _SHARPEST = 12.0
 """With a larger shift allocation is not credited: the Gaussian pair, which dominates, is read instead."""
+_MOST_STEPS = 400
+"""So many orders beyond what can be computed a moment is bounded; further out nothing is credited."""
 _NEAR_ONE = 1e-3
 """Orders nearer to 1 are read by convexity: there a difference from 1 has few digits."""
 
 
-def allocation(shift: float, steps: int) -> Pair:
-    """The pair of `steps` steps of Gaussian noise, one of which a record moves by `shift` deviations."""
-    return GaussianPair(shift) if steps == 1 or shift == 0 else AllocationPair(shift, steps)
+def allocation(shift: float, steps: int, times: int = 1) -> Product:
+    """Of `steps` steps of Gaussian noise, `times` of which, drawn at random, a record moves by `shift` deviations.
+
+    To draw several is to divide the steps at random into as many equal parts, and to draw one of each: who knows
+    how they were divided sees several allocations over fewer steps, which dominate (Feldman and Shenfeld 2025).
+    """
+    if shift == 0 or times == 0 or times == steps:
+        return Product.of([(GaussianPair(shift), times)])
+    return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1), times)])
 
 
 @dataclass(frozen=True)
@@ -38,16 +47,18 @@ class AllocationPair(Pair):
     shift: float
     steps: int
     turned: bool = False
+    dominates: bool = False
+    """Whether it only dominates what it stands for."""
 
     by_moments = True
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        return self._known
+        return self._known and not self.dominates
 
     @property
     def _known(self) -> bool:
-        return self.shift <= _SHARPEST
+        return self.shift <= _SHARPEST and self.steps > 1
 
     @property
     def _ratio(self) -> LognormalMean:
@@ -80,8 +91,26 @@ class AllocationPair(Pair):
         try:
             value, error = (float(part[0]) for part in self._ratio.log_moments(np.array([order])))
         except TooFineError:
-            return base
+            return min(self._log_far_moment(order), base)
         return min(value + error, base) if not 0 < order < 1 else max(value - error, base)
+
+    def _log_far_moment(self, order: float) -> float:
+        """At most log E_Q[R^order], for orders beyond reach. Below 0 R is at least the geometric mean; above 1 one
+        factor R = (X_1 + ... + X_t)/t makes the others E_P, where Minkowski's inequality sets X_1 apart."""
+        s, t = self.shift, self.steps
+        if order < 0:
+            return (s * s / 2) * (-order + order * order / t) * (1 + 8 * EPS)
+        steps = next((k for k in range(_MOST_STEPS) if self._ratio.reaches(order - k)), _MOST_STEPS)
+        nearer = order - steps
+        if steps < _MOST_STEPS:
+            value, error = (float(part[0]) for part in self._ratio.log_moments(np.array([nearer])))
+        else:
+            value, error = GaussianPair(s).log_moment(nearer), 0.0
+        value += error
+        for k in range(1, steps + 1):
+            power = nearer + k - 1
+            value = power * float(np.logaddexp(s * s * (power + 1) / 2 - math.log(t), value / power))
+        return value * (1 + 64 * EPS)
 
     def _near_one(self, order: float) -> float:
         """K is convex and 0 at both ends of orders 0 and 1: outside them it is below the chord to the next order
@@ -100,13 +129,9 @@ class AllocationPair(Pair):
     @cached_property
     def _slopes(self) -> tuple[float, float]:
         """|K'| at orders 0 and 1: the Kullback-Leibler divergences of (Q, P) and of (P, Q), at most."""
-        log_mean = -float(self._log_moment_near(0.0))
-        return log_mean, self._ratio.mean_log()
-
-    def _log_moment_near(self, order: float) -> float:
-        """K'(order), at least, by the chord to what is a little below."""
-        value, error = (float(part[0]) for part in self._ratio.log_moments(np.array([order - _NEAR_ONE])))
-        return -(value + error) / _NEAR_ONE
+        # the first by the chord to the next order that is read
+        value, error = (float(part[0]) for part in self._ratio.log_moments(np.array([-_NEAR_ONE])))
+        return (value + error) / _NEAR_ONE, self._ratio.mean_log()
 
     def log_moments(self, orders: Array) -> Array:
         return np.array([self.log_moment(order) for order in orders.tolist()])

@@ -41,9 +41,11 @@ _MOST_WORK = 1 << 28
 _LARGEST_MOMENT = 500.0
 """log E X^m is at most this: moments beyond are of what nobody ever sees."""
 _TURN = 1.2
-"""Z is moved by at most so much: its weights grow to e^{0.72}."""
+"""Z is moved by at most so much: its weights grow to e^{0.72}, and products of m of them more."""
 _LOST = 2.0
 """What frequencies share a ray may lose of their digits, in nats."""
+_PLACES = np.geomspace(4.0, 2.0**42, 161)
+"""Where the Laplace transform is bounded, to find how far an integral reaches."""
 _AWAY = np.linspace(0.02, 1.0, 50)
 
 
@@ -130,7 +132,7 @@ class LognormalMean:
 
     def _ray(self, order: float, m: int, p: float, theta: float, last: float) -> _Ray:
         """w along e^{v - i theta}, fine enough for frequencies up to the last."""
-        moved = min(_TURN, max(theta - 0.5, 0.0) / self.scale)
+        moved = min(_TURN, 2 * _TURN / math.sqrt(max(m, 1)), max(theta - 0.5, 0.0) / self.scale)
         low, high = self._reach(m, p)
         reach = low, high - math.log(math.cos(theta))
         grid = self._grid(m, p, (order, order), reach, self._turned(p, theta, last), theta, moved)
@@ -197,8 +199,7 @@ class LognormalMean:
         e^{-x/2}."""
         order, log_least = m - p, -self.scale**2 / 8
         low = (_LOG_SMALL + log_least - self._log_whole(m) + float(loggamma(p + 1).real)) / p
-        w = np.geomspace(16.0, 16.0 * 2.0**40, 161)
-        falls = self._log_laplace(w / 4)
+        w, falls = 4 * _PLACES, self._log_laplace()
         if order > 0:  # R^a e^{-wR/4} <= (4a/ew)^a
             rest = order * np.log(4 * order / (math.e * w)) + falls
         else:  # Cauchy and Schwarz, and R is no less than the geometric mean
@@ -219,14 +220,15 @@ class LognormalMean:
         whole = float(_power_series(scaled[:, None], self.count)[m, 0])
         return math.log(whole) + float(loggamma(m + 1).real) - m * math.log(max(m, 1))
 
-    def _log_laplace(self, w: Array) -> Array:
-        """log E e^{-wR}, at most: by cells of Z, with X as at their lower ends, and 0 in the lowest."""
+    @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
+    def _log_laplace(self) -> Array:
+        """log E e^{-wR} at `_PLACES`, at most: by cells of Z, with X as at their lower ends, and 0 in the lowest."""
         z = np.linspace(-12.0, 12.0, 241)
         below = ndtr(z)
         mass = np.concatenate(([below[0]], np.diff(below), [below[0]])) * (1 + 1e-9)
         x = np.concatenate(([0.0], np.exp(self.scale * z - self.scale**2 / 2)))
-        told = np.exp(-np.multiply.outer(w / self.count, x)) @ mass
-        return self.count * np.log(np.minimum(told, 1.0))
+        told = np.exp(-np.multiply.outer(_PLACES / self.count, x)) @ mass
+        return self.count * np.log(np.minimum(told, 1.0))  # 0 in the lowest cell keeps it from 0
 
     def _turned(self, p: float, theta: float, last: float) -> float:
         """The largest step on the ray at -theta whose aliases are small at all frequencies up to the last."""
