@@ -189,12 +189,13 @@ class AllocationCumulant:
 
     def real(self, z: Array) -> Array:
         orders = -z if self.turned else 1 + z
-        # what is beyond reach bounds nothing
         usable = np.array([self.ratio.reaches(order) for order in orders.tolist()])
+        if not usable.any():
+            return z * (z + 1) * (self.ratio.scale**2 / 2)  # of the Gaussian pair, which dominates
+        # beyond reach no line could be drawn
         result = np.full(z.shape, math.inf)
-        if usable.any():
-            values, errors = self.ratio.log_moments(orders[usable])
-            result[usable] = values + errors
+        values, errors = self.ratio.log_moments(orders[usable])
+        result[usable] = values + errors
         return result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:

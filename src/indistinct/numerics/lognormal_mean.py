@@ -34,7 +34,7 @@ _ROUNDING = 32 * EPS
 _LEAST_GAP = 1.5
 _GAP = 1.0
 """p is at least the first, and this share of the order: the integral then reaches over few powers of e."""
-_MOST_FACTORS = 600
+_MOST_FACTORS = 300
 """m is at most this."""
 _MOST_NODES = 1 << 14
 _MOST_WORK = 1 << 28
@@ -44,7 +44,7 @@ _TURN = 1.2
 """Z is moved by at most so much: its weights grow to e^{0.72}, and products of m of them more."""
 _LOST = 2.0
 """What frequencies share a ray may lose of their digits, in nats."""
-_PLACES = np.geomspace(4.0, 2.0**42, 161)
+_PLACES = np.concatenate((np.geomspace(4.0, 2.0**22, 81), 2.0 ** np.arange(23, 400, 2)))
 """Where the Laplace transform is bounded, to find how far an integral reaches."""
 _AWAY = np.linspace(0.02, 1.0, 50)
 
@@ -204,7 +204,7 @@ class LognormalMean:
             rest = order * np.log(4 * order / (math.e * w)) + falls
         else:  # Cauchy and Schwarz, and R is no less than the geometric mean
             square, c = self.scale**2, -order
-            rest = c * square / 2 + c * c * square / self.count + 2 * falls
+            rest = c * square / 2 + c * c * square / self.count + falls / 2
         enough = rest + p * math.log(2) <= _LOG_SMALL + log_least
         if not enough.any() or low * m < -650.0:
             raise TooFineError(f"moments of {self.count} lognormal variables")
@@ -223,7 +223,7 @@ class LognormalMean:
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _log_laplace(self) -> Array:
         """log E e^{-wR} at `_PLACES`, at most: by cells of Z, with X as at their lower ends, and 0 in the lowest."""
-        z = np.linspace(-12.0, 12.0, 241)
+        z = np.linspace(-36.0, 12.0, 481)
         below = ndtr(z)
         mass = np.concatenate(([below[0]], np.diff(below), [below[0]])) * (1 + 1e-9)
         x = np.concatenate(([0.0], np.exp(self.scale * z - self.scale**2 / 2)))
