@@ -146,6 +146,8 @@ def _poisson(run: _Run) -> Made:
 def _truncated(run: _Run) -> Made:
     run.only(Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT)
     run.one_record()
+    if run.accumulation > 1:
+        raise ArgumentError("accumulation", run.accumulation, "1, where batches are cut")
     if run.largest_batch is None:
         raise ArgumentError("largest_batch", None, "given: from which size on a batch is cut")
     limit = check_count("largest_batch", run.largest_batch, least=1)
@@ -273,6 +275,8 @@ def dp_sgd(
     if run.batch > run.records:
         raise ArgumentError("batch", batch, f"at most records={run.records}")
     mechanism, told, least = _MADE[way](run)
+    if run.accumulation > 1 and way is not Sampling.POISSON:
+        told.append(f"The batch of a step is handled in {run.accumulation} parts, and noise is added once.")
     whose = "one record" if user_records == 1 else f"all records (at most {user_records}) of one person"
     assumed = [
         *told,
