@@ -16,7 +16,7 @@ and hence integrands are analytic, with known bounds, as far from the path as th
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import loggamma, ndtr
@@ -377,14 +377,13 @@ def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved:
     return _Factors(t * log_first, rest, power_of_series(sizes, t) if theta else rest, errors, log_base)
 
 
-def _windows(values: ComplexArray | Array, grid: _Grid) -> ComplexArray | Array:
+def _windows(values: Any, grid: _Grid) -> Any:
     """A row for each v: the values at v + sz for all z."""
     item = values.strides[0]
     view = np.lib.stride_tricks.as_strided(
         values, (grid.size, grid.normals), (item, grid.stride * item), writeable=False
     )
-    rows: ComplexArray | Array = np.ascontiguousarray(view)
-    return rows
+    return np.ascontiguousarray(view)
 
 
 def _fourier(terms: ComplexArray, v: Array, step: float, stop: int) -> ComplexArray:
