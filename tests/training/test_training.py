@@ -123,10 +123,11 @@ def test_replaced_and_several_records_by_a_plain_sum() -> None:
 
 
 def test_replaced_a_thousand_times() -> None:
-    """An independent account of the same pair on a grid is within [2.8432, 2.8437]."""
-    assert (1000 * SampledSum(1, 0.01)).guarantee("replace-one").epsilon(1e-5) == pytest.approx(
-        2.84344, abs=1e-5
-    )
+    """dp-accounting 0.6, which rounds up, has 2.843446, and 6.342936 for three records of one person."""
+    replaced = (1000 * SampledSum(1, 0.01)).guarantee("replace-one").epsilon_interval(1e-5)
+    several = (1000 * SampledSum(1, 0.01, 3)).guarantee().epsilon_interval(1e-5)
+    assert 2.84343 < replaced.low <= replaced.high < 2.843446
+    assert 6.34292 < several.low <= several.high < 6.342936
 
 
 def test_an_envelope_that_is_too_low_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +140,7 @@ def test_an_envelope_that_is_too_low_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_drawn_with_replacement_by_theorem_10() -> None:
-    """Balle, Barthe and Gaboardi 2018: delta at log(1 + eta (e^epsilon - 1)) from those of 1, 2, ... draws."""
+    """Balle, Barthe and Gaboardi 2018: delta at log(1 + eta (e^epsilon - 1)) from those of 1, 2, ..."""
     size, of, noise, epsilon = 10, 100, 2.0, 0.7
     chance = [math.comb(size, j) * (1 / of) ** j * (1 - 1 / of) ** (size - j) for j in range(size + 1)]
     moved = [2 * j / noise for j in range(1, size + 1)]
