@@ -8,12 +8,13 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
-from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.rule import LossRule, panels
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _FAR = 200.0
 """Orders times the largest shift, beyond which moments are bounded by those of the parts."""
+_CHUNK = 64
 _PROFILE = 1e-12
 """Relative error of a profile: it is rounded up by as much."""
 
@@ -252,26 +253,25 @@ class RepeatedDrawsPair(Pair):
     def _hockey_stick(self, epsilon: Array, side: int) -> Array:
         """The integral of (P - e^epsilon Q)_+ (side 1) or of (Q - e^epsilon P)_+, a sum of positive terms."""
         flat = epsilon.ravel()
-        start = self._place(side * flat)
-        result = np.empty(flat.shape)
-        reach = 10.0 + 2 * self._largest
-        nodes, log_weight = panels(0.0, 40.0 + reach, min(1.0, 1 / max(self._largest, 1e-9)))
-        for i, (place, eps) in enumerate(zip(start.tolist(), flat.tolist(), strict=True)):
-            if not math.isfinite(place):
-                above = (place < 0) == (side > 0)
-                result[i] = max(-math.expm1(eps), 0.0) if above else 0.0
-                continue
-            edge = -place * side
-            # from where the two are equal outward; what is beyond all centres has nothing
-            x = place + side * nodes if edge < reach else place + side * nodes * (1 + (edge - reach) / 40.0)
-            wide = log_weight if edge < reach else log_weight + math.log1p((edge - reach) / 40.0)
-            loss, _, _ = self._loss(x)
+        place, far = self._place(side * flat), self._largest
+        # from where the two are equal, past all centres, to where nothing is left
+        beyond = np.maximum(side * place - far, 0.0)
+        length = np.maximum(far - side * place, 0.0) + np.minimum(14.0, 80 / np.maximum(beyond, 1.0))
+        longest = (2 * far + 56.0) / min(2.0, 2.0 / max(far, 1e-9))
+        nodes, log_weight = panels(0.0, 1.0, 1 / math.ceil(longest))
+        # with no place at all one side is everywhere larger
+        result = np.where((place < 0) == (side > 0), np.maximum(-np.expm1(np.minimum(flat, 0.0)), 0.0), 0.0)
+        rows = np.flatnonzero(np.isfinite(place) & (length < 2 * far + 60.0))
+        result[np.isfinite(place) & (length >= 2 * far + 60.0)] = 1.0
+        for first in range(0, rows.size, _CHUNK):
+            part = rows[first : first + _CHUNK]
+            x = place[part, None] + side * length[part, None] * nodes
+            loss, eps = self._loss(x)[0], flat[part, None]
             log_q = -x * x / 2 - _LOG_ROOT + (self._log_ratio(-x)[0] if self.replaced else 0.0)
             gap = np.maximum(side * loss - eps, 0.0)
-            log_other = log_q + (eps if side > 0 else loss + eps)
-            with np.errstate(over="ignore", divide="ignore"):
-                log_excess = log_other + np.where(
-                    gap > 30, gap, np.log(np.maximum(np.expm1(np.minimum(gap, 30.0)), 1e-300))
-                )
-            result[i] = float(np.exp(wide + log_excess).sum()) * (1 + _PROFILE)
+            with np.errstate(divide="ignore"):
+                log_gap = np.where(gap > 30, gap, np.log(np.expm1(np.minimum(gap, 30.0))))
+            log_excess = log_q + log_gap + (eps if side > 0 else loss + eps)
+            total = np.exp(log_weight + np.log(length[part, None]) + log_excess).sum(axis=1)
+            result[part] = np.maximum(total, TINY) * (1 + _PROFILE)
         return np.minimum(result, 1.0).reshape(epsilon.shape)
