@@ -131,7 +131,7 @@ def test_replaced_a_thousand_times() -> None:
 
 
 def test_an_envelope_that_is_too_low_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: twice the fall, so that the contour ends before the law is known."""
+    """Planted: six times the fall, so that the contour ends before the law is known."""
     good = (3 * SampledSum(1, 0.2)).guarantee("replace-one").delta_interval(0.3)
     right = RepeatedDrawsPair.log_envelope
     monkeypatch.setattr(RepeatedDrawsPair, "log_envelope", lambda self, r: 6 * right(self, r))
@@ -178,12 +178,12 @@ def allocated(epochs: int, steps: int) -> Any:
 
 
 def test_allocated_batches_have_their_law() -> None:
-    joined, error = allocated(20_000, 4), 5 * math.sqrt(1 / 20_000)
+    joined, error = allocated(10_000, 4), 5 * math.sqrt(1 / 10_000)
     assert (joined.sum(axis=1) == 1).all()
     np.testing.assert_allclose(joined.mean(axis=0), 1 / 4, atol=error)
     first, second = joined[:, :, 0], joined[:, :, 1]
-    np.testing.assert_allclose(first.T @ second / 20_000, 1 / 16, atol=error)  # of each other
-    np.testing.assert_allclose(first[1:].T @ first[:-1] / 20_000, 1 / 16, atol=error)  # of the epoch before
+    np.testing.assert_allclose(first.T @ second / 10_000, 1 / 16, atol=error)  # of each other
+    np.testing.assert_allclose(first[1:].T @ first[:-1] / 10_000, 1 / 16, atol=error)  # of the epoch before
 
 
 def attack(joined: Any, noise: float, threshold: float) -> tuple[float, float]:
@@ -196,7 +196,7 @@ def attack(joined: Any, noise: float, threshold: float) -> tuple[float, float]:
 
 
 def test_an_attack_on_the_loader_reaches_the_bound_and_does_not_pass_it() -> None:
-    runs, steps, noise = 20_000, 5, 0.7
+    runs, steps, noise = 10_000, 5, 0.7
     curve = Gaussian(noise).allocate(steps).guarantee()
     joined = allocated(runs, steps)[:, :, 0]
     for threshold in (0.5, 1.0, 2.0):

@@ -65,7 +65,8 @@ def _bulk(loss: ComposedLoss, level: int) -> Scan:
 
 
 def _splits(loss: ComposedLoss) -> bool:
-    return any(pair.splits for pair, _ in loss.terms)
+    # what is known by its moments alone cannot be split, nor placed beside what is
+    return any(pair.splits for pair, _ in loss.terms) and not any(pair.by_moments for pair, _ in loss.terms)
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,8 @@ class RepeatedDrawsPair(Pair):
         return self.profile(epsilon) if self.replaced else self._hockey_stick(epsilon, -1)
 
     def _hockey_stick(self, epsilon: Array, side: int) -> Array:
-        """The integral of (P - e^epsilon Q)_+ (side 1) or of (Q - e^epsilon P)_+, a sum of positive terms."""
+        """The integral of (P - e^epsilon Q)_+ (side 1) or of (Q - e^epsilon P)_+: a difference of two tails,
+        or where these are too close a sum of positive terms."""
         flat = epsilon.ravel()
         place, far = self._place(side * flat), self._largest
         # from where the two are equal, past all centres, to where nothing is left
@@ -261,8 +262,15 @@ class RepeatedDrawsPair(Pair):
         nodes, log_weight = panels(0.0, 1.0, 1 / math.ceil(longest))
         # with no place at all one side is everywhere larger
         result = np.where((place < 0) == (side > 0), np.maximum(-np.expm1(np.minimum(flat, 0.0)), 0.0), 0.0)
-        rows = np.flatnonzero(np.isfinite(place) & (length < 2 * far + 60.0))
-        result[np.isfinite(place) & (length >= 2 * far + 60.0)] = 1.0
+        known = np.isfinite(place)
+        mirrored = -self.shift if self.replaced else 0.0
+        more, less = (self._log_mass(shift, place, side) for shift in (self.shift, mirrored)[::side])
+        with np.errstate(invalid="ignore"):
+            share = -np.expm1(np.minimum(flat + less - more, 0.0))
+        close = 4 * EPS * (np.abs(more) + 8) > _PROFILE * share
+        result[known] = (np.exp(more) * share)[known] * (1 + 2 * _PROFILE)
+        rows = np.flatnonzero(known & close & (length < 2 * far + 60.0))
+        result[known & close & (length >= 2 * far + 60.0)] = 1.0
         for first in range(0, rows.size, _CHUNK):
             part = rows[first : first + _CHUNK]
             x = place[part, None] + side * length[part, None] * nodes
@@ -273,5 +281,5 @@ class RepeatedDrawsPair(Pair):
                 log_gap = np.where(gap > 30, gap, np.log(np.expm1(np.minimum(gap, 30.0))))
             log_excess = log_q + log_gap + (eps if side > 0 else loss + eps)
             total = np.exp(log_weight + np.log(length[part, None]) + log_excess).sum(axis=1)
-            result[part] = np.maximum(total, TINY) * (1 + _PROFILE)
+            result[part] = np.maximum(total, TINY) * (1 + 2 * _PROFILE)
         return np.minimum(result, 1.0).reshape(epsilon.shape)

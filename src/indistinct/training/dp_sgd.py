@@ -71,9 +71,9 @@ class Training:
                 "adjacency", other.adjacency.value, f"{self.adjacency.value}, as in the first phase"
             )
         told = self.assumptions + tuple(one for one in other.assumptions if one not in self.assumptions)
-        least = None
-        if self.at_least is not None or other.at_least is not None:
-            least = (self.at_least or self.mechanism) + (other.at_least or other.mechanism)
+        # a run tells no less than those of its phases of which a least is known
+        phases = [one.at_least for one in (self, other) if one.at_least is not None]
+        least = phases[0] + phases[1] if len(phases) > 1 else next(iter(phases), None)
         return Training(self.mechanism + other.mechanism, self.adjacency, told, least)
 
     def __str__(self) -> str:
