@@ -19,7 +19,7 @@ from indistinct.errors import (
     check_probability,
     needs,
 )
-from indistinct.guarantees import PureDP, RenyiCurve, ZeroConcentratedDP
+from indistinct.guarantees import PureDP, ZeroConcentratedDP
 from indistinct.mechanisms import (
     Discrete,
     DiscreteLaplace,
@@ -36,9 +36,6 @@ NOTHING: Mechanism = 0 * Gaussian(1.0)
 """Of what tells nothing."""
 EVERYTHING: Mechanism = Discrete((1.0, 0.0), (0.0, 1.0))
 """Of what keeps nothing secret: no noise at all."""
-
-_ORDERS = 1 + np.geomspace(1e-3, 1e6, 256)
-"""At which an affine Rényi curve is stated: between them its chords are at most 0.1 % above it."""
 
 
 class EventError(ArgumentError):
@@ -170,13 +167,9 @@ def _tree(event: Any, relation: Any) -> Mechanism:
 
 
 def _zero_concentrated(event: Any, relation: Any) -> Mechanism:
-    rho, xi = check_nonnegative("rho", event.rho), check_nonnegative("xi", event.xi)
-    adjacency = adjacency_of(relation)
-    if xi == 0:
-        return Stated(ZeroConcentratedDP(rho, adjacency=adjacency))
-    if rho == 0:
-        return Stated(PureDP(xi, adjacency=adjacency))
-    return Stated(RenyiCurve(_ORDERS, (xi + rho * _ORDERS) * (1 + 1e-15), adjacency=adjacency))
+    if event.rho == 0:  # bounded at all orders
+        return Stated(PureDP(event.xi, adjacency=adjacency_of(relation)))
+    return Stated(ZeroConcentratedDP(event.rho, event.xi, adjacency=adjacency_of(relation)))
 
 
 _READERS: dict[str, Callable[[Any, Any], Mechanism]] = {
@@ -236,7 +229,7 @@ def to_event(mechanism: Mechanism, relation: Any) -> Any:
         return events.SampledWithoutReplacementDpEvent(mechanism.of, mechanism.size, base)
     if isinstance(mechanism, Stated) and mechanism.natural in (None, adjacency_of(relation)):
         if isinstance(mechanism.claim, ZeroConcentratedDP):
-            return events.ZCDpEvent(mechanism.claim.rho)
+            return events.ZCDpEvent(mechanism.claim.rho, mechanism.claim.xi)
         if isinstance(mechanism.claim, PureDP):
             return events.ZCDpEvent(0.0, mechanism.claim.bound)
     allowed = f"one that has a DpEvent under {relation.name}"
