@@ -8,12 +8,13 @@ from dp_accounting import dp_event as dp
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 
-
 def random_event(draw: random.Random, relation: Any, depth: int = 3) -> Any:
     """A tree of events that both accountants know under these neighbours."""
     one = draw.random()
     if depth > 1 and one < 0.3:
-        return dp.ComposedDpEvent([random_event(draw, relation, depth - 1) for _ in range(draw.randint(1, 3))])
+        return dp.ComposedDpEvent(
+            [random_event(draw, relation, depth - 1) for _ in range(draw.randint(1, 3))]
+        )
     if depth > 1 and one < 0.6:
         return dp.SelfComposedDpEvent(random_event(draw, relation, depth - 1), draw.choice([1, 2, 5, 20, 50]))
     return random_leaf(draw, relation)
@@ -36,8 +37,8 @@ def random_leaf(draw: random.Random, relation: Any) -> Any:
 
 
 def distribution(event: Any, relation: Any, *, pessimistic: bool, grid: float) -> Any:
-    """The privacy loss distribution of a tree: an upper bound, or a lower one. It counts what is repeated: the
-    accountant of dp-accounting 0.6.0 counts randomized response once, however often it is repeated."""
+    """The privacy loss distribution of a tree: an upper bound, or a lower one. It counts what is repeated:
+    the accountant of dp-accounting 0.6.0 counts randomized response once, however often it is repeated."""
     shape = {"pessimistic_estimate": pessimistic, "value_discretization_interval": grid}
     dots = {**shape, "use_connect_dots": pessimistic}
 

@@ -1,4 +1,5 @@
-"""Events of dp-accounting: against its own privacy loss distributions, to mechanisms and back, and what is refused."""
+"""Events of dp-accounting: against its own privacy loss distributions, to mechanisms and back, and what is
+refused."""
 
 import math
 import random
@@ -69,8 +70,8 @@ def test_repeated_randomized_response_is_counted() -> None:
 
 
 def test_a_replaced_record_moves_a_sum_twice_as_far() -> None:
-    """The event says that one record has norm at most C, so that replacing it moves the sum by 2 C: PLDAccountant
-    agrees. RdpAccountant takes C for that, and says half of it."""
+    """The event says that one record has norm at most C, so that replacing it moves the sum by 2 C:
+    PLDAccountant agrees. RdpAccountant takes C for that, and says half of it."""
     event = events.GaussianDpEvent(2.0)
     exact = Gaussian(scale=2.0, sensitivity=2.0).guarantee("replace-one").epsilon(1e-5)
     assert epsilon(event, REPLACE) == exact == pytest.approx(4.377, abs=1e-3)
@@ -81,7 +82,7 @@ def test_a_replaced_record_moves_a_sum_twice_as_far() -> None:
 def test_what_is_not_a_number_is_refused_where_theirs_says_zero() -> None:
     event = events.GaussianDpEvent(math.nan)
     assert RdpAccountant().compose(event).get_epsilon(1e-5) == 0
-    with pytest.raises(ValueError, match="^noise_multiplier must be"):
+    with pytest.raises(ValueError, match=r"^noise_multiplier must be"):
         EventAccountant().compose(event)
 
 
@@ -190,7 +191,9 @@ def test_to_an_event_and_back_adds_next_to_nothing(mechanism: Any, relation: Any
 
 
 @pytest.mark.parametrize(
-    "mechanism", [*MECHANISMS[:6], RandomizedResponse(0.8, 4), 9 * Gaussian(2.0).subsample(10, of=100)], ids=str
+    "mechanism",
+    [*MECHANISMS[:6], RandomizedResponse(0.8, 4), 9 * Gaussian(2.0).subsample(10, of=100)],
+    ids=str,
 )
 def test_to_an_event_and_back_when_records_are_replaced(mechanism: Any) -> None:
     back = from_event(to_event(mechanism, REPLACE), REPLACE)
@@ -234,7 +237,11 @@ class LouderNoOpDpEvent(events.NoOpDpEvent):
         (MadeUpDpEvent(), ADD, "MadeUpDpEvent"),
         (LouderNoOpDpEvent(), ADD, "LouderNoOpDpEvent"),  # it may mean something else
         (events.UnsupportedDpEvent(), ADD, "UnsupportedDpEvent"),
-        (events.SampledWithReplacementDpEvent(100, 10, events.GaussianDpEvent(1.0)), REPLACE, "WithReplacement"),
+        (
+            events.SampledWithReplacementDpEvent(100, 10, events.GaussianDpEvent(1.0)),
+            REPLACE,
+            "WithReplacement",
+        ),
         (events.RandomizedResponseDpEvent(0.5, 2), ADD, "`REPLACE_ONE` or `REPLACE_SPECIAL`"),
         (events.SingleEpochTreeAggregationDpEvent(1.0, 3), ADD, "`REPLACE_SPECIAL`"),
         (events.SampledWithoutReplacementDpEvent(9, 3, events.GaussianDpEvent(1.0)), ADD, "`REPLACE_ONE`"),
@@ -296,11 +303,11 @@ def test_counts_that_make_no_sense_are_refused(count: Any) -> None:
 def test_readings_that_make_no_sense_are_refused() -> None:
     accountant = EventAccountant().compose(sgd(1.0))
     for delta in (math.nan, -1e-5, 2.0):
-        with pytest.raises(ValueError, match="^delta must be"):
+        with pytest.raises(ValueError, match=r"^delta must be"):
             accountant.get_epsilon(delta)
     for bound in (math.nan, -1.0):
-        with pytest.raises(ValueError, match="^epsilon must be"):
+        with pytest.raises(ValueError, match=r"^epsilon must be"):
             accountant.get_delta(bound)
-    with pytest.raises(ValueError, match="^neighboring_relation must be"):
+    with pytest.raises(ValueError, match=r"^neighboring_relation must be"):
         EventAccountant("add-remove")
     assert dp_accounting.PrivacyAccountant in EventAccountant.__mro__

@@ -1,4 +1,5 @@
-"""The accountants' tests that dp-accounting and Opacus install with themselves, with ours in their accountants' place.
+"""The accountants' tests that dp-accounting and Opacus install with themselves, with ours in their
+accountants' place.
 
 Tests that fail are named below, each with the reason: all others pass, and a test that is named must fail.
 """

@@ -138,7 +138,7 @@ def test_a_history_that_makes_no_sense_is_refused(row: Any) -> None:
 def test_a_delta_that_makes_no_sense_is_refused(delta: float) -> None:
     accountant = OpacusAccountant()
     accountant.step(noise_multiplier=1.0, sample_rate=0.1)
-    with pytest.raises(ValueError, match="^delta must be"):
+    with pytest.raises(ValueError, match=r"^delta must be"):
         accountant.get_epsilon(delta)
 
 

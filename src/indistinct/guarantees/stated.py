@@ -139,8 +139,8 @@ class GaussianDP(Claim, PairGuarantee):
 
 @describable("zcdp")
 class ZeroConcentratedDP(Claim, RenyiGuarantee):
-    """(xi, rho)-zCDP: Rényi divergence at most xi plus rho times the order, at every order above 1; rho-zCDP if
-    xi is 0 (Bun and Steinke 2016, Definition 1.1)."""
+    """(xi, rho)-zCDP: Rényi divergence at most xi plus rho times the order, at every order above 1; rho-zCDP
+    if xi is 0 (Bun and Steinke 2016, Definition 1.1)."""
 
     rho: float
     xi: float = 0.0

@@ -1,7 +1,8 @@
-"""An accountant for dp-accounting, and so for what is built on it, such as TensorFlow Privacy and JAX Privacy.
+"""An accountant for dp-accounting, and so for what is built on it, such as TensorFlow Privacy and JAX
+Privacy.
 
-Wherever it takes `RdpAccountant` or `PLDAccountant`, give it `EventAccountant`: what it reads is exact, up to an error
-that is rounded away from the truth.
+Wherever it takes `RdpAccountant` or `PLDAccountant`, give it `EventAccountant`: what it reads is exact, up to
+an error that is rounded away from the truth.
 """
 
 from typing import Any
@@ -40,7 +41,8 @@ class EventAccountant(PrivacyAccountant):  # type: ignore[misc]
         self._known: Guarantee | None = None
 
     def supports(self, event: Any) -> bool:
-        """Whether `compose` takes the event: it is known, fits the neighbours and has numbers that make sense."""
+        """Whether `compose` takes the event: it is known, fits the neighbours and has numbers that make
+        sense."""
         try:
             return bool(super().supports(event))
         except ArgumentError:

@@ -1,7 +1,8 @@
 """What dp-accounting calls a `DpEvent`, as a mechanism, and mechanisms as events.
 
-An event counts noise in units of C, the largest norm of what one record adds to a sum. So which mechanism it is depends
-on the neighbours: a record that is added, removed or zeroed moves the sum by C, and one that is replaced by 2 C.
+An event counts noise in units of C, the largest norm of what one record adds to a sum. So which mechanism it
+is depends on the neighbours: a record that is added, removed or zeroed moves the sum by C, and one that is
+replaced by 2 C.
 """
 
 import math
@@ -39,7 +40,8 @@ EVERYTHING: Mechanism = Discrete((1.0, 0.0), (0.0, 1.0))
 
 
 class EventError(ArgumentError):
-    """An event that no mechanism stands for, under these neighbours; `event` is the one inside that is to blame."""
+    """An event that no mechanism stands for, under these neighbours; `event` is the one inside that is to
+    blame."""
 
     def __init__(self, event: Any, reason: str) -> None:
         ValueError.__init__(self, f"{type(event).__name__}: {reason}")
@@ -50,8 +52,8 @@ class EventError(ArgumentError):
 def from_event(event: Any, relation: Any) -> Mechanism:
     """The mechanism that an event of dp-accounting describes, for neighbours in its `NeighboringRelation`.
 
-    Unknown events are refused by their name, as are those that say nothing about such neighbours. Classes derived from
-    known ones are unknown: they may mean something else.
+    Unknown events are refused by their name, as are those that say nothing about such neighbours. Classes
+    derived from known ones are unknown: they may mean something else.
     """
     reader = _READERS.get(type(event).__name__) if _is_own(event) else None
     if reader is None:
@@ -142,8 +144,8 @@ def _sampled_without_replacement(event: Any, relation: Any) -> Mechanism:
 
 
 def _sampled(event: Any, relation: Any, some: bool, sample: Callable[[Mechanism], Mechanism]) -> Mechanism:
-    """A sample of something that adds noise to a sum: of this it is known that a record that is not drawn, and one that
-    is zero, are the same."""
+    """A sample of something that adds noise to a sum: of this it is known that a record that is not drawn,
+    and one that is zero, are the same."""
     base = from_event(event.event, relation)
     if not some or base == NOTHING:
         return NOTHING
@@ -192,8 +194,8 @@ _READERS: dict[str, Callable[[Any, Any], Mechanism]] = {
 
 
 def to_event(mechanism: Mechanism, relation: Any) -> Any:
-    """The event of dp-accounting that describes a mechanism, for neighbours in its `NeighboringRelation`. Noise is
-    rounded down. A mechanism for which there is no event is refused by its name."""
+    """The event of dp-accounting that describes a mechanism, for neighbours in its `NeighboringRelation`.
+    Noise is rounded down. A mechanism for which there is no event is refused by its name."""
     with needs("dp-accounting"):
         from dp_accounting import dp_event as events
 

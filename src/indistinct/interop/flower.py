@@ -13,10 +13,11 @@ _FORMAT = 1
 
 
 class FlowerAccountant:
-    """Accounts for the rounds of a federation, exactly, under the sampling and the neighbours of a `PrivacyConfig`.
+    """Accounts for the rounds of a federation, exactly, under the sampling and the neighbours of a
+    `PrivacyConfig`.
 
-    Noise is counted in units of the clipping norm, by which a client moves the sum that is added or removed, and by
-    twice as much one that is replaced.
+    Noise is counted in units of the clipping norm, by which a client moves the sum that is added or removed,
+    and by twice as much one that is replaced.
     """
 
     def __init__(self, config: Any) -> None:
@@ -53,7 +54,7 @@ class FlowerAccountant:
 
     def get_privacy_spent(self, delta: float | None = None) -> Any:
         """A `PrivacySpent` at a delta: that of the configuration, if none is given."""
-        with needs("flwr"):
+        with needs("flower"):
             from flwr.serverapp import PrivacySpent
         at = self._config.target_delta if delta is None else delta
         return PrivacySpent(self.get_epsilon(at), at, self.num_releases, METHOD)
@@ -63,8 +64,9 @@ class FlowerAccountant:
         limit = self._config.max_epsilon if max_epsilon is None else max_epsilon
         if limit is None:
             raise ArgumentError("max_epsilon", None, "given here or in the PrivacyConfig")
-        rounds = [*self._rounds, self._checked(event, count)]
-        return self._guarantee(rounds).epsilon(self._config.target_delta) > check_positive("max_epsilon", limit)
+        check_positive("max_epsilon", limit)
+        then = self._guarantee([*self._rounds, self._checked(event, count)])
+        return bool(then.epsilon(self._config.target_delta) > limit)
 
     def state_dict(self) -> dict[str, object]:
         """All that is needed to go on, as JSON data."""
@@ -77,9 +79,9 @@ class FlowerAccountant:
         }
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Goes on where `state_dict` was taken, under the same configuration. The state is read in full before any of
-        it counts."""
-        with needs("flwr"):
+        """Goes on where `state_dict` was taken, under the same configuration. The state is read in full
+        before any of it counts."""
+        with needs("flower"):
             from flwr.serverapp import GaussianPrivacyEvent
         written = (state.get("schema_version"), state.get("backend"))
         if written != (_FORMAT, METHOD):
@@ -115,7 +117,9 @@ def _model(config: Any) -> Adjacency:
     }
     named = (config.sampling_method.value, config.neighboring_relation.value)
     if named not in models:
-        raise ArgumentError("sampling_method, neighboring_relation", named, f"one of {', '.join(map(str, models))}")
+        raise ArgumentError(
+            "sampling_method, neighboring_relation", named, f"one of {', '.join(map(str, models))}"
+        )
     return models[named]
 
 

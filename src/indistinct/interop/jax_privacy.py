@@ -1,5 +1,6 @@
-"""JAX Privacy accounts through dp-accounting, by a configuration that makes an accountant: `accountant_config()` makes
-this library's, for `DpsgdTrainingAccountant`, `calibrate_noise_multiplier` and the rest."""
+"""JAX Privacy accounts through dp-accounting, by a configuration that makes an accountant:
+`accountant_config()` makes this library's, for `DpsgdTrainingAccountant`, `calibrate_noise_multiplier` and
+the rest."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """An accountant for Opacus: after `register()`, `PrivacyEngine(accountant="indistinct")`.
 
-Steps are Poisson sampled Gaussian noise, as everywhere in Opacus: it holds of its own data loader, and not of one that
-was made with `poisson_sampling=False`.
+Steps are Poisson sampled Gaussian noise, as everywhere in Opacus: it holds of its own data loader, and not of
+one that was made with `poisson_sampling=False`.
 """
 
 from collections.abc import Iterable
@@ -48,8 +48,8 @@ class OpacusAccountant(IAccountant):  # type: ignore[misc]
         self.history.append((noise, rate, steps + 1))
 
     def get_epsilon(self, delta: float, *args: Any, **kwargs: Any) -> float:
-        """Epsilon at a delta: rounded up, and infinite if a step that saw data had no noise. What else is given sets
-        how accurate other accountants are, and changes nothing here."""
+        """Epsilon at a delta: rounded up, and infinite if a step that saw data had no noise. What else is
+        given sets how accurate other accountants are, and changes nothing here."""
         steps = [row for row in _checked(self.history) if row[1] > 0 and row[2] > 0]
         if any(noise == 0 for noise, _, _ in steps):
             return float("inf")
@@ -65,7 +65,8 @@ class OpacusAccountant(IAccountant):  # type: ignore[misc]
 
 
 def from_history(history: Iterable[Any]) -> Mechanism:
-    """The training that an accountant of Opacus remembers: rows of noise multiplier, sample rate and steps."""
+    """The training that an accountant of Opacus remembers: rows of noise multiplier, sample rate and
+    steps."""
     parts = [steps * Gaussian(noise).subsample(rate) for noise, rate, steps in _checked(history)]
     return sum(parts[1:], parts[0]) if parts else 0 * Gaussian(1.0)
 

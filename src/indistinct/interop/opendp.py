@@ -32,11 +32,11 @@ _ORDERS = 1 + np.geomspace(1e-2, 1e4, 128)
 def to_measurement(
     mechanism: Mechanism, input_domain: Any, input_metric: Any, function: Callable[[Any], Any]
 ) -> Any:
-    """A measurement of OpenDP whose privacy map is the privacy profile of a mechanism: exact, and for k records that
-    change together that of a group of k.
+    """A measurement of OpenDP whose privacy map is the privacy profile of a mechanism: exact, and for k
+    records that change together that of a group of k.
 
-    `function` runs the mechanism: on data of `input_domain` it must do what `mechanism` says. OpenDP cannot see whether
-    it does, and wants its features "contrib" and "honest-but-curious" enabled.
+    `function` runs the mechanism: on data of `input_domain` it must do what `mechanism` says. OpenDP cannot
+    see whether it does, and wants its features "contrib" and "honest-but-curious" enabled.
     """
     with needs("opendp"):
         from opendp.measurements import make_user_measurement
@@ -57,9 +57,9 @@ def to_measurement(
 def from_measurement(
     measurement: Any, d_in: Any = 1, *, adjacency: Adjacency | str | None = None
 ) -> Guarantee:
-    """What a measurement of OpenDP claims of data at distance `d_in`, as a guarantee: to be composed with others, and
-    read in every way. If its input metric does not count records (it may be of sums) say which neighbours are at
-    that distance.
+    """What a measurement of OpenDP claims of data at distance `d_in`, as a guarantee: to be composed with
+    others, and read in every way. If its input metric does not count records (it may be of sums) say which
+    neighbours are at that distance.
     """
     metric = measurement.input_metric
     known = _neighbours(metric) if adjacency is None else check_adjacency(adjacency)
@@ -77,7 +77,7 @@ def from_measurement(
             rho, delta = loss
             if delta == 1:
                 return ApproxDP(0.0, 1.0, adjacency=known)
-            # what happens with probability delta is told, and that it did not changes odds by 1/(1-delta) at most
+            # with probability delta all is told; that it was not changes odds by 1/(1-delta) at most
             rare = ApproxDP(-math.log1p(-delta) * (1 + 1e-15), delta, adjacency=known)
             return ZeroConcentratedDP(rho, adjacency=known) + rare
         case "SmoothedMaxDivergence":
