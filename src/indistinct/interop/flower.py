@@ -136,7 +136,11 @@ def _round(config: Any, event: Any) -> Mechanism:
 
 
 def _run(config: Any, rounds: list[tuple[Any, int]]) -> Mechanism:
-    parts = [count * _round(config, event) for event, count in rounds]
+    steps: dict[Mechanism, int] = {}
+    for event, count in rounds:
+        one = _round(config, event)
+        steps[one] = steps.get(one, 0) + count
+    parts = [count * one for one, count in steps.items()]
     return sum(parts[1:], parts[0]) if parts else 0 * Gaussian(1.0)
 
 

@@ -25,7 +25,7 @@ _NEIGHBOURS = {
     "HammingDistance": Adjacency.REPLACE_ONE,
 }
 """Metrics that count records: neighbours are data at distance 1."""
-_DELTAS = np.geomspace(1e-15, 0.5, 64)
+_SMALL, _POINTS = 1e-15, 129
 _ORDERS = 1 + np.geomspace(1e-2, 1e4, 128)
 
 
@@ -81,14 +81,21 @@ def from_measurement(
             rare = ApproxDP(-math.log1p(-delta) * (1 + 1e-15), delta, adjacency=known)
             return ZeroConcentratedDP(rho, adjacency=known) + rare
         case "SmoothedMaxDivergence":
-            found = {float(loss.epsilon(delta)) for delta in _DELTAS.tolist()}
-            epsilons = sorted(epsilon for epsilon in found if math.isfinite(epsilon))
-            if not epsilons:
-                return ApproxDP(0.0, 1.0, adjacency=known)
-            return PrivacyProfile(epsilons, [float(loss.delta(one)) for one in epsilons], adjacency=known)
+            return _profile(loss, known)
         case "RenyiDivergence":
             return RenyiCurve(_ORDERS, [float(loss(order)) for order in _ORDERS.tolist()], adjacency=known)
     raise ArgumentError("measurement", measure, "one with a divergence that is known here")
+
+
+def _profile(loss: Any, adjacency: Adjacency) -> Guarantee:
+    """Points of a curve, from 0 to where it is small: each is a claim, and together they say nearly as
+    much."""
+    ends = (float(loss.epsilon(delta)) for delta in (_SMALL, 1e-6, 0.1))
+    reach = next((end for end in ends if end < math.inf), None)
+    if reach is None:
+        return ApproxDP(0.0, 1.0, adjacency=adjacency)
+    epsilons = np.linspace(0.0, reach, _POINTS).tolist() if reach else [0.0]
+    return PrivacyProfile(epsilons, [float(loss.delta(one)) for one in epsilons], adjacency=adjacency)
 
 
 def _neighbours(metric: Any) -> Adjacency:

@@ -24,7 +24,7 @@ def compute_noise(
     n: int, batch_size: int, target_epsilon: float, epochs: float, delta: float, noise_lbd: float
 ) -> float:
     """The least noise multiplier, of at least `noise_lbd`, at which so many epochs of Poisson batches have
-    (target_epsilon, delta)-DP. Where `noise_lbd` is enough already it is returned; TensorFlow Privacy returns 0.
+    (target_epsilon, delta)-DP. If `noise_lbd` is enough it is returned, where TensorFlow Privacy returns 0.
 
     >>> compute_noise(60_000, 256, 2.0, 60, 1e-5, 0.1)
     1.2242
