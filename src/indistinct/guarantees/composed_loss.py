@@ -102,8 +102,8 @@ class ComposedLoss:
     @cached_property
     def most(self) -> float:
         """No delta is larger: 1 less the probability that no step tells anything (coupling)."""
-        zero, (bundles, others) = np.zeros(1), self._bundled
-        untold = [n * math.log1p(-min(float(pair.profile(zero)[0]), 1 - EPS)) for pair, n in others]
+        bundles, others = self._bundled
+        untold = [n * math.log1p(-min(pair.told, 1 - EPS)) for pair, n in others]
         untold += [bundle.log_untold for bundle in bundles]
         return min(-math.expm1(math.fsum(untold)) * (1 + 8 * EPS * self.steps), 1.0)
 

@@ -115,7 +115,7 @@ def enumerate_losses(
         elif isinstance(pair, DiscreteGaussianPair) and log_cut is not None:
             atoms = pair.listed(log_cut)
             charged += count * math.exp(log_cut)
-        elif rest is None and count == 1:
+        elif rest is None and count == 1 and not pair.by_moments:
             rest = pair
             continue
         else:

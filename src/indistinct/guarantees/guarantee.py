@@ -24,7 +24,7 @@ from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product, counted_terms
-from indistinct.guarantees.profiled_pairs import CompositionPair, group_pair
+from indistinct.guarantees.profiled_pairs import CompositionPair, as_step, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings
 from indistinct.numerics.arrays import EPS, Array
@@ -178,7 +178,7 @@ class PairGuarantee(Guarantee):
             raise ArgumentError("size", size, f"at most {sys.maxsize}")
         if count == 1:
             return self
-        terms = [(group_pair(pair, count), steps) for pair, steps in self.product.terms]
+        terms = [(group_pair(as_step(pair), count), steps) for pair, steps in self.product.terms]
         scaled = [(pair.scaled(count), steps) for pair, steps in self.outputs or ()]
         moved = tuple((pair, steps) for pair, steps in scaled if pair is not None)
         known = moved if moved and len(moved) == len(scaled) else None
@@ -186,7 +186,8 @@ class PairGuarantee(Guarantee):
 
     def pair(self) -> Pair:
         """One pair for the whole composition."""
-        return self.product.single or CompositionPair(self.product)
+        single = self.product.single
+        return CompositionPair(self.product) if single is None else as_step(single)
 
 
 @dataclass(frozen=True, repr=False)

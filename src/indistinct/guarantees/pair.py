@@ -83,6 +83,9 @@ class Pair(ABC):
     profiled: bool = False
     """Whether it is known by its profile, alone; among others `stand_in` stands in."""
 
+    by_moments: bool = False
+    """Whether it is known by its cumulant and envelope alone: a composition of it has a profile."""
+
     infinite_mass: float = 0.0
     """P-mass where Q has none."""
 
@@ -150,6 +153,11 @@ class Pair(ABC):
     def likely_epsilon(self, log_delta: float) -> float:
         """About where delta has this size."""
         return self.outer_losses(1.0, log_delta)[1]
+
+    @property
+    def told(self) -> float:
+        """delta(0), or more."""
+        return float(self.profile(np.zeros(1))[0])
 
     def scaled(self, size: int) -> "Pair | None":
         """The pair for `size` records at once, if it is known in closed form."""

@@ -108,6 +108,11 @@ class CompositionPair(ProfiledPair):
         return float(self.product.epsilon(np.exp([log_delta]))[0])
 
 
+def as_step(pair: Pair) -> Pair:
+    """The pair, or, where only a composition of it has a profile, that of one step."""
+    return CompositionPair(Product.of([(pair, 1)])) if pair.by_moments else pair
+
+
 @dataclass(frozen=True)
 class GroupPair(ProfiledPair):
     """Several records at once, of which some may be added and some removed; no loss may be infinite.

@@ -8,6 +8,8 @@ from indistinct.mechanisms.calibration import Calibrated as Calibrated
 from indistinct.mechanisms.calibration import calibrate as calibrate
 from indistinct.mechanisms.discrete_noise import DiscreteGaussian as DiscreteGaussian
 from indistinct.mechanisms.discrete_noise import DiscreteLaplace as DiscreteLaplace
+from indistinct.mechanisms.drawn_sums import DrawnSum as DrawnSum
+from indistinct.mechanisms.drawn_sums import SampledSum as SampledSum
 from indistinct.mechanisms.expression import parse as parse
 from indistinct.mechanisms.expression import parse_guarantee as parse_guarantee
 from indistinct.mechanisms.finite import Discrete as Discrete

@@ -61,6 +61,7 @@ def _names() -> dict[str, Make]:
 
 
 METHODS: dict[str, Make] = {
+    "allocate": lambda what, steps, **more: what.allocate(steps, **more),
     "group": lambda what, size: what.group(size),
     "subsample": lambda what, amount, **more: what.subsample(amount, **more),
 }

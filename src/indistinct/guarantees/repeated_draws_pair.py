@@ -1,0 +1,249 @@
+"""A sum that several records of one person may join, each by a coin of its own, with Gaussian noise."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln, log_ndtr
+
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
+from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.rule import LossRule, panels
+
+_LOG_ROOT = 0.5 * math.log(2 * math.pi)
+_PROFILE = 1e-12
+"""Relative error of a profile: it is rounded up by as much."""
+
+
+def drawn_counts(records: int, rate: float) -> tuple[float, ...]:
+    """Probabilities that 0, 1, 2, ... of the records are drawn, each by a coin of its own."""
+    j = np.arange(records + 1.0)
+    if rate in (0.0, 1.0):
+        return (1.0,) if rate == 0 else (*[0.0] * records, 1.0)
+    log_binomial = gammaln(records + 1) - gammaln(j + 1) - gammaln(records - j + 1)
+    weights = np.exp(log_binomial + j * math.log(rate) + (records - j) * math.log1p(-rate))
+    return tuple((weights / weights.sum()).tolist())
+
+
+@dataclass(frozen=True)
+class RepeatedDrawsPair(Pair):
+    """P = sum_j weights_j N(j shift, 1) against Q = N(0, 1), or, if `replaced`, against its mirror image.
+
+    The first dominates Poisson sampling of a person with several records, which one adds or removes (Ganesh 2024,
+    mixtures of Gaussians); the second that of a record whose bounded contribution is replaced by any other. In
+    both the loss rises with the released number, so that its law is that of a normal mixture.
+    """
+
+    shift: float
+    weights: tuple[float, ...]
+    replaced: bool = False
+
+    # -- the loss as a function of the released number ---------------------------------------------------
+
+    @property
+    def _largest(self) -> float:
+        """By how much the released number moves at most."""
+        return self.shift * (len(self.weights) - 1)
+
+    @cached_property
+    def _terms(self) -> tuple[Array, Array]:
+        j = np.flatnonzero(np.array(self.weights) > 0).astype(np.float64)
+        return j, np.log(np.array(self.weights)[j.astype(int)])
+
+    def _log_ratio(self, x: Array) -> tuple[Array, Array, Array]:
+        """log sum_j w_j e^{j s x - j^2 s^2/2}, and its first and second derivatives."""
+        j, log_w = self._terms
+        exponent = np.multiply.outer(x, j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
+        top = exponent.max(axis=-1)
+        share = np.exp(exponent - top[..., None])
+        total = share.sum(axis=-1)
+        mean = share @ j / total
+        square = share @ (j * j) / total
+        spread = np.maximum(square - mean * mean, 0.0)
+        value = top + np.log(total)
+        # of a loss near zero the digits count
+        small = np.abs(value) < 0.1
+        if small.any():
+            gain = np.expm1(np.multiply.outer(x[small], j * self.shift) - (j * self.shift) ** 2 / 2) @ np.exp(log_w)
+            value = value.copy()
+            value[small] = np.log1p(gain)
+        return value, self.shift * mean, self.shift**2 * spread
+
+    def _loss(self, x: Array) -> tuple[Array, Array, Array]:
+        value, slope, bend = self._log_ratio(x)
+        if not self.replaced:
+            return value, slope, bend
+        other, other_slope, other_bend = self._log_ratio(-x)
+        return value - other, slope + other_slope, bend - other_bend
+
+    def _complex_loss(self, x: Array, height: Array) -> ComplexArray:
+        """L at x + i height, while every term stays in the right half plane."""
+        j, log_w = self._terms
+
+        def log_ratio(z: ComplexArray) -> ComplexArray:
+            exponent = np.multiply.outer(z, j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
+            top = exponent.real.max(axis=-1)
+            result: ComplexArray = top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1))
+            return result
+
+        z = x + 1j * height
+        return log_ratio(z) - log_ratio(-z) if self.replaced else log_ratio(z)
+
+    def _place(self, loss: Array) -> Array:
+        """The released number with this loss; minus infinity below the smallest."""
+        low, high = np.full(loss.shape, -60.0 - self._largest), np.full(loss.shape, 60.0 + 2 * self._largest)
+        while (short := self._loss(high)[0] < loss).any():
+            high = np.where(short & np.isfinite(loss), 2 * high, high)
+            if not np.isfinite(loss[short]).all():
+                break
+        x = (low + high) / 2
+        for _ in range(200):
+            value, slope, _ = self._loss(x)
+            over = value > loss
+            low, high = np.where(over, low, x), np.where(over, x, high)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                step = x - (value - loss) / slope
+            inside = (step > low) & (step < high)
+            moved = np.where(inside, step, (low + high) / 2)
+            done = np.abs(moved - x) <= 4 * EPS * np.maximum(np.abs(x), 1.0)
+            x = moved
+            if done.all():
+                break
+        bottom = self.loss_range[0]
+        return np.where(loss <= bottom, -np.inf, np.where(loss == np.inf, np.inf, x))
+
+    # -- what a pair answers ---------------------------------------------------------------------------
+
+    def reverse(self) -> Pair:
+        return self if self.replaced else super().reverse()
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        if self.replaced or not self.weights[0]:
+            return -math.inf, math.inf
+        return math.log(self.weights[0]), math.inf
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        if math.isinf(log_tail):
+            return self.loss_range
+        low, high = self._reach(min(tilt, 0.0), max(tilt, 0.0), log_tail)
+        losses = self._loss(np.array([low, high]))[0]
+        return float(losses[0]), float(losses[1])
+
+    def _reach(self, first: float, last: float, log_tail: float) -> tuple[float, float]:
+        """Numbers between which (dP/dQ)^w dQ lies but for e^{log_tail}, for w between two orders: it is at most a
+        sum of normal densities around 0 and w times the largest shift."""
+        far, w = self._largest, max(abs(first), abs(last), abs(1 - first), 1.0)
+        bottom = -math.log(max(self.weights[0], 1e-300)) if not self.replaced else 0.0
+        spare = max(-first, 0.0) * min(bottom, far * far) + math.log(len(self.weights) + 1)
+        reach = math.sqrt(2 * (spare - log_tail))
+        sides = max(last, 1.0) * far, (w if self.replaced or first < 0 else 0.0) * far
+        return -sides[1] - reach, sides[0] + (far if self.replaced else 0.0) + reach
+
+    def tails(self, loss: Array) -> Tails:
+        x = self._place(loss)
+        return Tails(
+            self._log_mass(self.shift, x, 1),
+            self._log_mass(-self.shift if self.replaced else 0.0, x, 1),
+            self._log_mass(self.shift, x, -1),
+            self._log_mass(-self.shift if self.replaced else 0.0, x, -1),
+        )
+
+    def _log_mass(self, shift: float, x: Array, side: int) -> Array:
+        j, log_w = self._terms
+        if shift == 0:
+            return log_ndtr(-side * x)
+        parts = log_w + log_ndtr(side * (j * shift - x[..., None]))
+        result: Array = np.logaddexp.reduce(parts, axis=-1)
+        return result
+
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
+        ends = self._place(np.array([low, high]))
+        limits = self._reach(-wave.power, 1 + wave.power, LOG_NEGLIGIBLE)
+        return self._rule(max(float(ends[0]), limits[0]), min(float(ends[1]), limits[1]), wave)
+
+    def _rule(self, first: float, last: float, wave: Wave) -> LossRule:
+        far = max(self._largest, 1e-300) * (2 if self.replaced else 1)
+        reach = min(max(abs(first), abs(last)), 12.0)
+        push = max(0.0, wave.power * far - min(abs(first), abs(last)))
+        speed = 0.6 * reach * math.sqrt(1 + wave.sharpness * far**2) + math.hypot(push, wave.frequency * far)
+        x, log_weight = panels(first, last, min(2.5 / far, 23 / speed))
+        log_q = log_weight - x * x / 2 - _LOG_ROOT
+        loss = self._loss(x)[0]
+        if self.replaced:
+            log_q = log_q + self._log_ratio(-x)[0]
+        return LossRule(loss, log_q)
+
+    def rule(self, resolution: Resolution) -> LossRule:
+        first, last = resolution.orders
+        low, high = self._reach(min(first, 0.0), max(last, 1.0), LOG_NEGLIGIBLE)
+        if resolution.log_cut is not None and last >= 1:
+            # of the largest losses so much may be left out
+            high = min(high, self._largest + math.sqrt(-2 * (resolution.log_cut - 1)))
+            if self.replaced:
+                low = max(low, -self._largest - math.sqrt(-2 * (resolution.log_cut - 1)) - self._largest)
+        power = max(abs(first), abs(last), 1.0)
+        wave = Wave(power, resolution.frequency, max(-first, last - 1 if self.replaced else 0.0, 0.0))
+        rule = self._rule(low, high, wave)
+        ends = self._loss(np.array([low, high]))[0]
+        return self.joined([rule], float(ends[0]), float(ends[1]))
+
+    def log_envelope(self, resolution: Resolution) -> float:
+        """Along x + i eta(x), as `mixture_envelopes`: the argument of dP/dQ is positive there, so that its
+        integral at one frequency bounds those at all higher ones."""
+        order, frequency = resolution.orders[0], resolution.frequency
+        low, high = self._reach(min(order, 0.0), max(order, 1.0), LOG_NEGLIGIBLE)
+        far = self._largest * (2 if self.replaced else 1)
+        x, log_weight = panels(low, high, min(0.5 / far, 0.5))
+        x = np.concatenate((x, [low, high]))
+        loss, slope, bend = self._loss(x)
+        steep = frequency / (1 + far * far * (1 + max(-order, 0.0)))
+        turn = np.arctan(steep * slope * far)
+        height = turn / far / (1.0 if not self.replaced else 2.0)
+        tilt = height / np.maximum(turn, 1e-300) * steep * far * bend / (1 + (steep * slope * far) ** 2)
+        above = self._complex_loss(x, height)
+        log_q = -x * x / 2 - _LOG_ROOT + height * height / 2
+        at_zero = -x * x / 2 - _LOG_ROOT
+        if self.replaced:
+            j, log_w = self._terms
+            mirror = np.multiply.outer(-(x + 1j * height), j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
+            log_q = log_q + np.log(np.abs(np.exp(mirror - mirror.real.max(axis=-1)[:, None]).sum(axis=-1)))
+            log_q = log_q + mirror.real.max(axis=-1)
+            at_zero = at_zero + self._log_ratio(-x)[0]
+        on_path = log_q + order * above.real - frequency * above.imag + 0.5 * np.log1p(tilt * tilt)
+        ends = on_path[-2:] + frequency * above.imag[-2:] + abs(order) + 4.0  # upright pieces, each shorter than e^4
+        value = float(np.logaddexp.reduce(log_weight + (at_zero + order * loss)[:-2]))
+        bound = float(np.logaddexp.reduce(np.concatenate((log_weight + on_path[:-2], ends))))
+        return min(float(np.logaddexp(bound - value, math.log(64 * EPS))), 0.0)
+
+    def profile(self, epsilon: Array) -> Array:
+        return self._hockey_stick(epsilon, 1)
+
+    def reversed_profile(self, epsilon: Array) -> Array:
+        return self.profile(epsilon) if self.replaced else self._hockey_stick(epsilon, -1)
+
+    def _hockey_stick(self, epsilon: Array, side: int) -> Array:
+        """The integral of (P - e^epsilon Q)_+ (side 1) or of (Q - e^epsilon P)_+, a sum of positive terms."""
+        flat = epsilon.ravel()
+        start = self._place(side * flat)
+        result = np.empty(flat.shape)
+        reach = 10.0 + 2 * self._largest
+        nodes, log_weight = panels(0.0, 40.0 + reach, min(1.0, 1 / max(self._largest, 1e-9)))
+        for i, (place, eps) in enumerate(zip(start.tolist(), flat.tolist(), strict=True)):
+            if not math.isfinite(place):
+                above = (place < 0) == (side > 0)
+                result[i] = max(-math.expm1(eps), 0.0) if above else 0.0
+                continue
+            edge = -place * side
+            # from where the two are equal outward; what is beyond all centres has nothing
+            x = place + side * nodes if edge < reach else place + side * nodes * (1 + (edge - reach) / 40.0)
+            wide = log_weight if edge < reach else log_weight + math.log1p((edge - reach) / 40.0)
+            loss, _, _ = self._loss(x)
+            log_q = -x * x / 2 - _LOG_ROOT + (self._log_ratio(-x)[0] if self.replaced else 0.0)
+            gap = np.maximum(side * loss - eps, 0.0)
+            log_other = log_q + (eps if side > 0 else loss + eps)
+            with np.errstate(over="ignore", divide="ignore"):
+                log_excess = log_other + np.where(gap > 30, gap, np.log(np.maximum(np.expm1(np.minimum(gap, 30.0)), 1e-300)))
+            result[i] = float(np.exp(wide + log_excess).sum()) * (1 + _PROFILE)
+        return np.minimum(result, 1.0).reshape(epsilon.shape)

@@ -1,0 +1,106 @@
+"""Noisy sums of clipped vectors whose records are drawn otherwise than one coin for each person."""
+
+import numpy as np
+from scipy.special import bdtrc
+
+from indistinct.adjacency import Adjacency
+from indistinct.description import describable
+from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
+from indistinct.guarantees import alternatives
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
+from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.product import Product
+from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair, drawn_counts
+from indistinct.guarantees.spliced_pair import spliced
+from indistinct.mechanisms.mechanism import Mechanism
+
+_MOST_RECORDS = 64
+_LEAST_NOISE = 0.02
+_LEFT_OUT = 1e-30
+"""Draws that are less likely than this give everything away."""
+
+
+@describable("sampled_sum")
+class SampledSum(Mechanism):
+    """A sum of vectors clipped to length 1, each joining with probability `rate`, plus Gaussian noise of standard
+    deviation `noise`. A person has at most `records` of them, and each joins by a coin of its own.
+
+    Said of clipped vectors, and not of any sensitivity, because replace-one needs more than how far a replacement
+    moves the sum: both contributions are known to be at most 1 away from that of a record which was not drawn.
+
+    >>> run = 1000 * SampledSum(noise=1, rate=0.01)
+    >>> run.guarantee().epsilon(delta=1e-5), run.guarantee("replace-one").epsilon(delta=1e-5)
+    (1.828236..., 2.84344...)
+    """
+
+    words = "Poisson: each of a person's records (at most {records}) takes part in a run with probability {rate}"
+    noise: float
+    rate: float
+    records: int = 1
+
+    def __post_init__(self) -> None:
+        noise = check_positive("noise", self.noise)
+        if noise < _LEAST_NOISE:
+            raise ArgumentError("noise", self.noise, f"at least {_LEAST_NOISE}")
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "rate", check_probability("rate", self.rate))
+        if check_count("records", self.records, least=1) > _MOST_RECORDS:
+            raise ArgumentError("records", self.records, f"at most {_MOST_RECORDS}: more are not told from all at once")
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        replaced = adjacency is Adjacency.REPLACE_ONE
+        shift = 1 / self.noise
+        if self.rate == 0:
+            pair: GaussianPair | RepeatedDrawsPair = GaussianPair(0.0)
+        elif self.rate == 1:
+            pair = GaussianPair((2 if replaced else 1) * self.records * shift)
+        else:
+            pair = RepeatedDrawsPair(shift, drawn_counts(self.records, self.rate), replaced)
+        return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
+
+
+@describable("drawn_sum")
+class DrawnSum(Mechanism):
+    """A sum of `size` vectors clipped to length 1, drawn with replacement from `of` records, plus Gaussian noise of
+    standard deviation `noise`: a record may be drawn several times.
+
+    With the probability eta of being drawn at all, delta at log(1 + eta (e^epsilon - 1)) is at most the mean of
+    those of the noise when the record counts j times (Balle, Barthe and Gaboardi 2018, Theorem 10): as if it
+    were told how often it was drawn.
+
+    >>> DrawnSum(noise=1, size=10, of=1000).guarantee().epsilon(delta=1e-5)
+    3.2...
+    """
+
+    words = "with replacement: a run draws {size} times from the {of} records"
+    natural = Adjacency.REPLACE_ONE
+    noise: float
+    size: int
+    of: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", check_positive("noise", self.noise))
+        check_count("size", self.size, least=1)
+        check_count("of", self.of, least=2)
+
+    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
+        if adjacency is not Adjacency.REPLACE_ONE:
+            raise ArgumentError("adjacency", adjacency.value, "replace-one: how many records there are is known")
+        rate = 1 / self.of
+        weights = []
+        for j in range(1, self.size + 1):
+            weights.append(float(bdtrc(j - 1, self.size, rate) - bdtrc(j, self.size, rate)))
+            if (rest := float(bdtrc(j, self.size, rate))) < _LEFT_OUT:
+                break
+        drawn = float(bdtrc(0, self.size, rate))
+        shares = np.array([*weights, rest]) / drawn
+        parts: list[Guarantee] = [
+            ExactGuarantee(Product.of([(GaussianPair(2 * j / self.noise), 1)]), adjacency)
+            for j in range(1, len(weights) + 1)
+        ]
+        given_away = DiscretePair((1.0, 0.0), (0.0, 1.0))
+        parts.append(ExactGuarantee(Product.of([(given_away, 1)]), adjacency))
+        told = alternatives.mixture(parts, (shares / shares.sum()).tolist()).product
+        assert told is not None and told.single is not None
+        return ExactGuarantee(Product.of([(spliced(told.single, drawn), 1)]), adjacency)

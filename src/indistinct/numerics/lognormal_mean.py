@@ -1,0 +1,385 @@
+"""Moments of complex order of a mean of independent lognormal variables, with bounds on their errors.
+
+R = (X_1 + ... + X_t) / t, X = e^{sZ - s^2/2}, Z normal: the density ratio of Gaussian noise that a record joins
+in one of t steps, drawn at random. With an integer m above Re a, and p = m - a,
+
+    E[R^a] = 1/Gamma(p) int_0^inf w^p E[R^m e^{-wR}] dw/w        (Mellin),
+    E[R^m e^{-wR}] / m! = coefficient of x^m in (sum_k x^k E[X^k e^{-wX/t}] / (k! t^k))^t,
+
+so expectations over one normal variable are all that is needed. Along w = e^{v - i theta} both integrals are
+taken by the trapezoid rule. One identity makes all of it provable: moving every Z by i eta turns R by the angle
+s eta, and costs a factor e^{t eta^2/2}. Hence |E R^{a+iy}| <= E R^a e^{-y^2 s^2 / 2t} for *every* y, and hence
+integrands are analytic, with known bounds, as far from the path as the rules need (docs/engines.md).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import loggamma, ndtr
+
+from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.cumulant import OnLine, log1p
+from indistinct.numerics.rule import TooFineError, powers_of_unit
+
+_LOG_ROOT = 0.5 * math.log(2 * math.pi)
+_LOG_SMALL = -46.0
+"""Truncation and aliasing, relative to the integral of the modulus: far below rounding..."""
+_QUADRATURE = 1e-17
+"""... which is where they are charged, all together."""
+_ROUNDING = 32 * EPS
+"""Of a sum, relative to the sum of the sizes of its terms."""
+_LEAST_GAP = 1.5
+_GAP = 1.0
+"""p is at least the first, and this share of the order: the integral then reaches over few powers of e."""
+_MOST_FACTORS = 300
+"""m is at most this."""
+_MOST_NODES = 1 << 14
+_MOST_WORK = 1 << 28
+_LARGEST_MOMENT = 500.0
+"""log E X^m is at most this: moments beyond are of what nobody ever sees."""
+_TURN = 1.2
+"""Z is moved by at most so much: its weights grow to e^{0.72}, and products of m of them more."""
+_LOST = 2.0
+"""What frequencies share a ray may lose of their digits, in nats."""
+_PLACES = np.concatenate((np.geomspace(4.0, 2.0**22, 81), 2.0 ** np.arange(23, 400, 2)))
+"""Where the Laplace transform is bounded, to find how far an integral reaches."""
+_AWAY = np.linspace(0.02, 1.0, 50)
+
+
+class _Grid(NamedTuple):
+    """Nodes v = first + step * i, and z = low + (stride step / s) * j, so that v + sz lie on one lattice."""
+
+    first: float
+    step: float
+    size: int
+    low: float
+    stride: int
+    normals: int
+
+    @property
+    def places(self) -> Array:
+        """The nodes v."""
+        return self.first + self.step * np.arange(self.size)
+
+
+class _Ray(NamedTuple):
+    """Where an integral is taken: the angle of w, how far Z is moved, and the nodes."""
+
+    theta: float
+    moved: float
+    grid: _Grid
+
+
+class _Factors(NamedTuple):
+    """E[R^n e^{-wR}] / n! on a grid for n = 0, 1, ..., m: rows of `rest`, times e^log_scale and base^-n; a bound
+    on the size of the terms of `rest`, and errors relative to that."""
+
+    log_scale: ComplexArray | Array
+    rest: ComplexArray | Array
+    majorant: Array
+    errors: Array
+    log_base: float
+
+
+@dataclass(frozen=True)
+class LognormalMean:
+    """The mean of `count` independent lognormal variables of mean 1, `scale` being s."""
+
+    scale: float
+    count: int
+
+    def log_moments(self, orders: Array) -> tuple[Array, Array]:
+        """log E[R^a] at real orders, and bounds on the errors."""
+        parts = [self._power(float(order)) for order in orders]
+        m, p = max(n for n, _ in parts), max(gap for _, gap in parts)
+        reach = np.array([self._reach(*part) for part in parts])
+        ends = float(orders.min()), float(orders.max())
+        grid = self._grid(m, p, ends, (reach[:, 0].min(), reach[:, 1].max()), _straight(p))
+        factors, v = _factors(self, m, grid), grid.places
+        values, errors = np.empty(orders.size), np.empty(orders.size)
+        for i, (n, gap) in enumerate(parts):
+            exponent = gap * v + factors.log_scale
+            top, log_factor = float(exponent.max()), self._log_factor(n, gap, factors)
+            terms = np.exp(exponent - top) * factors.rest[n]
+            total = float(terms.sum())
+            wrong = terms @ (factors.errors + 8 * EPS * (2 + np.abs(exponent))) / total
+            values[i] = math.log(grid.step * total) + top + log_factor
+            errors[i] = float(wrong) + _QUADRATURE + 16 * EPS * (1 + abs(top) + abs(log_factor) + n)
+        return values, errors
+
+    @staticmethod
+    def _log_factor(m: int, p: float, factors: _Factors) -> float:
+        """log of what stands before the integral: m! / Gamma(p), and the scale of row m."""
+        return math.lgamma(m + 1) - math.lgamma(p) - m * factors.log_base
+
+    def line(self, order: float, step: float, stop: int) -> OnLine:
+        """log E[R^{order + i step k}] for 0 <= k < stop, and bounds on the errors."""
+        m, p = self._power(order)
+        y = step * np.arange(stop)
+        log_gamma = loggamma(p - 1j * y) - math.lgamma(p)
+        # in bands, as each ray is good for frequencies of one size
+        first, rays = 0, []
+        while first < stop:
+            last, theta = _band(p, y[first:], log_gamma[first:].real)
+            part = slice(first, first + last + 1)
+            rays.append((part, self._ray(order, m, p, theta, float(y[part][-1]))))
+            first += last + 1
+        bands = [self._on_ray(ray, m, p, y[part], log_gamma[part]) for part, ray in rays]
+        return OnLine(*(np.concatenate(part) for part in zip(*bands, strict=True)))
+
+    def _ray(self, order: float, m: int, p: float, theta: float, last: float) -> _Ray:
+        """w along e^{v - i theta}, fine enough for frequencies up to the last."""
+        moved = min(_TURN, 2 * _TURN / math.sqrt(max(m, 1)), max(theta - 0.5, 0.0) / self.scale)
+        low, high = self._reach(m, p)
+        reach = low, high - math.log(math.cos(theta))
+        grid = self._grid(m, p, (order, order), reach, self._turned(p, theta, last), theta, moved)
+        return _Ray(theta, moved, grid)
+
+    def _on_ray(self, ray: _Ray, m: int, p: float, y: Array, log_gamma: ComplexArray) -> OnLine:
+        """The same at equally spaced frequencies y."""
+        theta, grid = ray.theta, ray.grid
+        if 8 * y.size * grid.size > _MOST_WORK:
+            raise TooFineError(f"{y.size} moments by {grid.size} terms")
+        factors, v = _factors(self, m, grid, theta, ray.moved), grid.places
+        exponent = p * (v - 1j * theta) + factors.log_scale
+        top, log_factor = float(exponent.real.max()), self._log_factor(m, p, factors)
+        # w^{-iy} = e^{-y theta} e^{-iyv}
+        terms = np.exp(exponent - top - 1j * y[0] * v) * factors.rest[m]
+        total = _fourier(terms, v, float(y[1] - y[0]) if y.size > 1 else 0.0, y.size)
+        scale = math.log(grid.step) + top + log_factor - theta * y
+        values = np.log(np.where(total == 0, 1e-300, total)) + scale - log_gamma
+        size = np.exp(exponent.real - top) * factors.majorant[m]
+        fixed = size @ (factors.errors + 8 * EPS * (2 + math.log2(y.size + 1) + np.abs(exponent)))
+        errors = fixed + 8 * EPS * y * float(size @ np.abs(v)) + _QUADRATURE * float(size.sum())
+        relative = errors / np.maximum(np.abs(total), 1e-300)
+        return OnLine(values, relative + 8 * EPS * (2 + np.abs(log_gamma) + np.abs(scale)))
+
+    def log_fall(self, frequency: float) -> float:
+        """log of a bound on |E R^{a+iy}| / E R^a for every y >= frequency and every real a."""
+        return -((self.scale * frequency) ** 2) / (2 * self.count)
+
+    def mean_log(self) -> float:
+        """E[R log R], the derivative of the moments at order 1, rounded up: by the same integral."""
+        m, p = self._power(1.0)
+        grid = self._grid(m, p, (1.0, 1.0), self._reach(m, p), _straight(p))
+        factors, v = _factors(self, m, grid), grid.places
+        log_factor = self._log_factor(m, p, factors) + math.log(grid.step)
+        terms = np.exp(p * v + factors.log_scale + log_factor) * factors.rest[m]
+        # d/da of w^{m-a} / Gamma(m-a): the mean of log w less that at R = 1, which is digamma
+        alone = np.exp(p * v - np.exp(v) - math.lgamma(p)) * grid.step
+        error = (terms * np.abs(v)) @ (factors.errors + 64 * EPS)
+        return max(float((alone - terms) @ v), 0.0) + float(error) + 1e-15
+
+    # -- where the integrals are taken ---------------------------------------------------------------
+
+    def reaches(self, order: float) -> bool:
+        """Whether moments of this order can be computed."""
+        try:
+            self._reach(*self._power(order))
+        except TooFineError:
+            return False
+        return True
+
+    @staticmethod
+    def _power(order: float) -> tuple[int, float]:
+        """m and p = m - order."""
+        gap = max(_LEAST_GAP, _GAP * order)
+        m = max(0, math.ceil(order + gap))
+        if m > _MOST_FACTORS:
+            raise TooFineError(f"a moment of order {order}")
+        return m, m - order
+
+    @lru_cache(maxsize=256)  # noqa: B019 (of small frozen values)
+    def _reach(self, m: int, p: float) -> tuple[float, float]:
+        """log w beyond which the integral along the real axis has at most e^_LOG_SMALL of itself (E R^a being
+        1 or more, or e^{-s^2/8} or more): below, E[R^m e^{-wR}] <= E R^m; above, Gamma(p, x) <= 2^p Gamma(p)
+        e^{-x/2}."""
+        order, log_least = m - p, -self.scale**2 / 8
+        low = (_LOG_SMALL + log_least - self._log_whole(m) + float(loggamma(p + 1).real)) / p
+        w, falls = 4 * _PLACES, self._log_laplace()
+        if order > 0:  # R^a e^{-wR/4} <= (4a/ew)^a
+            rest = order * np.log(4 * order / (math.e * w)) + falls
+        else:  # Cauchy and Schwarz, and R is no less than the geometric mean
+            square, c = self.scale**2, -order
+            rest = c * square / 2 + c * c * square / self.count + falls / 2
+        enough = rest + p * math.log(2) <= _LOG_SMALL + log_least
+        if not enough.any() or low * m < -650.0:
+            raise TooFineError(f"moments of {self.count} lognormal variables")
+        return low, math.log(w[np.argmax(enough)])
+
+    def _log_whole(self, m: int) -> float:
+        """log E R^m."""
+        k = np.arange(m + 1.0)
+        logs = self.scale**2 * k * (k - 1) / 2
+        if logs[-1] > _LARGEST_MOMENT:
+            raise TooFineError(f"a moment of order {m}")
+        scaled = np.exp(logs + k * math.log(max(m, 1) / self.count) - loggamma(k + 1).real)
+        whole = float(_power_series(scaled[:, None], self.count)[m, 0])
+        return math.log(whole) + float(loggamma(m + 1).real) - m * math.log(max(m, 1))
+
+    @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
+    def _log_laplace(self) -> Array:
+        """log E e^{-wR} at `_PLACES`, at most: by cells of Z, with X as at their lower ends, and 0 in the lowest."""
+        z = np.linspace(-36.0, 12.0, 481)
+        below = ndtr(z)
+        mass = np.concatenate(([below[0]], np.diff(below), [below[0]])) * (1 + 1e-9)
+        x = np.concatenate(([0.0], np.exp(self.scale * z - self.scale**2 / 2)))
+        told = np.exp(-np.multiply.outer(_PLACES / self.count, x)) @ mass
+        return self.count * np.log(np.minimum(told, 1.0))  # 0 in the lowest cell keeps it from 0
+
+    def _turned(self, p: float, theta: float, last: float) -> float:
+        """The largest step on the ray at -theta whose aliases are small at all frequencies up to the last."""
+        # towards the real axis and beyond, where a frequency costs e^{away y}
+        margin = min(0.02, (math.pi / 2 - theta) / 2)
+        away = _AWAY * (theta + math.pi / 2 - margin)
+        lost = p * (math.log(math.cos(theta)) - np.log(np.cos(theta - away)))
+        steps = 2 * math.pi * away / (-_LOG_SMALL + np.maximum(lost, 0.0) + away * last)
+        # the other way, turning R back by s eta
+        other = np.multiply.outer(_AWAY * math.pi, np.ones(_AWAY.size))
+        turn = other * _AWAY
+        angle = theta + other - turn
+        fits = np.abs(angle) < math.pi / 2 - margin
+        lost = p * (math.log(math.cos(theta)) - np.log(np.cos(np.where(fits, angle, 0.0))))
+        cost = -_LOG_SMALL + np.maximum(lost, 0.0) + self.count * (turn / self.scale) ** 2 / 2
+        back = np.where(fits, 2 * math.pi * other / cost, 0.0)
+        straight = _AWAY * (math.pi / 2 - margin - theta)
+        lost = p * (math.log(math.cos(theta)) - np.log(np.cos(theta + straight)))
+        plain = 2 * math.pi * straight / (-_LOG_SMALL + lost)
+        return min(float(steps.max()), max(float(back.max()), float(plain.max())))
+
+    def _grid(
+        self,
+        m: int,
+        p: float,
+        orders: tuple[float, float],
+        reach: tuple[float, float],
+        step: float,
+        theta: float = 0.0,
+        moved: float = 0.0,
+    ) -> _Grid:
+        """Nodes in v and in z. In z a strip of half width d on either side keeps wX inside a cone in which
+        |e^{-wX}| falls: cos^-(m+p) is what that costs, and e^{(eta+d)^2/2} what the normal density does."""
+        s, t, angle = self.scale, self.count, theta - self.scale * moved
+        strip = _AWAY * min((math.pi / 2 - min(0.02, (math.pi / 2 - angle) / 2) - angle) / s, 12.0)
+        cost = -_LOG_SMALL + (moved + strip) ** 2 / 2 - (m + p) * np.log(np.cos(angle + s * strip))
+        apart = float((2 * math.pi * strip / cost).max())
+        step = min(step, s * apart)
+        stride = max(1, int(s * apart / step))
+        # what is beyond weighs e^_LOG_SMALL: R^a is at most 1 plus the mean of X_i^a (a >= 1), and R at least
+        # the geometric mean (a < 0)
+        power, c, spare = max(orders[1], 1.0), max(-orders[0], 0.0), math.log(t) - _LOG_SMALL + s * s / 8
+        top = s * power + math.sqrt(2 * (s * s * power * (power - 1) / 2 + spare)) + moved
+        bottom = -c * s / t - math.sqrt(2 * (c * s * s / 2 + (c * s) ** 2 / (2 * t) + spare)) - moved
+        size = math.ceil((reach[1] - reach[0]) / step) + 1
+        normals = math.ceil((top - bottom) * s / (stride * step)) + 1
+        if size > _MOST_NODES or size * (normals + m) * (m + 1) > _MOST_WORK:
+            raise TooFineError(f"{size} by {normals} nodes")
+        return _Grid(float(reach[0]), step, size, bottom, stride, normals)
+
+
+def _band(p: float, y: Array, log_gamma: Array) -> tuple[int, float]:
+    """Up to which frequency one ray serves, and its angle: it loses as much at the first as at the last. On the
+    best ray for it alone, at arctan(y/p), a frequency loses next to nothing."""
+    width = y - y[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        theta = np.where(width > 0, (log_gamma[0] - log_gamma) / width, math.atan(y[0] / p))
+    theta = np.clip(theta, 0.0, math.pi / 2 - 1e-4)
+    lost = -p * np.log(np.cos(theta)) - theta * y[0] - log_gamma[0]
+    best = math.atan(y[0] / p)
+    least = -p * math.log(math.cos(best)) - best * y[0] - log_gamma[0]
+    last = int(np.flatnonzero(lost <= least + _LOST)[-1])
+    return last, float(theta[last])
+
+
+def _straight(p: float) -> float:
+    """The largest step on the real axis."""
+    away = _AWAY * (math.pi / 2 - 0.02)
+    cost = -_LOG_SMALL - p * np.log(np.cos(away))
+    return float((2 * math.pi * away / cost).max())
+
+
+@lru_cache(maxsize=32)
+def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved: float = 0.0) -> _Factors:
+    """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
+    s, t, base = law.scale, law.count, max(m, 1)
+    z = grid.low + grid.stride * grid.step / s * np.arange(grid.normals)
+    log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.stride * grid.step / s)
+    places = grid.first + grid.step * np.arange(grid.size + grid.stride * (grid.normals - 1))
+    log_y = places + s * grid.low - s * s / 2 - math.log(t)
+    # x is scaled by `base`, so that coefficients stay of moderate size
+    k = np.arange(m + 1.0)[:, None]
+    log_x = s * z - s * s / 2 + math.log(base / t)
+    weights: Array | ComplexArray = np.exp(log_weight + k * log_x - loggamma(k + 1).real)
+    y: Array | ComplexArray = np.exp(log_y)
+    if theta:
+        y = y * np.exp(-1j * (theta - s * moved))
+        weights = weights * np.exp(moved**2 / 2 + 1j * moved * (s * k - z))
+    # all but a sum of e^{-y} - 1, which keeps its digits
+    away = _windows(np.expm1(-y), grid) @ weights[0]
+    inside = _windows(np.exp(-y), grid)
+    series = (inside @ weights.T).T
+    sizes = (np.abs(inside) @ np.abs(weights).T).T if theta else series
+    near = np.abs(away) < 0.5
+    first = np.where(near, 1 + away, np.where(series[0] == 0, 1e-300, series[0]))
+    away = np.where(near, away, 0.0)
+    log_first = np.where(near, log1p(away) if theta else np.log1p(away), np.log(first))
+    # of the logarithm: e^{-y} - 1 is at most |y| in size, and the mean of |y| is |w| / t
+    told = np.minimum(np.exp(np.minimum(grid.places, 700.0)) / t * math.exp(moved**2 / 2), sizes[0])
+    errors = _ROUNDING * (2 * (m + 2) + t * np.where(near, told, sizes[0]) / np.abs(first))
+    series, sizes = series / first, sizes / np.abs(first)
+    series[0] = sizes[0] = 1.0
+    rest = _power_series(series, t)
+    return _Factors(t * log_first, rest, _power_series(sizes, t) if theta else rest, errors, math.log(base))
+
+
+def _windows(values: ComplexArray | Array, grid: _Grid) -> ComplexArray | Array:
+    """A row for each v: the values at v + sz for all z."""
+    item = values.strides[0]
+    view = np.lib.stride_tricks.as_strided(
+        values, (grid.size, grid.normals), (item, grid.stride * item), writeable=False
+    )
+    return np.ascontiguousarray(view)
+
+
+def _power_series(series: ComplexArray | Array, count: int) -> ComplexArray | Array:
+    """The coefficients of a power of a series, in columns. Terms are of one sign if those of the series are:
+    by Euler's recurrence while it has no negative factors, else by multiplication."""
+    top = series.shape[0] - 1
+    if top <= count + 1:
+        power = np.empty_like(series)
+        power[0] = series[0] ** count
+        for n in range(1, top + 1):
+            k = np.arange(1, n + 1)[:, None]
+            factors = (k * (count + 1) - n) * series[1 : n + 1]
+            power[n] = (factors * power[n - 1 :: -1][:n]).sum(axis=0) / (n * series[0])
+        return power
+    power = np.zeros_like(series)
+    power[0] = 1.0
+    square, left = series, count
+    while left:
+        if left & 1:
+            power = _product(power, square)
+        left >>= 1
+        if left:
+            square = _product(square, square)
+    return power
+
+
+def _product(one: ComplexArray | Array, other: ComplexArray | Array) -> ComplexArray | Array:
+    """Of two series, to as many terms."""
+    result = np.zeros_like(one)
+    for k in range(one.shape[0]):
+        result[k:] += one[k] * other[: one.shape[0] - k]
+    return result
+
+
+def _fourier(terms: ComplexArray, v: Array, step: float, stop: int) -> ComplexArray:
+    """sum of terms e^{-i step k v} for k < stop, a few v at a time."""
+    total = np.zeros(stop, dtype=np.complex128)
+    for first in range(0, v.size, 256):
+        part = slice(first, first + 256)
+        total += powers_of_unit(-step * v[part], stop) @ terms[part]
+    return total
