@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from indistinct import (
     Adjacency,
@@ -70,6 +71,16 @@ ZEROS = Discrete((0.6, 0.398, 0.002, 0.0), (0.5, 0.497, 0.0, 0.003))
 SGD = Gaussian(scale=1).subsample(0.01)
 WITHOUT_REPLACEMENT = Gaussian(scale=1).subsample(10, of=1000)
 
+
+def thresholds(noise: float, shifts: list[float], weights: list[float], epsilon: float) -> float:
+    """delta of a normal variable that is shifted by chance, over all thresholds, in both directions."""
+    t = np.linspace(-12.0, 40.0, 1_000_001)
+    above = sum(w * ndtr(c / noise - t) for c, w in zip(shifts, weights, strict=True))
+    below = sum(w * ndtr(t - c / noise) for c, w in zip(shifts, weights, strict=True))
+    there, back = above - np.exp(epsilon) * ndtr(-t), ndtr(t) - np.exp(epsilon) * below
+    return float(max(there.max(), back.max(), 0.0))
+
+
 # One run of one mechanism.
 SINGLE = [
     Case("gaussian", Gaussian(scale=1)),
@@ -125,6 +136,11 @@ SINGLE += [
         "half sampled response",
         parse("randomized_response(0.75).subsample(1/2)"),
         truth=lambda epsilon: max(0.5 - 0.25 * np.exp(epsilon), 0.75 - 0.5 * np.exp(epsilon), 0.0),
+    ),
+    Case(
+        "random shift",
+        parse("random_shift(2, [0, 1, 2], [0.8, 0.15, 0.05])"),
+        truth=lambda epsilon: thresholds(2.0, [0.0, 1.0, 2.0], [0.8, 0.15, 0.05], epsilon),
     ),
     Case(
         "lattice laplace, integrated",

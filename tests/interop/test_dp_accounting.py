@@ -18,16 +18,19 @@ from indistinct import (
     ApproxDP,
     DiscreteGaussian,
     DiscreteLaplace,
+    DrawnSum,
     Gaussian,
     Laplace,
     PureDP,
     RandomizedResponse,
+    RandomShift,
+    SampledSum,
     Stated,
     ZeroConcentratedDP,
     parallel,
 )
 from indistinct.interop.dp_accounting import EventAccountant
-from indistinct.interop.dp_events import from_event, to_event
+from indistinct.interop.dp_events import NOTHING, from_event, to_event
 
 ADD, REPLACE, ZERO = Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL
 GRID = 1e-3
@@ -45,7 +48,7 @@ def sgd(noise: float, rate: float = 0.01, steps: int = 1000) -> Any:
 
 @pytest.mark.parametrize("relation", list(Relation), ids=lambda relation: relation.name)
 def test_random_trees_lie_between_the_bounds_of_loss_distributions(relation: Any) -> None:
-    draw = random.Random(7)
+    draw = random.Random(4)
     for _ in range(20):
         event, delta = random_event(draw, relation), draw.choice([1e-3, 1e-5, 1e-8])
         ours = epsilon(event, relation, delta)
@@ -97,6 +100,44 @@ def test_samples_of_a_fixed_size() -> None:
     theirs = RdpAccountant(neighboring_relation=REPLACE)
     doubled = events.SampledWithoutReplacementDpEvent(1000, 10, events.GaussianDpEvent(1.0))
     assert epsilon(event, REPLACE) < theirs.compose(doubled).get_epsilon(1e-5)
+
+
+def test_samples_when_records_are_replaced() -> None:
+    """Two Gaussians that share a coin are one with less noise."""
+    both = events.ComposedDpEvent([events.GaussianDpEvent(2.0), events.GaussianDpEvent(2.0)])
+    poisson, one = events.PoissonSampledDpEvent(0.01, both), events.GaussianDpEvent(2**0.5)
+    assert epsilon(poisson, REPLACE) == pytest.approx(
+        epsilon(events.PoissonSampledDpEvent(0.01, one), REPLACE), rel=1e-9
+    )
+    run = events.SelfComposedDpEvent(events.PoissonSampledDpEvent(0.01, events.GaussianDpEvent(1.0)), 1000)
+    theirs = PLDAccountant(REPLACE).compose(run).get_epsilon(1e-5)  # 2.843
+    assert theirs - 1e-3 < epsilon(run, REPLACE) <= theirs
+    drawn = events.SampledWithReplacementDpEvent(1000, 10, events.GaussianDpEvent(1.0))
+    assert from_event(drawn, REPLACE) == DrawnSum(1.0, 10, 1000)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.37, math.pi])
+def test_mixtures_of_gaussians(unit: float) -> None:
+    """Two distances are a Poisson sample, and other distances are between those that bound them."""
+    two = events.MixtureOfGaussiansDpEvent(2.0 * unit, [0.0, unit], [0.9, 0.1])
+    sampled = events.PoissonSampledDpEvent(0.1, events.GaussianDpEvent(2.0))
+    assert epsilon(events.SelfComposedDpEvent(two, 20)) == pytest.approx(
+        epsilon(events.SelfComposedDpEvent(sampled, 20)), rel=1e-9
+    )
+    three = events.MixtureOfGaussiansDpEvent(2.0 * unit, [0.0, unit / math.e, unit], [0.8, 0.1, 0.1])
+    less = events.MixtureOfGaussiansDpEvent(2.0 * unit, [0.0, unit], [0.9, 0.1])
+    more = events.MixtureOfGaussiansDpEvent(2.0 * unit, [0.0, unit], [0.8, 0.2])
+    assert epsilon(less) < epsilon(three) < epsilon(more)
+    assert from_event(events.MixtureOfGaussiansDpEvent(0.0, [0.0, 1.0], [1.0, 0.0]), ADD) == NOTHING
+
+
+def test_mixture_of_gaussians_against_their_distribution() -> None:
+    event = events.MixtureOfGaussiansDpEvent(2.0, [0.0, 1.0, 2.0], [0.8, 0.15, 0.05])
+    least, most = (
+        distribution(event, ADD, pessimistic=side, grid=0.02).get_epsilon_for_delta(1e-5)
+        for side in (False, True)
+    )
+    assert least <= epsilon(event) <= most
 
 
 def test_trees() -> None:
@@ -182,7 +223,15 @@ MECHANISMS = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", [*MECHANISMS, 50 * Gaussian(1.5).subsample(0.1)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *MECHANISMS,
+        50 * Gaussian(1.5).subsample(0.1),
+        RandomShift(2.0, (0.0, 1.0), (0.5, 0.5)),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("relation", [ADD, ZERO], ids=lambda relation: relation.name)
 def test_to_an_event_and_back_adds_next_to_nothing(mechanism: Any, relation: Any) -> None:
     back = from_event(to_event(mechanism, relation), relation)
@@ -192,7 +241,13 @@ def test_to_an_event_and_back_adds_next_to_nothing(mechanism: Any, relation: Any
 
 @pytest.mark.parametrize(
     "mechanism",
-    [*MECHANISMS[:6], RandomizedResponse(0.8, 4), 9 * Gaussian(2.0).subsample(10, of=100)],
+    [
+        *MECHANISMS[:6],
+        RandomizedResponse(0.8, 4),
+        9 * Gaussian(2.0).subsample(10, of=100),
+        SampledSum(2.0, 0.1),
+        DrawnSum(2.0, 3, 100),
+    ],
     ids=str,
 )
 def test_to_an_event_and_back_when_records_are_replaced(mechanism: Any) -> None:
@@ -237,14 +292,13 @@ class LouderNoOpDpEvent(events.NoOpDpEvent):
         (MadeUpDpEvent(), ADD, "MadeUpDpEvent"),
         (LouderNoOpDpEvent(), ADD, "LouderNoOpDpEvent"),  # it may mean something else
         (events.UnsupportedDpEvent(), ADD, "UnsupportedDpEvent"),
-        (
-            events.SampledWithReplacementDpEvent(100, 10, events.GaussianDpEvent(1.0)),
-            REPLACE,
-            "WithReplacement",
-        ),
         (events.RandomizedResponseDpEvent(0.5, 2), ADD, "`REPLACE_ONE` or `REPLACE_SPECIAL`"),
         (events.SingleEpochTreeAggregationDpEvent(1.0, 3), ADD, "`REPLACE_SPECIAL`"),
         (events.SampledWithoutReplacementDpEvent(9, 3, events.GaussianDpEvent(1.0)), ADD, "`REPLACE_ONE`"),
+        (events.PoissonSampledDpEvent(0.1, events.LaplaceDpEvent(1.0)), REPLACE, "may sample Gaussian noise"),
+        (events.SampledWithReplacementDpEvent(9, 3, events.LaplaceDpEvent(1.0)), REPLACE, "Gaussian noise"),
+        (events.SampledWithReplacementDpEvent(9, 3, events.GaussianDpEvent(1.0)), ADD, "`REPLACE_ONE`"),
+        (events.MixtureOfGaussiansDpEvent(1.0, [1.0], [1.0]), REPLACE, "`ADD_OR_REMOVE_ONE` or"),
         (events.PoissonSampledDpEvent(0.1, events.ZCDpEvent(0.1)), ADD, "may sample additive noise"),
         (events.PoissonSampledDpEvent(0.1, events.RandomizedResponseDpEvent(0.5, 2)), ZERO, "additive noise"),
     ],
@@ -278,6 +332,10 @@ def test_what_is_not_known_is_refused_by_name(event: Any, relation: Any, names: 
         (events.RandomizedResponseDpEvent(0.5, 0), "num_buckets"),
         (events.SingleEpochTreeAggregationDpEvent(1.0, []), "step_counts"),
         (events.SingleEpochTreeAggregationDpEvent(1.0, [4, -1]), "step_counts"),
+        (events.MixtureOfGaussiansDpEvent(math.nan, [1.0], [1.0]), "standard_deviation"),
+        (events.MixtureOfGaussiansDpEvent(1.0, [1.0, -1.0], [0.5, 0.5]), r"shifts\[1\]"),
+        (events.MixtureOfGaussiansDpEvent(1.0, [1.0, 2.0], [0.5, 0.6]), "weights"),
+        (events.MixtureOfGaussiansDpEvent(1.0, [1.0, 2.0], [1.0]), "weights"),
         (events.ZCDpEvent(-0.1), "rho"),
         (events.ZCDpEvent(0.1, math.nan), "xi"),
         (events.ZCDpEvent(0.0, -1.0), "epsilon"),

@@ -20,11 +20,12 @@ from indistinct.interop.opacus import OpacusAccountant
 
 TIGHTER = "says what another accountant answers, where the exact answer is smaller"
 OTHER_WORDS = "asks for the words of an error message; ours names the argument"
-MORE_IS_KNOWN = "says that PLDAccountant refuses these neighbours, of which the exact answer is known"
+MORE_IS_KNOWN = "says that an accountant refuses these neighbours, about whom something is known"
 INSIDE = "looks at how RdpAccountant works inside"
 
 PLD = {
     "test_composition_errors_for_neighboring_relation1": MORE_IS_KNOWN,  # Laplace noise, replace-one
+    "test_composition_errors_for_neighboring_relation2": OTHER_WORDS,  # sampled Laplace noise
     "test_composition_errors_for_neighboring_relation3": MORE_IS_KNOWN,  # discrete Laplace noise
 }
 RDP = {
@@ -35,6 +36,7 @@ RDP = {
     "test_raises_on_invalid_noise_multiplier": OTHER_WORDS,
     "test_raises_on_invalid_sampling_rate_q_large": OTHER_WORDS,
     "test_raises_on_invalid_sampling_rate_q_neg": OTHER_WORDS,
+    "test_supports": MORE_IS_KNOWN,  # sampling with replacement, and Poisson's, replace-one
 }
 OPACUS = {
     "test_accountant_load_state_dict": TIGHTER,  # in its last line

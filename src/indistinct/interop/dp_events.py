@@ -21,13 +21,17 @@ from indistinct.errors import (
     needs,
 )
 from indistinct.guarantees import PureDP, ZeroConcentratedDP
+from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.mechanisms import (
     Discrete,
     DiscreteLaplace,
+    DrawnSum,
     Gaussian,
     Laplace,
     Mechanism,
     RandomizedResponse,
+    RandomShift,
+    SampledSum,
     Stated,
 )
 from indistinct.mechanisms.discrete_noise import whole_steps
@@ -122,7 +126,8 @@ def _randomized_response(event: Any, relation: Any) -> Mechanism:
 
 
 def _self_composed(event: Any, relation: Any) -> Mechanism:
-    return check_count("count", event.count, least=1) * from_event(event.event, relation)
+    base, count = from_event(event.event, relation), check_count("count", event.count, least=1)
+    return count * base if count > 1 else base
 
 
 def _composed(event: Any, relation: Any) -> Mechanism:
@@ -132,8 +137,27 @@ def _composed(event: Any, relation: Any) -> Mechanism:
 
 def _poisson_sampled(event: Any, relation: Any) -> Mechanism:
     rate = check_probability("sampling_probability", event.sampling_probability)
-    _only(event, relation, "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
+    if relation.name == "REPLACE_ONE":
+        # what is not drawn is halfway between two records: their distance alone does not say that
+        return _sampled(event, relation, rate > 0, lambda base: SampledSum(_norm_noise(event, base), rate))
     return _sampled(event, relation, rate > 0, lambda base: base.subsample(rate))
+
+
+def _sampled_with_replacement(event: Any, relation: Any) -> Mechanism:
+    _only(event, relation, "REPLACE_ONE")
+    size = check_count("sample_size", event.sample_size)
+    of = check_count("source_dataset_size", event.source_dataset_size, least=1)
+    return _sampled(event, relation, size > 0, lambda base: DrawnSum(_norm_noise(event, base), size, of))
+
+
+def _norm_noise(event: Any, base: Mechanism) -> float:
+    """The noise of one Gaussian that stands for all of a mechanism, in units of C: independent sums with
+    noise are one sum of longer vectors."""
+    product = base.guarantee(Adjacency.REPLACE_ONE).product
+    pair = None if product is None else product.single
+    if not isinstance(pair, GaussianPair):
+        raise EventError(event, f"it may sample Gaussian noise when records are replaced, not {base}")
+    return math.nextafter(2 / pair.shift, 0.0) if pair.shift * (2 / pair.shift) != 2 else 2 / pair.shift
 
 
 def _sampled_without_replacement(event: Any, relation: Any) -> Mechanism:
@@ -174,6 +198,15 @@ def _zero_concentrated(event: Any, relation: Any) -> Mechanism:
     return Stated(ZeroConcentratedDP(event.rho, event.xi, adjacency=adjacency_of(relation)))
 
 
+def _mixture_of_gaussians(event: Any, relation: Any) -> Mechanism:
+    _only(event, relation, "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
+    noise = check_nonnegative("standard_deviation", event.standard_deviation)
+    law = RandomShift(noise or 1.0, tuple(event.sensitivities), tuple(event.sampling_probs))
+    if not any(shift and weight for shift, weight in zip(law.shifts, law.weights, strict=True)):
+        return NOTHING
+    return law if noise else EVERYTHING
+
+
 _READERS: dict[str, Callable[[Any, Any], Mechanism]] = {
     "NoOpDpEvent": lambda event, relation: NOTHING,
     "NonPrivateDpEvent": lambda event, relation: EVERYTHING,
@@ -184,7 +217,9 @@ _READERS: dict[str, Callable[[Any, Any], Mechanism]] = {
     "SelfComposedDpEvent": _self_composed,
     "ComposedDpEvent": _composed,
     "PoissonSampledDpEvent": _poisson_sampled,
+    "SampledWithReplacementDpEvent": _sampled_with_replacement,
     "SampledWithoutReplacementDpEvent": _sampled_without_replacement,
+    "MixtureOfGaussiansDpEvent": _mixture_of_gaussians,
     "SingleEpochTreeAggregationDpEvent": _tree,
     "ZCDpEvent": _zero_concentrated,
 }
@@ -224,7 +259,16 @@ def to_event(mechanism: Mechanism, relation: Any) -> Any:
         noise = (1 - mechanism.truth) * buckets / (buckets - 1)
         if noise <= 1:
             return events.RandomizedResponseDpEvent(math.nextafter(noise, 0.0), buckets)
-    if isinstance(mechanism, PoissonSampled):
+    if isinstance(mechanism, RandomShift) and relation.name != "REPLACE_ONE":
+        return events.MixtureOfGaussiansDpEvent(
+            mechanism.noise, list(mechanism.shifts), list(mechanism.weights)
+        )
+    if isinstance(mechanism, SampledSum) and mechanism.records == 1:
+        return events.PoissonSampledDpEvent(mechanism.rate, events.GaussianDpEvent(mechanism.noise))
+    if isinstance(mechanism, DrawnSum) and relation.name == "REPLACE_ONE":
+        base = events.GaussianDpEvent(mechanism.noise)
+        return events.SampledWithReplacementDpEvent(mechanism.of, mechanism.size, base)
+    if isinstance(mechanism, PoissonSampled) and relation.name != "REPLACE_ONE":
         return events.PoissonSampledDpEvent(mechanism.rate, to_event(mechanism.base, relation))
     if isinstance(mechanism, FixedSizeSampled) and relation.name == "REPLACE_ONE":
         base = to_event(mechanism.base, relation)

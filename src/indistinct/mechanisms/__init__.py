@@ -20,6 +20,7 @@ from indistinct.mechanisms.mechanism import mixture as mixture
 from indistinct.mechanisms.mechanism import parallel as parallel
 from indistinct.mechanisms.noise import Gaussian as Gaussian
 from indistinct.mechanisms.noise import Laplace as Laplace
+from indistinct.mechanisms.random_shift import RandomShift as RandomShift
 from indistinct.mechanisms.release import Release as Release
 from indistinct.mechanisms.selection import Exponential as Exponential
 from indistinct.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
