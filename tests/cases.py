@@ -14,6 +14,7 @@ from indistinct import (
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
+    DrawnSum,
     Exponential,
     Gaussian,
     GaussianDP,
@@ -26,6 +27,7 @@ from indistinct import (
     RandomizedResponse,
     RenyiCurve,
     ReportNoisyMax,
+    SampledSum,
     TradeoffCurve,
     ZeroConcentratedDP,
     mixture,
@@ -107,6 +109,13 @@ SINGLE = [
     Case("without replacement, gaussian", WITHOUT_REPLACEMENT, REPLACE),
     Case("without replacement, laplace", Laplace(scale=1).subsample(5, of=100), REPLACE),
     Case("without replacement, response", RESPONSE.subsample(30, of=100), REPLACE),
+]
+
+# Drawn otherwise.
+SINGLE += [
+    Case("allocated", Gaussian(scale=1).allocate(10)),
+    Case("several records of one person", SampledSum(noise=1, rate=0.1, records=3)),
+    Case("replaced", SampledSum(noise=1, rate=0.1), REPLACE),
 ]
 
 # Noise on the integers; from scale 1024 on the lattice is fine.
@@ -204,6 +213,9 @@ COMPOSED = [
 ]
 
 COMPOSED += [
+    Case("10 with replacement", 10 * DrawnSum(noise=2, size=10, of=1000), REPLACE),
+    Case("60 allocated", 60 * Gaussian(scale=1.1).allocate(234)),
+    Case("allocated + subsampled", 10 * Gaussian(scale=1).allocate(20, times=2) + 100 * SGD),
     Case("100 lattice laplace", 100 * DiscreteLaplace(scale=10)),
     Case("2 lattice gaussians", 2 * DiscreteGaussian(scale=1)),
     Case("100 lattice gaussians", 100 * DiscreteGaussian(scale=10)),

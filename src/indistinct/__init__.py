@@ -41,26 +41,32 @@ if _TYPE_CHECKING:
     from indistinct.adversaries import Polynomial as Polynomial
     from indistinct.adversaries import Unrestricted as Unrestricted
     from indistinct.adversaries import generalization_gap as generalization_gap
+    from indistinct.training import AllocatedBatches as AllocatedBatches
+    from indistinct.training import PoissonBatches as PoissonBatches
+    from indistinct.training import dp_sgd as dp_sgd
 
 __version__ = "0.1.0"
 
 _LATER = {
-    "Adversary",
-    "Features",
-    "Linear",
-    "PiecewiseLinear",
-    "Polynomial",
-    "Unrestricted",
-    "generalization_gap",
+    "Adversary": "adversaries",
+    "AllocatedBatches": "training",
+    "Features": "adversaries",
+    "Linear": "adversaries",
+    "PiecewiseLinear": "adversaries",
+    "PoissonBatches": "training",
+    "Polynomial": "adversaries",
+    "Unrestricted": "adversaries",
+    "dp_sgd": "training",
+    "generalization_gap": "adversaries",
 }
-"""Of adversaries."""
+"""Where they are."""
 __all__ = sorted(
-    _LATER | {name for name, one in globals().items() if name[0] != "_" and not isinstance(one, _ModuleType)}
+    _LATER.keys() | {name for name, one in globals().items() if name[0] != "_" and not isinstance(one, _ModuleType)}
 )
 
 
 def __getattr__(name: str) -> _Any:
-    """Adversaries are imported when they are asked for: most programs start a little faster."""
+    """These are imported when they are asked for: most programs start a little faster."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("indistinct.adversaries"), name)
+    return getattr(importlib.import_module(f"indistinct.{_LATER[name]}"), name)

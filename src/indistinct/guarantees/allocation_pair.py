@@ -17,8 +17,6 @@ from indistinct.numerics.rule import LossRule, TooFineError
 
 _SHARPEST = 12.0
 """With a larger shift allocation is not credited: the Gaussian pair, which dominates, is read instead."""
-_MOST_STEPS = 400
-"""So many orders beyond what can be computed a moment is bounded; further out nothing is credited."""
 _NEAR_ONE = 1e-3
 """Orders nearer to 1 are read by convexity: there a difference from 1 has few digits."""
 
@@ -91,26 +89,8 @@ class AllocationPair(Pair):
         try:
             value, error = (float(part[0]) for part in self._ratio.log_moments(np.array([order])))
         except TooFineError:
-            return min(self._log_far_moment(order), base)
+            return float(self._ratio.at_most(np.array([order]))[0])
         return min(value + error, base) if not 0 < order < 1 else max(value - error, base)
-
-    def _log_far_moment(self, order: float) -> float:
-        """At most log E_Q[R^order], for orders beyond reach. Below 0 R is at least the geometric mean; above 1 one
-        factor R = (X_1 + ... + X_t)/t makes the others E_P, where Minkowski's inequality sets X_1 apart."""
-        s, t = self.shift, self.steps
-        if order < 0:
-            return (s * s / 2) * (-order + order * order / t) * (1 + 8 * EPS)
-        steps = next((k for k in range(_MOST_STEPS) if self._ratio.reaches(order - k)), _MOST_STEPS)
-        nearer = order - steps
-        if steps < _MOST_STEPS:
-            value, error = (float(part[0]) for part in self._ratio.log_moments(np.array([nearer])))
-        else:
-            value, error = GaussianPair(s).log_moment(nearer), 0.0
-        value += error
-        for k in range(1, steps + 1):
-            power = nearer + k - 1
-            value = power * float(np.logaddexp(s * s * (power + 1) / 2 - math.log(t), value / power))
-        return value * (1 + 64 * EPS)
 
     def _near_one(self, order: float) -> float:
         """K is convex and 0 at both ends of orders 0 and 1: outside them it is below the chord to the next order
@@ -188,15 +168,7 @@ class AllocationCumulant:
     """About as many terms as an integral has: what is dear refuses by itself."""
 
     def real(self, z: Array) -> Array:
-        orders = -z if self.turned else 1 + z
-        usable = np.array([self.ratio.reaches(order) for order in orders.tolist()])
-        if not usable.any():
-            return z * (z + 1) * (self.ratio.scale**2 / 2)  # of the Gaussian pair, which dominates
-        # beyond reach no line could be drawn
-        result = np.full(z.shape, math.inf)
-        values, errors = self.ratio.log_moments(orders[usable])
-        result[usable] = values + errors
-        return result
+        return self.ratio.at_most(-z if self.turned else 1 + z)
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
         if not self.turned:

@@ -12,6 +12,8 @@ from indistinct.numerics.arrays import EPS, Array, ComplexArray
 from indistinct.numerics.rule import LossRule, panels
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
+_FAR = 200.0
+"""Orders times the largest shift, beyond which moments are bounded by those of the parts."""
 _PROFILE = 1e-12
 """Relative error of a profile: it is rounded up by as much."""
 
@@ -188,6 +190,24 @@ class RepeatedDrawsPair(Pair):
         rule = self._rule(low, high, wave)
         ends = self._loss(np.array([low, high]))[0]
         return self.joined([rule], float(ends[0]), float(ends[1]))
+
+    def log_moment(self, order: float) -> float:
+        j, log_w = self._terms
+        far = self._largest * (2 if self.replaced else 1)
+        if self.replaced and max(order, 1 - order) * far > _FAR:
+            # told how many were drawn: moments are jointly convex
+            square = (2 * self.shift * j) ** 2
+            return float(np.logaddexp.reduce(log_w + order * (order - 1) * square / 2))
+        if order * far > _FAR:  # Minkowski
+            return order * float(np.logaddexp.reduce(log_w + (order - 1) * (self.shift * j) ** 2 / 2))
+        if order < -_FAR and not self.replaced:
+            return order * self.loss_range[0]  # no loss is smaller
+        return super().log_moment(order)
+
+    def log_moments(self, orders: Array) -> Array:
+        if np.abs(orders).max() * self._largest > _FAR / 4:
+            return np.array([self.log_moment(order) for order in orders.tolist()])
+        return super().log_moments(orders)
 
     def log_envelope(self, resolution: Resolution) -> float:
         """Along x + i eta(x), as `mixture_envelopes`: the argument of dP/dQ is positive there, so that its

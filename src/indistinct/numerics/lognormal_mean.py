@@ -32,14 +32,17 @@ _QUADRATURE = 1e-17
 _ROUNDING = 32 * EPS
 """Of a sum, relative to the sum of the sizes of its terms."""
 _LEAST_GAP = 1.5
-_GAP = 1.0
-"""p is at least the first, and this share of the order: the integral then reaches over few powers of e."""
+"""p is at least this, and as large as the order where that can be: then rounding errors are small."""
 _MOST_FACTORS = 300
 """m is at most this."""
 _MOST_NODES = 1 << 14
 _MOST_WORK = 1 << 28
-_LARGEST_MOMENT = 500.0
-"""log E X^m is at most this: moments beyond are of what nobody ever sees."""
+_LARGEST_MOMENT = 1250.0
+"""log E X^m is at most this: half of it on either side of 1 are numbers."""
+_CHEAP_MOMENT = 200.0
+"""The same of moments that are computed many at a time."""
+_MOST_STEPS = 400
+"""So many orders beyond what can be computed a moment is bounded; further out nothing is credited."""
 _TURN = 1.2
 """Z is moved by at most so much: its weights grow to e^{0.72}, and products of m of them more."""
 _LOST = 2.0
@@ -110,6 +113,47 @@ class LognormalMean:
             errors[i] = float(wrong) + _QUADRATURE + 16 * EPS * (1 + abs(top) + abs(log_factor) + n)
         return values, errors
 
+    def at_most(self, orders: Array) -> Array:
+        """log E[R^a] at real orders outside (0, 1), or a little more where it is dear.
+
+        Below 0 R is at least the geometric mean. Above 1 one factor R = (X_1 + ... + X_t)/t turns the others into a
+        moment under the law that is tilted by X_1, where Minkowski's inequality sets X_1 apart:
+        E[R^a]^{1/(a-1)} <= e^{s^2 a/2} / t + E[R^{a-1}]^{1/(a-1)}.
+        """
+        square = self.scale**2
+        nearer, steps = orders.copy(), np.zeros(orders.size, dtype=int)
+        for i, order in enumerate(orders.tolist()):
+            while not self._cheap(nearer[i]) and 2 < nearer[i] and steps[i] < _MOST_STEPS:
+                steps[i] += 1
+                nearer[i] = order - steps[i]
+        cheap = np.array([self._cheap(order) for order in nearer.tolist()])
+        # the Gaussian alone, where nothing else is known
+        result: Array = square / 2 * nearer * (nearer - 1)
+        if cheap.any():
+            values, errors = self.log_moments(nearer[cheap])
+            result[cheap] = values + errors
+        for i in np.flatnonzero(~cheap & (orders < 0)).tolist():
+            order = float(orders[i])
+            result[i] = min(result[i], square / 2 * (-order + order * order / self.count))
+        for i in np.flatnonzero(steps).tolist():
+            for power in (nearer[i] + np.arange(steps[i])).tolist():
+                alone = square * (power + 1) / 2 - math.log(self.count)
+                result[i] = power * float(np.logaddexp(alone, result[i] / power))
+            result[i] = min(result[i], square / 2 * orders[i] * (orders[i] - 1))
+        return result * (1 + 64 * EPS)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 (of small frozen values)
+    def _cheap(self, order: float) -> bool:
+        """Whether a moment of this order costs little."""
+        try:
+            m, p = self._power(order)
+            if self.scale**2 * m * m / 2 > _CHEAP_MOMENT:
+                return False
+            self._reach(m, p)
+        except TooFineError:
+            return False
+        return True
+
     @staticmethod
     def _log_factor(m: int, p: float, factors: _Factors) -> float:
         """log of what stands before the integral: m! / Gamma(p), and the scale of row m."""
@@ -175,19 +219,10 @@ class LognormalMean:
 
     # -- where the integrals are taken ---------------------------------------------------------------
 
-    def reaches(self, order: float) -> bool:
-        """Whether moments of this order can be computed."""
-        try:
-            self._reach(*self._power(order))
-        except TooFineError:
-            return False
-        return True
-
-    @staticmethod
-    def _power(order: float) -> tuple[int, float]:
+    def _power(self, order: float) -> tuple[int, float]:
         """m and p = m - order."""
-        gap = max(_LEAST_GAP, _GAP * order)
-        m = max(0, math.ceil(order + gap))
+        furthest = math.sqrt(2 * _CHEAP_MOMENT) / self.scale - 1
+        m = max(0, math.ceil(order + max(_LEAST_GAP, min(order, furthest - order))))
         if m > _MOST_FACTORS:
             raise TooFineError(f"a moment of order {order}")
         return m, m - order
@@ -206,19 +241,23 @@ class LognormalMean:
             square, c = self.scale**2, -order
             rest = c * square / 2 + c * c * square / self.count + falls / 2
         enough = rest + p * math.log(2) <= _LOG_SMALL + log_least
-        if not enough.any() or low * m < -650.0:
+        if not enough.any():
             raise TooFineError(f"moments of {self.count} lognormal variables")
         return low, math.log(w[np.argmax(enough)])
 
     def _log_whole(self, m: int) -> float:
         """log E R^m."""
-        k = np.arange(m + 1.0)
+        k, log_base = np.arange(m + 1.0), self._log_base(m)
         logs = self.scale**2 * k * (k - 1) / 2
         if logs[-1] > _LARGEST_MOMENT:
             raise TooFineError(f"a moment of order {m}")
-        scaled = np.exp(logs + k * math.log(max(m, 1) / self.count) - loggamma(k + 1).real)
+        scaled = np.exp(logs + k * (log_base - math.log(self.count)) - loggamma(k + 1).real)
         whole = float(_power_series(scaled[:, None], self.count)[m, 0])
-        return math.log(whole) + float(loggamma(m + 1).real) - m * math.log(max(m, 1))
+        return math.log(whole) + math.lgamma(m + 1) - m * log_base
+
+    def _log_base(self, m: int) -> float:
+        """By which a series is scaled, so that its coefficients stay numbers: they are between m^-m and E X^m."""
+        return math.log(max(m, 1)) - self.scale**2 * m / 4
 
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _log_laplace(self) -> Array:
@@ -304,14 +343,13 @@ def _straight(p: float) -> float:
 @lru_cache(maxsize=32)
 def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved: float = 0.0) -> _Factors:
     """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
-    s, t, base = law.scale, law.count, max(m, 1)
+    s, t, log_base = law.scale, law.count, law._log_base(m)
     z = grid.low + grid.stride * grid.step / s * np.arange(grid.normals)
     log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.stride * grid.step / s)
     places = grid.first + grid.step * np.arange(grid.size + grid.stride * (grid.normals - 1))
     log_y = places + s * grid.low - s * s / 2 - math.log(t)
-    # x is scaled by `base`, so that coefficients stay of moderate size
     k = np.arange(m + 1.0)[:, None]
-    log_x = s * z - s * s / 2 + math.log(base / t)
+    log_x = s * z - s * s / 2 + log_base - math.log(t)
     weights: Array | ComplexArray = np.exp(log_weight + k * log_x - loggamma(k + 1).real)
     y: Array | ComplexArray = np.exp(log_y)
     if theta:
@@ -332,7 +370,7 @@ def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved:
     series, sizes = series / first, sizes / np.abs(first)
     series[0] = sizes[0] = 1.0
     rest = _power_series(series, t)
-    return _Factors(t * log_first, rest, _power_series(sizes, t) if theta else rest, errors, math.log(base))
+    return _Factors(t * log_first, rest, _power_series(sizes, t) if theta else rest, errors, log_base)
 
 
 def _windows(values: ComplexArray | Array, grid: _Grid) -> ComplexArray | Array:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.guarantees.pair import Pair, Wave
+from indistinct.guarantees.pair import Pair, Resolution, Wave
 from indistinct.numerics.arrays import Array
 from indistinct.testing.law import no_more, require
 
@@ -18,6 +18,8 @@ def check_pair(pair: Pair, *, accuracy: float = 1e-9) -> None:
     """Tails, profile, quadrature rule and moments of a pair, each against sums over cells of its tails."""
     pair = pair.stand_in
     require(pair.reverse().reverse() == pair, "turned twice a pair is itself", pair)
+    if pair.by_moments:
+        return _check_cumulant(pair)
     low, high = pair.outer_losses(1.0, _FAR)
     low = min(low, pair.outer_losses(0.0, _FAR)[0])
     high = max(high, pair.outer_losses(0.0, _FAR)[1])
@@ -26,6 +28,23 @@ def check_pair(pair: Pair, *, accuracy: float = 1e-9) -> None:
     _check_profile(pair, edges, accuracy)
     _check_rule(pair, low, high, accuracy)
     _check_moments(pair, accuracy)
+
+
+def _check_cumulant(pair: Pair) -> None:
+    """What a pair says that is known by its cumulant alone."""
+    for one in (pair, pair.reverse()):
+        half = Resolution((0.5, 0.5))
+        turned = one.reverse().cumulant(half).line(-0.5, 1.0, 1).values.real
+        require(np.abs(one.cumulant(half).line(-0.5, 1.0, 1).values.real - turned) < 1e-9, "both directions share order 1/2")
+        for c in (0.3, 1.0, 4.5):
+            cumulant = one.cumulant(Resolution((1 + c, 1 + c), 8.0))
+            (values, errors), real = cumulant.line(c, 0.5, 17), float(cumulant.real(np.array([c]))[0])
+            require(abs(values[0] - real) <= 1e-9, "a line begins on the real axis", f"{values[0]}, {real}")
+            no_more(real, one.log_moment(1 + c) + 1e-11, "a moment is at most what is said of it", c)
+            for k, frequency in ((8, 4.0), (16, 8.0)):
+                fallen = one.log_envelope(Resolution((1 + c, 1 + c), frequency))
+                most = fallen + real + float(errors[k]) + 1e-9
+                no_more(values[k:].real, most, "the envelope is above the line", frequency)
 
 
 def _edges(low: float, high: float) -> Array:

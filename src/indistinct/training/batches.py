@@ -1,0 +1,75 @@
+"""Loaders whose batches have the law that a guarantee is for: lists of indices, for NumPy, and for PyTorch as
+`DataLoader(data, batch_sampler=...)`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from indistinct.errors import ArgumentError, check_count
+from indistinct.noise import Source, SystemSource, bernoulli, uniform_below
+
+
+@dataclass(frozen=True)
+class PoissonBatches:
+    """`steps` batches, each of which every record joins with probability batch/records, by a coin of its own.
+
+    Batches differ in size and may be empty: a step with an empty batch adds its noise all the same, and no step
+    divides by the size of its batch. Every iteration draws anew.
+
+    >>> from indistinct.noise import NotPrivateSource
+    >>> list(PoissonBatches(records=10, batch=2, steps=3, source=NotPrivateSource(1)))
+    [[...], [...], [...]]
+    """
+
+    records: int
+    batch: int
+    steps: int
+    source: Source = field(default_factory=SystemSource)
+
+    def __post_init__(self) -> None:
+        check_count("records", self.records, least=1)
+        check_count("steps", self.steps)
+        if check_count("batch", self.batch) > self.records:
+            raise ArgumentError("batch", self.batch, f"at most records={self.records}")
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[list[int]]:
+        rate = Fraction(self.batch, self.records)
+        for _ in range(self.steps):
+            yield np.flatnonzero(bernoulli(rate, self.records, self.source)).tolist()
+
+
+@dataclass(frozen=True)
+class AllocatedBatches:
+    """`epochs` times `steps` batches: in each epoch every record joins exactly one, drawn at random for each record
+    by itself. Batches differ in size and may be empty. Every iteration draws anew.
+
+    >>> from indistinct.noise import NotPrivateSource
+    >>> batches = list(AllocatedBatches(records=10, steps=3, source=NotPrivateSource(1)))
+    >>> sorted(sum(batches, []))
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    records: int
+    steps: int
+    epochs: int = 1
+    source: Source = field(default_factory=SystemSource)
+
+    def __post_init__(self) -> None:
+        check_count("records", self.records, least=1)
+        check_count("steps", self.steps, least=1)
+        check_count("epochs", self.epochs)
+
+    def __len__(self) -> int:
+        return self.steps * self.epochs
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for _ in range(self.epochs):
+            step = uniform_below(self.steps, self.records, self.source).astype(np.int64)
+            order = np.argsort(step, kind="stable")
+            ends = np.searchsorted(step[order], np.arange(1, self.steps))
+            yield from (part.tolist() for part in np.split(order, ends))

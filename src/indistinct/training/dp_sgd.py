@@ -1,0 +1,295 @@
+"""DP-SGD from what a training script knows: how many records, how batches are made, how much noise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from scipy.special import bdtrc
+
+from indistinct.adjacency import Adjacency
+from indistinct.description import one_of
+from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.guarantees import Guarantee
+from indistinct.mechanisms import Discrete, DrawnSum, Gaussian, Mechanism, SampledSum
+
+
+class Sampling(Enum):
+    """How batches are made."""
+
+    POISSON = "poisson"
+    """Every record joins every batch by a coin of its own: `PoissonBatches`."""
+    TRUNCATED_POISSON = "truncated poisson"
+    """The same, but of batches that are too large only a part is used."""
+    ALLOCATION = "allocation"
+    """Every record joins one batch of each epoch, drawn at random ("balls in bins"): `AllocatedBatches`."""
+    WITHOUT_REPLACEMENT = "without replacement"
+    """Every batch is a set of so many records, drawn afresh."""
+    WITH_REPLACEMENT = "with replacement"
+    """Every batch is so many draws from all records."""
+    SHUFFLED = "shuffled"
+    """Records are shuffled and cut into batches, as most loaders do."""
+    CYCLIC = "cyclic"
+    """Batches come in a fixed order, so that a record takes part again after a whole epoch at the earliest."""
+
+
+class Neighbours(Enum):
+    """Which data sets are told apart."""
+
+    ADD_REMOVE = "add/remove"
+    ZERO_OUT = "zero-out"
+    """One record is emptied: its gradient is zero, and how many records there are is known."""
+    REPLACE_ONE = "replace-one"
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training run: its mechanism, and what was assumed of it. Runs add up to runs of several phases.
+
+    `at_least` is a run that tells no more, where only a bound is known of this one.
+    """
+
+    mechanism: Mechanism
+    adjacency: Adjacency
+    assumptions: tuple[str, ...]
+    at_least: Mechanism | None = None
+
+    def guarantee(self) -> Guarantee:
+        """What is known of telling neighbours apart from all that training releases."""
+        return self.mechanism.guarantee(self.adjacency)
+
+    def epsilon(self, delta: Any) -> Any:
+        """The guarantee's epsilon."""
+        return self.guarantee().epsilon(delta)
+
+    def __add__(self, other: "Training") -> "Training":
+        if not isinstance(other, Training):
+            return NotImplemented
+        if self.adjacency is not other.adjacency:
+            raise ArgumentError("adjacency", other.adjacency.value, f"{self.adjacency.value}, as in the first phase")
+        told = self.assumptions + tuple(one for one in other.assumptions if one not in self.assumptions)
+        least = None
+        if self.at_least is not None or other.at_least is not None:
+            least = (self.at_least or self.mechanism) + (other.at_least or other.mechanism)
+        return Training(self.mechanism + other.mechanism, self.adjacency, told, least)
+
+    def __str__(self) -> str:
+        lines = [str(self.mechanism), *self.assumptions]
+        if self.at_least is not None:
+            most, least = (m.guarantee(self.adjacency).epsilon(1e-5) for m in (self.mechanism, self.at_least))
+            lines.append(f"At delta = 1e-5 epsilon is between {least:.4g} and {most:.4g}.")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What `dp_sgd` was asked for."""
+
+    records: int
+    batch: int
+    epochs: int
+    noise: float
+    neighbours: Neighbours
+    accumulation: int
+    user_records: int
+    largest_batch: int | None
+
+    @property
+    def steps(self) -> int:
+        """Of the whole run, where an epoch is as many steps as records fill batches."""
+        return -(-self.epochs * self.records // self.batch)
+
+    @property
+    def steps_of_epoch(self) -> int:
+        """Where each record takes part once."""
+        return max(self.records // self.batch, 1)
+
+    @property
+    def clipped(self) -> Gaussian:
+        """Noise on a sum that one neighbour moves by so many clipping norms."""
+        moved = 2 if self.neighbours is Neighbours.REPLACE_ONE else 1
+        return Gaussian(self.noise, moved * self.user_records)
+
+    def only(self, *known: Neighbours) -> None:
+        if self.neighbours not in known:
+            allowed = " or ".join(repr(one.value) for one in known)
+            raise ArgumentError("adjacency", self.neighbours.value, f"{allowed} for this sampling")
+
+    def one_record(self) -> None:
+        if self.user_records > 1:
+            raise ArgumentError("user_records", self.user_records, "1, but for Poisson sampling or no amplification")
+
+
+Made = tuple[Mechanism, list[str], Mechanism | None]
+
+
+def _poisson(run: _Run) -> Made:
+    drawn = run.accumulation * run.user_records
+    rate = run.batch / run.records / run.accumulation
+    step: Mechanism = Gaussian(run.noise).subsample(rate)
+    if drawn > 1 or run.neighbours is Neighbours.REPLACE_ONE:
+        step = SampledSum(run.noise, rate, drawn)
+    told = [
+        f"Every record joins each of {run.steps:,} steps with probability {run.batch}/{run.records}, by a coin of "
+        "its own (PoissonBatches): batches differ in size, and may be empty."
+    ]
+    if run.accumulation > 1:
+        told = [
+            f"A step adds up {run.accumulation} batches, each drawn by itself with rate {rate:.6g}, and noise is "
+            f"added once: a record may count up to {run.accumulation} times. If one Poisson batch is only cut "
+            "into parts that fit into memory, say accumulation=1."
+        ]
+    return run.steps * step, told, None
+
+
+def _truncated(run: _Run) -> Made:
+    run.only(Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT)
+    run.one_record()
+    if run.accumulation > 1:
+        raise ArgumentError("accumulation", run.accumulation, "1, where batches are cut")
+    if run.largest_batch is None:
+        raise ArgumentError("largest_batch", None, "given: from which size on a batch is cut")
+    limit = check_count("largest_batch", run.largest_batch, least=1)
+    # the other records alone fill the batch: an event that has the same chance on both sides, and at worst
+    # gives everything away
+    full = min(float(bdtrc(limit - 1, run.records, run.batch / run.records)) * (1 + 1e-9) + 1e-300, 1.0)
+    sampled, told, _ = _poisson(run)
+    told.append(
+        f"Batches of more than {limit} records are cut to {limit}: that a step's others fill a batch has probability "
+        f"{full:.3g}, and then nothing is claimed."
+    )
+    return sampled + run.steps * Discrete((1 - full, full, 0.0), (1 - full, 0.0, full)), told, None
+
+
+def _allocation(run: _Run) -> Made:
+    if run.neighbours is Neighbours.REPLACE_ONE:
+        told = ["Random allocation is not known exactly under replace-one: no amplification is credited."]
+        return run.epochs * run.clipped, told, None
+    run.one_record()
+    t = run.steps_of_epoch
+    told = [
+        f"Every record joins exactly one of the {t} steps of each epoch, drawn at random for each record by itself "
+        f"(AllocatedBatches): batches have {run.records / t:.6g} records on average."
+    ]
+    return run.epochs * Gaussian(run.noise).allocate(t), told, None
+
+
+def _without_replacement(run: _Run) -> Made:
+    run.only(Neighbours.REPLACE_ONE, Neighbours.ZERO_OUT)
+    run.one_record()
+    told = [f"Each of {run.steps:,} steps draws a set of {run.batch} of the {run.records:,} records afresh."]
+    if run.neighbours is Neighbours.ZERO_OUT:
+        told.append("An empty record is one among all that may replace a record: the number is that of replace-one.")
+    return run.steps * Gaussian(run.noise, 2).subsample(run.batch, of=run.records), told, None
+
+
+def _with_replacement(run: _Run) -> Made:
+    run.only(Neighbours.REPLACE_ONE, Neighbours.ZERO_OUT)
+    run.one_record()
+    told = [
+        f"Each of {run.steps:,} steps draws {run.batch} times from all {run.records:,} records: one may count "
+        "several times, and the bound is as if it were told how often."
+    ]
+    return run.steps * DrawnSum(run.noise, run.batch, run.records), told, None
+
+
+def _shuffled(run: _Run) -> Made:
+    if run.neighbours is Neighbours.ADD_REMOVE:
+        raise ArgumentError("adjacency", "add/remove", "'zero-out' or 'replace-one': one more record moves all batches")
+    told = [
+        "Records are shuffled and cut into batches, once in each epoch. No exact theory is known of that: no "
+        "amplification is credited. If all other gradients are zero it is random allocation, so it tells no less "
+        "than that, which has a loader (AllocatedBatches) and a guarantee."
+    ]
+    least = run.epochs * Gaussian(run.noise).allocate(run.steps_of_epoch)
+    return run.epochs * run.clipped, told, None if run.neighbours is Neighbours.REPLACE_ONE else least
+
+
+def _cyclic(run: _Run) -> Made:
+    told = [
+        f"A record takes part at most once in {run.steps_of_epoch} steps, so {run.epochs} times in all, in steps "
+        "that are known: no amplification."
+    ]
+    return run.epochs * run.clipped, told, None
+
+
+_MADE: dict[Sampling, Callable[[_Run], Made]] = {
+    Sampling.POISSON: _poisson,
+    Sampling.TRUNCATED_POISSON: _truncated,
+    Sampling.ALLOCATION: _allocation,
+    Sampling.WITHOUT_REPLACEMENT: _without_replacement,
+    Sampling.WITH_REPLACEMENT: _with_replacement,
+    Sampling.SHUFFLED: _shuffled,
+    Sampling.CYCLIC: _cyclic,
+}
+
+_NEIGHBOURS = {
+    Neighbours.ADD_REMOVE: "Neighbours differ in {whose}, there or not there.",
+    Neighbours.ZERO_OUT: "Neighbours differ in {whose}, there or empty; how many records there are is public.",
+    Neighbours.REPLACE_ONE: "Neighbours differ in {whose}, replaced by any other.",
+}
+
+
+def dp_sgd(
+    *,
+    records: int,
+    batch: int,
+    epochs: int,
+    noise: float,
+    sampling: Sampling | str = Sampling.POISSON,
+    adjacency: Neighbours | str | None = None,
+    accumulation: int = 1,
+    user_records: int = 1,
+    largest_batch: int | None = None,
+) -> Training:
+    """The run of a training script with noisy gradients, and what it assumes in words.
+
+    In every step gradients of single records are clipped to a norm, added up, and Gaussian noise of `noise` times
+    that norm is added. `batch` records make up a step (on average, where batches differ); with `accumulation`
+    a step adds up so many batches of the loader. A person has at most `user_records` records. Without an
+    `adjacency` it is the one that the sampling is known for.
+
+    >>> run = dp_sgd(records=60_000, batch=256, epochs=60, noise=1.1, sampling="allocation")
+    >>> run.epsilon(delta=1e-5)
+    2.340520760
+    >>> print(run.mechanism)
+    60 * gaussian(1.1).allocate(234)
+    """
+    way: Sampling = one_of(Sampling)("sampling", sampling)
+    usual = Neighbours.ADD_REMOVE
+    if way in (Sampling.WITHOUT_REPLACEMENT, Sampling.WITH_REPLACEMENT):
+        usual = Neighbours.REPLACE_ONE
+    elif way is Sampling.SHUFFLED:
+        usual = Neighbours.ZERO_OUT
+    run = _Run(
+        check_count("records", records, least=1),
+        check_count("batch", batch, least=1),
+        check_count("epochs", epochs, least=1),
+        check_positive("noise", noise),
+        usual if adjacency is None else one_of(Neighbours)("adjacency", adjacency),
+        check_count("accumulation", accumulation, least=1),
+        check_count("user_records", user_records, least=1),
+        largest_batch,
+    )
+    if run.batch > run.records:
+        raise ArgumentError("batch", batch, f"at most records={run.records}")
+    mechanism, told, least = _MADE[way](run)
+    if run.accumulation > 1 and way is not Sampling.POISSON:
+        told.append(f"The batch of a step is handled in {run.accumulation} parts, and noise is added once.")
+    whose = "one record" if user_records == 1 else f"all records (at most {user_records}) of one person"
+    assumed = [
+        *told,
+        f"Gradients of single records are clipped, and noise of {run.noise:.6g} times the clipping norm is added to "
+        "their sum once a step.",
+        f"The noisy sum is divided by {run.batch}, which is public, and not by how many records a batch turned out to "
+        "have: that number is private.",
+        _NEIGHBOURS[run.neighbours].format(whose=whose),
+    ]
+    # an empty record moves a sum as an absent one does, and is drawn by the same coin
+    same = Adjacency.REPLACE_ONE if way in _BY_REPLACEMENT else Adjacency.ADD_REMOVE
+    replaced = run.neighbours is Neighbours.REPLACE_ONE
+    return Training(mechanism, Adjacency.REPLACE_ONE if replaced else same, tuple(assumed), least)
+
+
+_BY_REPLACEMENT = Sampling.WITHOUT_REPLACEMENT, Sampling.WITH_REPLACEMENT
