@@ -29,6 +29,7 @@ from indistinct import (
     ReportNoisyMax,
     SampledSum,
     TradeoffCurve,
+    TruncatedSum,
     ZeroConcentratedDP,
     mixture,
     parallel,
@@ -151,6 +152,7 @@ SINGLE += [
         parse("random_shift(2, [0, 1, 2], [0.8, 0.15, 0.05])"),
         truth=lambda epsilon: thresholds(2.0, [0.0, 1.0, 2.0], [0.8, 0.15, 0.05], epsilon),
     ),
+    Case("truncated sum", TruncatedSum(1.0, 0.05, 4, 60)),
     Case(
         "lattice laplace, integrated",
         parse("discrete_laplace(1.5, sensitivity=2)"),

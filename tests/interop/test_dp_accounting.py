@@ -140,6 +140,16 @@ def test_mixture_of_gaussians_against_their_distribution() -> None:
     assert least <= epsilon(event) <= most
 
 
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=lambda relation: relation.name)
+def test_truncated_samples(relation: Any) -> None:
+    event = events.TruncatedSubsampledGaussianDpEvent(1000, 0.05, 60, 2.0)
+    theirs = PLDAccountant(relation, GRID).compose(event, 100).get_epsilon(1e-5)
+    ours = EventAccountant(relation).compose(event, 100).get_epsilon(1e-5)
+    assert 0.85 * theirs < ours <= theirs  # added or removed, theirs is as if it were replaced
+    whole = events.PoissonSampledDpEvent(0.05, events.GaussianDpEvent(2.0))
+    assert ours > EventAccountant(relation).compose(whole, 100).get_epsilon(1e-5)
+
+
 def test_trees() -> None:
     event = events.SingleEpochTreeAggregationDpEvent(4.0, [5, 100])
     assert from_event(event, ZERO) == 7 * Gaussian(4.0)  # 100 leaves have 7 levels
@@ -299,6 +309,7 @@ class LouderNoOpDpEvent(events.NoOpDpEvent):
         (events.SampledWithReplacementDpEvent(9, 3, events.LaplaceDpEvent(1.0)), REPLACE, "Gaussian noise"),
         (events.SampledWithReplacementDpEvent(9, 3, events.GaussianDpEvent(1.0)), ADD, "`REPLACE_ONE`"),
         (events.MixtureOfGaussiansDpEvent(1.0, [1.0], [1.0]), REPLACE, "`ADD_OR_REMOVE_ONE` or"),
+        (events.TruncatedSubsampledGaussianDpEvent(9, 0.5, 3, 1.0), ZERO, "`ADD_OR_REMOVE_ONE` or"),
         (events.PoissonSampledDpEvent(0.1, events.ZCDpEvent(0.1)), ADD, "may sample additive noise"),
         (events.PoissonSampledDpEvent(0.1, events.RandomizedResponseDpEvent(0.5, 2)), ZERO, "additive noise"),
     ],

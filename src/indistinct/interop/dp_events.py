@@ -33,6 +33,7 @@ from indistinct.mechanisms import (
     RandomShift,
     SampledSum,
     Stated,
+    TruncatedSum,
 )
 from indistinct.mechanisms.discrete_noise import whole_steps
 from indistinct.mechanisms.mechanism import Composed, FixedSizeSampled, PoissonSampled, Repeated
@@ -198,6 +199,20 @@ def _zero_concentrated(event: Any, relation: Any) -> Mechanism:
     return Stated(ZeroConcentratedDP(event.rho, event.xi, adjacency=adjacency_of(relation)))
 
 
+def _truncated(event: Any, relation: Any) -> Mechanism:
+    # a zeroed record still takes the place of another in a full batch, which a removed one does not
+    _only(event, relation, "ADD_OR_REMOVE_ONE", "REPLACE_ONE")
+    of = check_count("dataset_size", event.dataset_size)
+    rate = check_probability("sampling_probability", event.sampling_probability)
+    largest = check_count("truncated_batch_size", event.truncated_batch_size)
+    noise = check_nonnegative("noise_multiplier", event.noise_multiplier)
+    if of == 0 or rate == 0 or largest == 0:
+        return NOTHING
+    if noise == 0:
+        return EVERYTHING
+    return TruncatedSum(noise, rate, largest, of)
+
+
 def _mixture_of_gaussians(event: Any, relation: Any) -> Mechanism:
     _only(event, relation, "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
     noise = check_nonnegative("standard_deviation", event.standard_deviation)
@@ -220,6 +235,7 @@ _READERS: dict[str, Callable[[Any, Any], Mechanism]] = {
     "SampledWithReplacementDpEvent": _sampled_with_replacement,
     "SampledWithoutReplacementDpEvent": _sampled_without_replacement,
     "MixtureOfGaussiansDpEvent": _mixture_of_gaussians,
+    "TruncatedSubsampledGaussianDpEvent": _truncated,
     "SingleEpochTreeAggregationDpEvent": _tree,
     "ZCDpEvent": _zero_concentrated,
 }

@@ -25,6 +25,7 @@ from indistinct.mechanisms.release import Release as Release
 from indistinct.mechanisms.selection import Exponential as Exponential
 from indistinct.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
 from indistinct.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
+from indistinct.mechanisms.truncated_sum import TruncatedSum as TruncatedSum
 
 __all__ = [
     name for name, one in list(globals().items()) if name[0] != "_" and not isinstance(one, _ModuleType)
