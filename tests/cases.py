@@ -117,6 +117,7 @@ SINGLE += [
     Case("allocated", Gaussian(scale=1).allocate(10)),
     Case("several records of one person", SampledSum(noise=1, rate=0.1, records=3)),
     Case("replaced", SampledSum(noise=1, rate=0.1), REPLACE),
+    Case("with replacement", DrawnSum(noise=2, size=10, of=100), REPLACE),
 ]
 
 # Noise on the integers; from scale 1024 on the lattice is fine.
@@ -215,7 +216,6 @@ COMPOSED = [
 ]
 
 COMPOSED += [
-    Case("10 with replacement", 10 * DrawnSum(noise=2, size=10, of=1000), REPLACE),
     Case("60 allocated", 60 * Gaussian(scale=1.1).allocate(234)),
     Case("allocated + subsampled", 10 * Gaussian(scale=1).allocate(20, times=2) + 100 * SGD),
     Case("100 lattice laplace", 100 * DiscreteLaplace(scale=10)),

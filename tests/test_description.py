@@ -391,7 +391,7 @@ def test_files_of_another_format_are_refused(tmp_path: Path, monkeypatch: pytest
     [
         (None, "one of the names"),
         ({"is": "Norm", "value": "L1"}, "one of the names"),
-        ({"mechanism": "os.system"}, "mechanism must be one of composed, discrete"),
+        ({"mechanism": "os.system"}, "mechanism must be one of allocated, composed, discrete"),
         ({"is": "os.system", "command": "ls"}, "is must be one of"),
         ({"claim": "pure", "epsilon": -1}, "epsilon must be a non-negative"),
         ({"claim": "pure"}, "epsilon must be given: pure has epsilon, adjacency"),

@@ -61,7 +61,8 @@ _LATER = {
 }
 """Where they are."""
 __all__ = sorted(
-    _LATER.keys() | {name for name, one in globals().items() if name[0] != "_" and not isinstance(one, _ModuleType)}
+    _LATER.keys()
+    | {name for name, one in globals().items() if name[0] != "_" and not isinstance(one, _ModuleType)}
 )
 
 

@@ -22,10 +22,12 @@ _NEAR_ONE = 1e-3
 
 
 def allocation(shift: float, steps: int, times: int = 1) -> Product:
-    """Of `steps` steps of Gaussian noise, `times` of which, drawn at random, a record moves by `shift` deviations.
+    """Of `steps` steps of Gaussian noise, `times` of which, drawn at random, a record moves by `shift`
+    deviations.
 
-    To draw several is to divide the steps at random into as many equal parts, and to draw one of each: who knows
-    how they were divided sees several allocations over fewer steps, which dominate (Feldman and Shenfeld 2025).
+    To draw several is to divide the steps at random into as many equal parts, and to draw one of each: who
+    knows how they were divided sees several allocations over fewer steps, which dominate (Feldman and
+    Shenfeld 2025).
     """
     if shift == 0 or times == 0 or times == steps:
         return Product.of([(GaussianPair(shift), times)])
@@ -37,9 +39,10 @@ class AllocationPair(Pair):
     """P = (1/t) sum_i N(shift e_i, I) against Q = N(0, I) in t dimensions, or turned round.
 
     It dominates a record that takes part in one of t steps, drawn at random, under add/remove and adaptively
-    (Feldman and Shenfeld 2025; Chua et al. 2025, balls and bins): with the other records fixed the output with
-    it is that of noise around a unit vector, in a place drawn at random. dP/dQ is a mean of t independent lognormal
-    variables, so that it is known by its moments of complex order (`LognormalMean`) and not by its tails.
+    (Feldman and Shenfeld 2025; Chua et al. 2025, balls and bins): with the other records fixed the output
+    with it is that of noise around a unit vector, in a place drawn at random. dP/dQ is a mean of t
+    independent lognormal variables, so that it is known by its moments of complex order (`LognormalMean`)
+    and not by its tails.
     """
 
     shift: float
@@ -93,8 +96,8 @@ class AllocationPair(Pair):
         return min(value + error, base) if not 0 < order < 1 else max(value - error, base)
 
     def _near_one(self, order: float) -> float:
-        """K is convex and 0 at both ends of orders 0 and 1: outside them it is below the chord to the next order
-        that is read, inside above its tangent."""
+        """K is convex and 0 at both ends of orders 0 and 1: outside them it is below the chord to the next
+        order that is read, inside above its tangent."""
         end = round(order)
         away, slope = order - end, self._slopes[end]
         if away == 0:
@@ -117,7 +120,7 @@ class AllocationPair(Pair):
         return np.array([self.log_moment(order) for order in orders.tolist()])
 
     @property
-    def finite_mean(self) -> float:  # type: ignore[override]
+    def finite_mean(self) -> float:
         if not self._known:
             return self._base.finite_mean
         return min(self._slopes[0 if self.turned else 1], self._base.finite_mean)

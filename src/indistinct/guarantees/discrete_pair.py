@@ -111,6 +111,9 @@ class DiscretePair(Pair):
             below = [np.log(np.concatenate(([0.0], np.cumsum(m))))[index] for m in (p, q)]
         return Tails(above[0], above[1], below[0], below[1])
 
+    def reversed_profile(self, epsilon: Array) -> Array:
+        return self.reverse().profile(epsilon)  # from its own small numbers
+
     def profile(self, epsilon: Array) -> Array:
         p, q, loss = self._arrays
         flat = np.minimum(np.ravel(epsilon), 700.0)

@@ -32,9 +32,9 @@ def drawn_counts(records: int, rate: float) -> tuple[float, ...]:
 class RepeatedDrawsPair(Pair):
     """P = sum_j weights_j N(j shift, 1) against Q = N(0, 1), or, if `replaced`, against its mirror image.
 
-    The first dominates Poisson sampling of a person with several records, which one adds or removes (Ganesh 2024,
-    mixtures of Gaussians); the second that of a record whose bounded contribution is replaced by any other. In
-    both the loss rises with the released number, so that its law is that of a normal mixture.
+    The first dominates Poisson sampling of a person with several records, which one adds or removes (Ganesh
+    2024, mixtures of Gaussians); the second that of a record whose bounded contribution is replaced by any
+    other. In both the loss rises with the released number, so that its law is that of a normal mixture.
     """
 
     shift: float
@@ -67,7 +67,9 @@ class RepeatedDrawsPair(Pair):
         # of a loss near zero the digits count
         small = np.abs(value) < 0.1
         if small.any():
-            gain = np.expm1(np.multiply.outer(x[small], j * self.shift) - (j * self.shift) ** 2 / 2) @ np.exp(log_w)
+            gain = np.expm1(np.multiply.outer(x[small], j * self.shift) - (j * self.shift) ** 2 / 2) @ np.exp(
+                log_w
+            )
             value = value.copy()
             value[small] = np.log1p(gain)
         return value, self.shift * mean, self.shift**2 * spread
@@ -134,8 +136,8 @@ class RepeatedDrawsPair(Pair):
         return float(losses[0]), float(losses[1])
 
     def _reach(self, first: float, last: float, log_tail: float) -> tuple[float, float]:
-        """Numbers between which (dP/dQ)^w dQ lies but for e^{log_tail}, for w between two orders: it is at most a
-        sum of normal densities around 0 and w times the largest shift."""
+        """Numbers between which (dP/dQ)^w dQ lies but for e^{log_tail}, for w between two orders: it is at
+        most a sum of normal densities around 0 and w times the largest shift."""
         far, w = self._largest, max(abs(first), abs(last), abs(1 - first), 1.0)
         bottom = -math.log(max(self.weights[0], 1e-300)) if not self.replaced else 0.0
         spare = max(-first, 0.0) * min(bottom, far * far) + math.log(len(self.weights) + 1)
@@ -227,12 +229,16 @@ class RepeatedDrawsPair(Pair):
         at_zero = -x * x / 2 - _LOG_ROOT
         if self.replaced:
             j, log_w = self._terms
-            mirror = np.multiply.outer(-(x + 1j * height), j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
+            mirror = np.multiply.outer(-(x + 1j * height), j * self.shift) + (
+                log_w - (j * self.shift) ** 2 / 2
+            )
             log_q = log_q + np.log(np.abs(np.exp(mirror - mirror.real.max(axis=-1)[:, None]).sum(axis=-1)))
             log_q = log_q + mirror.real.max(axis=-1)
             at_zero = at_zero + self._log_ratio(-x)[0]
         on_path = log_q + order * above.real - frequency * above.imag + 0.5 * np.log1p(tilt * tilt)
-        ends = on_path[-2:] + frequency * above.imag[-2:] + abs(order) + 4.0  # upright pieces, each shorter than e^4
+        ends = (
+            on_path[-2:] + frequency * above.imag[-2:] + abs(order) + 4.0
+        )  # upright pieces, each shorter than e^4
         value = float(np.logaddexp.reduce(log_weight + (at_zero + order * loss)[:-2]))
         bound = float(np.logaddexp.reduce(np.concatenate((log_weight + on_path[:-2], ends))))
         return min(float(np.logaddexp(bound - value, math.log(64 * EPS))), 0.0)
@@ -264,6 +270,8 @@ class RepeatedDrawsPair(Pair):
             gap = np.maximum(side * loss - eps, 0.0)
             log_other = log_q + (eps if side > 0 else loss + eps)
             with np.errstate(over="ignore", divide="ignore"):
-                log_excess = log_other + np.where(gap > 30, gap, np.log(np.maximum(np.expm1(np.minimum(gap, 30.0)), 1e-300)))
+                log_excess = log_other + np.where(
+                    gap > 30, gap, np.log(np.maximum(np.expm1(np.minimum(gap, 30.0)), 1e-300))
+                )
             result[i] = float(np.exp(wide + log_excess).sum()) * (1 + _PROFILE)
         return np.minimum(result, 1.0).reshape(epsilon.shape)

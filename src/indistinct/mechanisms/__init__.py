@@ -3,6 +3,7 @@ and by `indistinct` itself: a new one is one more line."""
 
 from types import ModuleType as _ModuleType
 
+from indistinct.mechanisms.allocated import Allocated as Allocated
 from indistinct.mechanisms.budget import Budget as Budget
 from indistinct.mechanisms.calibration import Calibrated as Calibrated
 from indistinct.mechanisms.calibration import calibrate as calibrate

@@ -23,18 +23,21 @@ _LEFT_OUT = 1e-30
 
 @describable("sampled_sum")
 class SampledSum(Mechanism):
-    """A sum of vectors clipped to length 1, each joining with probability `rate`, plus Gaussian noise of standard
-    deviation `noise`. A person has at most `records` of them, and each joins by a coin of its own.
+    """A sum of vectors clipped to length 1, each joining with probability `rate`, plus Gaussian noise of
+    standard deviation `noise`. A person has at most `records` of them, and each joins by a coin of its own.
 
-    Said of clipped vectors, and not of any sensitivity, because replace-one needs more than how far a replacement
-    moves the sum: both contributions are known to be at most 1 away from that of a record which was not drawn.
+    Said of clipped vectors, and not of any sensitivity, because replace-one needs more than how far a
+    replacement moves the sum: both contributions are known to be at most 1 away from that of a record which
+    was not drawn.
 
     >>> run = 1000 * SampledSum(noise=1, rate=0.01)
     >>> run.guarantee().epsilon(delta=1e-5), run.guarantee("replace-one").epsilon(delta=1e-5)
     (1.828236..., 2.84344...)
     """
 
-    words = "Poisson: each of a person's records (at most {records}) takes part in a run with probability {rate}"
+    words = (
+        "Poisson: each of a person's records (at most {records}) takes part in a run with probability {rate}"
+    )
     noise: float
     rate: float
     records: int = 1
@@ -46,7 +49,9 @@ class SampledSum(Mechanism):
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "rate", check_probability("rate", self.rate))
         if check_count("records", self.records, least=1) > _MOST_RECORDS:
-            raise ArgumentError("records", self.records, f"at most {_MOST_RECORDS}: more are not told from all at once")
+            raise ArgumentError(
+                "records", self.records, f"at most {_MOST_RECORDS}: more are not told from all at once"
+            )
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         replaced = adjacency is Adjacency.REPLACE_ONE
@@ -62,12 +67,12 @@ class SampledSum(Mechanism):
 
 @describable("drawn_sum")
 class DrawnSum(Mechanism):
-    """A sum of `size` vectors clipped to length 1, drawn with replacement from `of` records, plus Gaussian noise of
-    standard deviation `noise`: a record may be drawn several times.
+    """A sum of `size` vectors clipped to length 1, drawn with replacement from `of` records, plus Gaussian
+    noise of standard deviation `noise`: a record may be drawn several times.
 
-    With the probability eta of being drawn at all, delta at log(1 + eta (e^epsilon - 1)) is at most the mean of
-    those of the noise when the record counts j times (Balle, Barthe and Gaboardi 2018, Theorem 10): as if it
-    were told how often it was drawn.
+    With the probability eta of being drawn at all, delta at log(1 + eta (e^epsilon - 1)) is at most the mean
+    of those of the noise when the record counts j times (Balle, Barthe and Gaboardi 2018, Theorem 10): as if
+    it were told how often it was drawn.
 
     >>> DrawnSum(noise=1, size=10, of=1000).guarantee().epsilon(delta=1e-5)
     3.2...
@@ -86,7 +91,9 @@ class DrawnSum(Mechanism):
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.REPLACE_ONE:
-            raise ArgumentError("adjacency", adjacency.value, "replace-one: how many records there are is known")
+            raise ArgumentError(
+                "adjacency", adjacency.value, "replace-one: how many records there are is known"
+            )
         rate = 1 / self.of
         weights = []
         for j in range(1, self.size + 1):

@@ -13,12 +13,10 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.description import Described, arguments, describable, nested, spelled
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees import alternatives
-from indistinct.guarantees.allocation_pair import allocation
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.dominating_pairs import finite_pair, symmetric_pair
 from indistinct.guarantees.guarantee import Claim, ExactGuarantee, Guarantee, Outputs, PairGuarantee, compose
 from indistinct.guarantees.mixture_pair import mixture as sampled_pair
-from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.spliced_pair import SplicedPair, spliced
@@ -70,13 +68,15 @@ class Mechanism(Described, ABC):
         return FixedSizeSampled(self, amount, of)
 
     def allocate(self, steps: int, *, times: int = 1) -> "Mechanism":
-        """`steps` runs of the mechanism, as in one epoch: every record takes part in exactly one of them, or in
-        `times`, drawn at random for each record by itself. Of Gaussian noise.
+        """`steps` runs of the mechanism, as in one epoch: every record takes part in exactly one of them, or
+        in `times`, drawn at random for each record by itself. Of Gaussian noise.
 
         >>> from indistinct import Gaussian
         >>> (60 * Gaussian(scale=1.1).allocate(234)).guarantee().epsilon(delta=1e-5)
         2.340520760
         """
+        from indistinct.mechanisms.allocated import Allocated
+
         return Allocated(self, steps, times)
 
     def group(self, size: int) -> "Mechanism":
@@ -166,41 +166,6 @@ class FixedSizeSampled(Mechanism):
             base = symmetric_pair(finite_pair(base))
         rate = self.size / self.of
         return ExactGuarantee(Product.of([(spliced(base, rate), 1)]), adjacency)
-
-
-@describable("allocated")
-class Allocated(Mechanism):
-    """`steps` runs, in `times` of which each record takes part: drawn at random, for each record by itself."""
-
-    words = "allocated: each record takes part in {times} of {steps} runs, drawn at random, independently of all others"
-    base: Mechanism
-    steps: int
-    times: int = 1
-
-    @property
-    def form(self) -> str:  # type: ignore[override]
-        return "{base!}.allocate({steps})" if self.times == 1 else "{base!}.allocate({steps}, times={times})"
-
-    def __post_init__(self) -> None:
-        check_sampled(self.base)
-        object.__setattr__(self, "steps", check_count("steps", self.steps, least=1))
-        times = check_count("times", self.times)
-        if times > self.steps:
-            raise ArgumentError("times", times, f"an integer between 0 and steps={self.steps}")
-        object.__setattr__(self, "times", times)
-        self._shift(Adjacency.ADD_REMOVE)
-
-    def _shift(self, adjacency: Adjacency) -> float:
-        product = self.base.guarantee(adjacency).product
-        pair = None if product is None else product.single
-        if not isinstance(pair, GaussianPair):
-            raise ArgumentError("base", str(self.base), "Gaussian noise, to be allocated: its runs are known together")
-        return pair.shift
-
-    def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        if adjacency is not Adjacency.ADD_REMOVE:
-            raise ArgumentError("adjacency", adjacency.value, "add/remove for random allocation, allocate(steps)")
-        return ExactGuarantee(allocation(self._shift(adjacency), self.steps, self.times), adjacency)
 
 
 @describable("repeated")

@@ -1,27 +1,29 @@
 """Moments of complex order of a mean of independent lognormal variables, with bounds on their errors.
 
-R = (X_1 + ... + X_t) / t, X = e^{sZ - s^2/2}, Z normal: the density ratio of Gaussian noise that a record joins
-in one of t steps, drawn at random. With an integer m above Re a, and p = m - a,
+R = (X_1 + ... + X_t) / t, X = e^{sZ - s^2/2}, Z normal: the density ratio of Gaussian noise that a record
+joins in one of t steps, drawn at random. With an integer m above Re a, and p = m - a,
 
     E[R^a] = 1/Gamma(p) int_0^inf w^p E[R^m e^{-wR}] dw/w        (Mellin),
     E[R^m e^{-wR}] / m! = coefficient of x^m in (sum_k x^k E[X^k e^{-wX/t}] / (k! t^k))^t,
 
 so expectations over one normal variable are all that is needed. Along w = e^{v - i theta} both integrals are
-taken by the trapezoid rule. One identity makes all of it provable: moving every Z by i eta turns R by the angle
-s eta, and costs a factor e^{t eta^2/2}. Hence |E R^{a+iy}| <= E R^a e^{-y^2 s^2 / 2t} for *every* y, and hence
-integrands are analytic, with known bounds, as far from the path as the rules need (docs/engines.md).
+taken by the trapezoid rule. One identity makes all of it provable: moving every Z by i eta turns R by the
+angle s eta, and costs a factor e^{t eta^2/2}. Hence |E R^{a+iy}| <= E R^a e^{-y^2 s^2 / 2t} for *every* y,
+and hence integrands are analytic, with known bounds, as far from the path as the rules need
+(docs/engines.md).
 """
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import loggamma, ndtr
 
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
 from indistinct.numerics.cumulant import OnLine, log1p
+from indistinct.numerics.power_series import power_of_series
 from indistinct.numerics.rule import TooFineError, powers_of_unit
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
@@ -65,7 +67,7 @@ class _Grid(NamedTuple):
     @property
     def places(self) -> Array:
         """The nodes v."""
-        return self.first + self.step * np.arange(self.size)
+        return self.first + self.step * np.arange(self.size, dtype=np.float64)
 
 
 class _Ray(NamedTuple):
@@ -77,8 +79,8 @@ class _Ray(NamedTuple):
 
 
 class _Factors(NamedTuple):
-    """E[R^n e^{-wR}] / n! on a grid for n = 0, 1, ..., m: rows of `rest`, times e^log_scale and base^-n; a bound
-    on the size of the terms of `rest`, and errors relative to that."""
+    """E[R^n e^{-wR}] / n! on a grid for n = 0, 1, ..., m: rows of `rest`, times e^log_scale and base^-n; a
+    bound on the size of the terms of `rest`, and errors relative to that."""
 
     log_scale: ComplexArray | Array
     rest: ComplexArray | Array
@@ -116,8 +118,8 @@ class LognormalMean:
     def at_most(self, orders: Array) -> Array:
         """log E[R^a] at real orders outside (0, 1), or a little more where it is dear.
 
-        Below 0 R is at least the geometric mean. Above 1 one factor R = (X_1 + ... + X_t)/t turns the others into a
-        moment under the law that is tilted by X_1, where Minkowski's inequality sets X_1 apart:
+        Below 0 R is at least the geometric mean. Above 1 one factor R = (X_1 + ... + X_t)/t turns the others
+        into a moment under the law that is tilted by X_1, where Minkowski's inequality sets X_1 apart:
         E[R^a]^{1/(a-1)} <= e^{s^2 a/2} / t + E[R^{a-1}]^{1/(a-1)}.
         """
         square = self.scale**2
@@ -162,8 +164,8 @@ class LognormalMean:
     def line(self, order: float, step: float, stop: int) -> OnLine:
         """log E[R^{order + i step k}] for 0 <= k < stop, and bounds on the errors."""
         m, p = self._power(order)
-        y = step * np.arange(stop)
-        log_gamma = loggamma(p - 1j * y) - math.lgamma(p)
+        y: Array = step * np.arange(stop, dtype=np.float64)
+        log_gamma: ComplexArray = np.asarray(loggamma(p - 1j * y), dtype=np.complex128) - math.lgamma(p)
         # in bands, as each ray is good for frequencies of one size
         first, rays = 0, []
         while first < stop:
@@ -232,7 +234,7 @@ class LognormalMean:
         """log w beyond which the integral along the real axis has at most e^_LOG_SMALL of itself (E R^a being
         1 or more, or e^{-s^2/8} or more): below, E[R^m e^{-wR}] <= E R^m; above, Gamma(p, x) <= 2^p Gamma(p)
         e^{-x/2}."""
-        order, log_least = m - p, -self.scale**2 / 8
+        order, log_least = m - p, -(self.scale**2) / 8
         low = (_LOG_SMALL + log_least - self._log_whole(m) + float(loggamma(p + 1).real)) / p
         w, falls = 4 * _PLACES, self._log_laplace()
         if order > 0:  # R^a e^{-wR/4} <= (4a/ew)^a
@@ -247,21 +249,23 @@ class LognormalMean:
 
     def _log_whole(self, m: int) -> float:
         """log E R^m."""
-        k, log_base = np.arange(m + 1.0), self._log_base(m)
+        k, log_base = np.arange(m + 1.0), self.log_base(m)
         logs = self.scale**2 * k * (k - 1) / 2
         if logs[-1] > _LARGEST_MOMENT:
             raise TooFineError(f"a moment of order {m}")
         scaled = np.exp(logs + k * (log_base - math.log(self.count)) - loggamma(k + 1).real)
-        whole = float(_power_series(scaled[:, None], self.count)[m, 0])
+        whole = float(power_of_series(scaled[:, None], self.count)[m, 0])
         return math.log(whole) + math.lgamma(m + 1) - m * log_base
 
-    def _log_base(self, m: int) -> float:
-        """By which a series is scaled, so that its coefficients stay numbers: they are between m^-m and E X^m."""
+    def log_base(self, m: int) -> float:
+        """By which a series is scaled, so that its coefficients stay numbers: they are between m^-m and E
+        X^m."""
         return math.log(max(m, 1)) - self.scale**2 * m / 4
 
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _log_laplace(self) -> Array:
-        """log E e^{-wR} at `_PLACES`, at most: by cells of Z, with X as at their lower ends, and 0 in the lowest."""
+        """log E e^{-wR} at `_PLACES`, at most: by cells of Z, with X as at their lower ends, and 0 in the
+        lowest."""
         z = np.linspace(-36.0, 12.0, 481)
         below = ndtr(z)
         mass = np.concatenate(([below[0]], np.diff(below), [below[0]])) * (1 + 1e-9)
@@ -320,8 +324,8 @@ class LognormalMean:
 
 
 def _band(p: float, y: Array, log_gamma: Array) -> tuple[int, float]:
-    """Up to which frequency one ray serves, and its angle: it loses as much at the first as at the last. On the
-    best ray for it alone, at arctan(y/p), a frequency loses next to nothing."""
+    """Up to which frequency one ray serves, and its angle: it loses as much at the first as at the last. On
+    the best ray for it alone, at arctan(y/p), a frequency loses next to nothing."""
     width = y - y[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         theta = np.where(width > 0, (log_gamma[0] - log_gamma) / width, math.atan(y[0] / p))
@@ -343,7 +347,7 @@ def _straight(p: float) -> float:
 @lru_cache(maxsize=32)
 def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved: float = 0.0) -> _Factors:
     """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
-    s, t, log_base = law.scale, law.count, law._log_base(m)
+    s, t, log_base = law.scale, law.count, law.log_base(m)
     z = grid.low + grid.stride * grid.step / s * np.arange(grid.normals)
     log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.stride * grid.step / s)
     places = grid.first + grid.step * np.arange(grid.size + grid.stride * (grid.normals - 1))
@@ -369,49 +373,17 @@ def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved:
     errors = _ROUNDING * (2 * (m + 2) + t * np.where(near, told, sizes[0]) / np.abs(first))
     series, sizes = series / first, sizes / np.abs(first)
     series[0] = sizes[0] = 1.0
-    rest = _power_series(series, t)
-    return _Factors(t * log_first, rest, _power_series(sizes, t) if theta else rest, errors, log_base)
+    rest = power_of_series(series, t)
+    return _Factors(t * log_first, rest, power_of_series(sizes, t) if theta else rest, errors, log_base)
 
 
-def _windows(values: ComplexArray | Array, grid: _Grid) -> ComplexArray | Array:
+def _windows(values: Any, grid: _Grid) -> Any:
     """A row for each v: the values at v + sz for all z."""
     item = values.strides[0]
     view = np.lib.stride_tricks.as_strided(
         values, (grid.size, grid.normals), (item, grid.stride * item), writeable=False
     )
     return np.ascontiguousarray(view)
-
-
-def _power_series(series: ComplexArray | Array, count: int) -> ComplexArray | Array:
-    """The coefficients of a power of a series, in columns. Terms are of one sign if those of the series are:
-    by Euler's recurrence while it has no negative factors, else by multiplication."""
-    top = series.shape[0] - 1
-    if top <= count + 1:
-        power = np.empty_like(series)
-        power[0] = series[0] ** count
-        for n in range(1, top + 1):
-            k = np.arange(1, n + 1)[:, None]
-            factors = (k * (count + 1) - n) * series[1 : n + 1]
-            power[n] = (factors * power[n - 1 :: -1][:n]).sum(axis=0) / (n * series[0])
-        return power
-    power = np.zeros_like(series)
-    power[0] = 1.0
-    square, left = series, count
-    while left:
-        if left & 1:
-            power = _product(power, square)
-        left >>= 1
-        if left:
-            square = _product(square, square)
-    return power
-
-
-def _product(one: ComplexArray | Array, other: ComplexArray | Array) -> ComplexArray | Array:
-    """Of two series, to as many terms."""
-    result = np.zeros_like(one)
-    for k in range(one.shape[0]):
-        result[k:] += one[k] * other[: one.shape[0] - k]
-    return result
 
 
 def _fourier(terms: ComplexArray, v: Array, step: float, stop: int) -> ComplexArray:

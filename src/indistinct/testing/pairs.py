@@ -35,7 +35,10 @@ def _check_cumulant(pair: Pair) -> None:
     for one in (pair, pair.reverse()):
         half = Resolution((0.5, 0.5))
         turned = one.reverse().cumulant(half).line(-0.5, 1.0, 1).values.real
-        require(np.abs(one.cumulant(half).line(-0.5, 1.0, 1).values.real - turned) < 1e-9, "both directions share order 1/2")
+        require(
+            np.abs(one.cumulant(half).line(-0.5, 1.0, 1).values.real - turned) < 1e-9,
+            "both directions share order 1/2",
+        )
         for c in (0.3, 1.0, 4.5):
             cumulant = one.cumulant(Resolution((1 + c, 1 + c), 8.0))
             (values, errors), real = cumulant.line(c, 0.5, 17), float(cumulant.real(np.array([c]))[0])

@@ -15,8 +15,8 @@ from indistinct.noise import Source, SystemSource, bernoulli, uniform_below
 class PoissonBatches:
     """`steps` batches, each of which every record joins with probability batch/records, by a coin of its own.
 
-    Batches differ in size and may be empty: a step with an empty batch adds its noise all the same, and no step
-    divides by the size of its batch. Every iteration draws anew.
+    Batches differ in size and may be empty: a step with an empty batch adds its noise all the same, and no
+    step divides by the size of its batch. Every iteration draws anew.
 
     >>> from indistinct.noise import NotPrivateSource
     >>> list(PoissonBatches(records=10, batch=2, steps=3, source=NotPrivateSource(1)))
@@ -45,8 +45,8 @@ class PoissonBatches:
 
 @dataclass(frozen=True)
 class AllocatedBatches:
-    """`epochs` times `steps` batches: in each epoch every record joins exactly one, drawn at random for each record
-    by itself. Batches differ in size and may be empty. Every iteration draws anew.
+    """`epochs` times `steps` batches: in each epoch every record joins exactly one, drawn at random for each
+    record by itself. Batches differ in size and may be empty. Every iteration draws anew.
 
     >>> from indistinct.noise import NotPrivateSource
     >>> batches = list(AllocatedBatches(records=10, steps=3, source=NotPrivateSource(1)))

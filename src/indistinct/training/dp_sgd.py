@@ -1,6 +1,5 @@
 """DP-SGD from what a training script knows: how many records, how batches are made, how much noise."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -31,7 +30,8 @@ class Sampling(Enum):
     SHUFFLED = "shuffled"
     """Records are shuffled and cut into batches, as most loaders do."""
     CYCLIC = "cyclic"
-    """Batches come in a fixed order, so that a record takes part again after a whole epoch at the earliest."""
+    """Batches come in a fixed order, so that a record takes part again after a whole epoch at the
+    earliest."""
 
 
 class Neighbours(Enum):
@@ -67,7 +67,9 @@ class Training:
         if not isinstance(other, Training):
             return NotImplemented
         if self.adjacency is not other.adjacency:
-            raise ArgumentError("adjacency", other.adjacency.value, f"{self.adjacency.value}, as in the first phase")
+            raise ArgumentError(
+                "adjacency", other.adjacency.value, f"{self.adjacency.value}, as in the first phase"
+            )
         told = self.assumptions + tuple(one for one in other.assumptions if one not in self.assumptions)
         least = None
         if self.at_least is not None or other.at_least is not None:
@@ -118,7 +120,9 @@ class _Run:
 
     def one_record(self) -> None:
         if self.user_records > 1:
-            raise ArgumentError("user_records", self.user_records, "1, but for Poisson sampling or no amplification")
+            raise ArgumentError(
+                "user_records", self.user_records, "1, but for Poisson sampling or no amplification"
+            )
 
 
 Made = tuple[Mechanism, list[str], Mechanism | None]
@@ -131,13 +135,16 @@ def _poisson(run: _Run) -> Made:
     if drawn > 1 or run.neighbours is Neighbours.REPLACE_ONE:
         step = SampledSum(run.noise, rate, drawn)
     told = [
-        f"Every record joins each of {run.steps:,} steps with probability {run.batch}/{run.records}, by a coin of "
+        f"Every record joins each of {run.steps:,} steps with probability {run.batch}/{run.records}, by a "
+        "coin of "
         "its own (PoissonBatches): batches differ in size, and may be empty."
     ]
     if run.accumulation > 1:
         told = [
-            f"A step adds up {run.accumulation} batches, each drawn by itself with rate {rate:.6g}, and noise is "
-            f"added once: a record may count up to {run.accumulation} times. If one Poisson batch is only cut "
+            f"A step adds up {run.accumulation} batches, each drawn by itself with rate {rate:.6g}, and "
+            "noise is "
+            f"added once: a record may count up to {run.accumulation} times. If one Poisson batch is only "
+            "cut "
             "into parts that fit into memory, say accumulation=1."
         ]
     return run.steps * step, told, None
@@ -156,7 +163,8 @@ def _truncated(run: _Run) -> Made:
     full = min(float(bdtrc(limit - 1, run.records, run.batch / run.records)) * (1 + 1e-9) + 1e-300, 1.0)
     sampled, told, _ = _poisson(run)
     told.append(
-        f"Batches of more than {limit} records are cut to {limit}: that a step's others fill a batch has probability "
+        f"Batches of more than {limit} records are cut to {limit}: that a step's others fill a batch has "
+        "probability "
         f"{full:.3g}, and then nothing is claimed."
     )
     return sampled + run.steps * Discrete((1 - full, full, 0.0), (1 - full, 0.0, full)), told, None
@@ -169,7 +177,8 @@ def _allocation(run: _Run) -> Made:
     run.one_record()
     t = run.steps_of_epoch
     told = [
-        f"Every record joins exactly one of the {t} steps of each epoch, drawn at random for each record by itself "
+        f"Every record joins exactly one of the {t} steps of each epoch, drawn at random for each record "
+        "by itself "
         f"(AllocatedBatches): batches have {run.records / t:.6g} records on average."
     ]
     return run.epochs * Gaussian(run.noise).allocate(t), told, None
@@ -180,7 +189,9 @@ def _without_replacement(run: _Run) -> Made:
     run.one_record()
     told = [f"Each of {run.steps:,} steps draws a set of {run.batch} of the {run.records:,} records afresh."]
     if run.neighbours is Neighbours.ZERO_OUT:
-        told.append("An empty record is one among all that may replace a record: the number is that of replace-one.")
+        told.append(
+            "An empty record is one among all that may replace a record: the number is that of replace-one."
+        )
     return run.steps * Gaussian(run.noise, 2).subsample(run.batch, of=run.records), told, None
 
 
@@ -188,7 +199,8 @@ def _with_replacement(run: _Run) -> Made:
     run.only(Neighbours.REPLACE_ONE, Neighbours.ZERO_OUT)
     run.one_record()
     told = [
-        f"Each of {run.steps:,} steps draws {run.batch} times from all {run.records:,} records: one may count "
+        f"Each of {run.steps:,} steps draws {run.batch} times from all {run.records:,} records: one may "
+        "count "
         "several times, and the bound is as if it were told how often."
     ]
     return run.steps * DrawnSum(run.noise, run.batch, run.records), told, None
@@ -196,10 +208,13 @@ def _with_replacement(run: _Run) -> Made:
 
 def _shuffled(run: _Run) -> Made:
     if run.neighbours is Neighbours.ADD_REMOVE:
-        raise ArgumentError("adjacency", "add/remove", "'zero-out' or 'replace-one': one more record moves all batches")
+        raise ArgumentError(
+            "adjacency", "add/remove", "'zero-out' or 'replace-one': one more record moves all batches"
+        )
     told = [
         "Records are shuffled and cut into batches, once in each epoch. No exact theory is known of that: no "
-        "amplification is credited. If all other gradients are zero it is random allocation, so it tells no less "
+        "amplification is credited. If all other gradients are zero it is random allocation, so it tells "
+        "no less "
         "than that, which has a loader (AllocatedBatches) and a guarantee."
     ]
     least = run.epochs * Gaussian(run.noise).allocate(run.steps_of_epoch)
@@ -208,7 +223,8 @@ def _shuffled(run: _Run) -> Made:
 
 def _cyclic(run: _Run) -> Made:
     told = [
-        f"A record takes part at most once in {run.steps_of_epoch} steps, so {run.epochs} times in all, in steps "
+        f"A record takes part at most once in {run.steps_of_epoch} steps, so {run.epochs} times in all, "
+        "in steps "
         "that are known: no amplification."
     ]
     return run.epochs * run.clipped, told, None
@@ -226,7 +242,7 @@ _MADE: dict[Sampling, Callable[[_Run], Made]] = {
 
 _NEIGHBOURS = {
     Neighbours.ADD_REMOVE: "Neighbours differ in {whose}, there or not there.",
-    Neighbours.ZERO_OUT: "Neighbours differ in {whose}, there or empty; how many records there are is public.",
+    Neighbours.ZERO_OUT: "Neighbours differ in {whose}, there or empty; how many records there are is known.",
     Neighbours.REPLACE_ONE: "Neighbours differ in {whose}, replaced by any other.",
 }
 
@@ -245,10 +261,10 @@ def dp_sgd(
 ) -> Training:
     """The run of a training script with noisy gradients, and what it assumes in words.
 
-    In every step gradients of single records are clipped to a norm, added up, and Gaussian noise of `noise` times
-    that norm is added. `batch` records make up a step (on average, where batches differ); with `accumulation`
-    a step adds up so many batches of the loader. A person has at most `user_records` records. Without an
-    `adjacency` it is the one that the sampling is known for.
+    In every step gradients of single records are clipped to a norm, added up, and Gaussian noise of `noise`
+    times that norm is added. `batch` records make up a step (on average, where batches differ); with
+    `accumulation` a step adds up so many batches of the loader. A person has at most `user_records` records.
+    Without an `adjacency` it is the one that the sampling is known for.
 
     >>> run = dp_sgd(records=60_000, batch=256, epochs=60, noise=1.1, sampling="allocation")
     >>> run.epsilon(delta=1e-5)
@@ -280,9 +296,11 @@ def dp_sgd(
     whose = "one record" if user_records == 1 else f"all records (at most {user_records}) of one person"
     assumed = [
         *told,
-        f"Gradients of single records are clipped, and noise of {run.noise:.6g} times the clipping norm is added to "
+        f"Gradients of single records are clipped, and noise of {run.noise:.6g} times the clipping norm "
+        "is added to "
         "their sum once a step.",
-        f"The noisy sum is divided by {run.batch}, which is public, and not by how many records a batch turned out to "
+        f"The noisy sum is divided by {run.batch}, which is public, and not by how many records a batch "
+        "turned out to "
         "have: that number is private.",
         _NEIGHBOURS[run.neighbours].format(whose=whose),
     ]

@@ -1,0 +1,227 @@
+"""Random allocation: references that share nothing with the engine, laws, and mistakes planted in it."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.polynomial.legendre import leggauss
+from scipy.special import ndtr
+
+from indistinct import Gaussian, Laplace
+from indistinct.errors import ArgumentError
+from indistinct.guarantees.allocation_pair import AllocationPair, allocation
+from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.product import Product
+from indistinct.numerics import lognormal_mean
+from indistinct.numerics.arrays import Array
+from indistinct.numerics.lognormal_mean import LognormalMean
+from indistinct.numerics.power_series import power_of_series
+
+EPOCHS = [
+    # steps, noise, epochs, delta, epsilon of removal and of addition, to nine digits
+    (234, 1.1, 60, 1e-5, 2.340520760, 2.299822026),
+    (10, 1.0, 10, 1e-6, 6.900338875, 5.830232789),
+    (100, 0.8, 100, 1e-5, 9.75971011, 8.951438418),
+    (1000, 1.0, 100, 1e-6, 1.84427867, 1.823697434),
+    (100, 2.0, 100, 1e-6, 2.418579213, 2.412659887),
+]
+
+
+def one_way(shift: float, steps: int, epochs: int = 1, *, turned: bool = False) -> Product:
+    """One direction of several epochs, with nothing remembered."""
+    return Product.of([(AllocationPair(shift, steps, turned), epochs)])
+
+
+@pytest.mark.parametrize(("steps", "noise", "epochs", "delta", "removed", "added"), EPOCHS)
+def test_known_values(
+    steps: int, noise: float, epochs: int, delta: float, removed: float, added: float
+) -> None:
+    for turned, known in ((False, removed), (True, added)):
+        low, high = one_way(1 / noise, steps, epochs, turned=turned).epsilon_bounds(np.array([delta]))
+        assert low[0] == pytest.approx(known, abs=1e-8) and 0 <= high[0] - low[0] < 1e-8
+
+
+def two_steps(shift: float, epsilon: float, turned: bool) -> float:
+    """delta of two steps: over Z_1 by panels that meet at the kink, over Z_2 in closed form."""
+    x, w = leggauss(48)
+    limit = 2 * math.exp(-epsilon if turned else epsilon)  # of X_1 + X_2
+    kink = (math.log(limit) + shift**2 / 2) / shift
+    ends = np.unique(
+        np.concatenate((np.linspace(-14, 14 + 2 * shift, 200), kink - np.geomspace(1e-12, 1, 40)))
+    )
+    ends = np.unique(np.append(ends, kink))
+    middle, radius = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
+    z = (middle[:, None] + radius[:, None] * x).ravel()
+    weight = (radius[:, None] * w).ravel() * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    rest = limit - np.exp(shift * z - shift**2 / 2)
+    other = np.where(rest > 0, (np.log(np.maximum(rest, 1e-300)) + shift**2 / 2) / shift, -np.inf)
+    if turned:
+        value = np.where(rest > 0, rest * ndtr(other) - ndtr(other - shift), 0.0) * math.exp(epsilon)
+    else:
+        value = ndtr(shift - other) - rest * ndtr(-other)
+    return float(weight @ value) / 2
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shift", [0.3, 1.0, 3.0])
+def test_two_steps_by_a_sum_over_both(shift: float, turned: bool) -> None:
+    product = one_way(shift, 2, turned=turned)
+    for epsilon in product.epsilon(np.array([1e-2, 1e-7])):
+        low, high = (float(bound[0]) for bound in product.delta_bounds(np.array([epsilon])))
+        assert low <= two_steps(shift, epsilon, turned) <= high <= low * (1 + 1e-8)
+
+
+def whole_moments(shift: float, steps: int, most: int) -> list[float]:
+    """E R^m for whole m: a sum of products of moments of X."""
+    k = np.arange(most + 1.0)
+    factorials = np.array([float(math.factorial(i)) for i in range(most + 1)])
+    series = np.exp(shift**2 * k * (k - 1) / 2 - k * math.log(steps)) / factorials
+    return (power_of_series(series[:, None], steps)[:, 0] * factorials).tolist()
+
+
+def rounded_delta(shift: float, steps: int, epsilon: float, up: bool) -> float:
+    """A bound on delta of removal, by lognormal variables rounded up (or down) to a grid and added up. R rises
+    with each of them, and delta with R; what leaves the grid is charged by a moment of R, or left out."""
+    step, size = 2e-4, 1 << 17
+    places = step * np.arange(size + 1)
+    with np.errstate(divide="ignore"):
+        mass = np.append(np.diff(ndtr((np.log(places * steps) + shift**2 / 2) / shift)), 0.0)
+    mass = np.append(0.0, mass[:-1]) if up else mass
+    spectrum, total = np.fft.rfft(mass, 4 * size), np.append(1.0, np.zeros(size))
+    for _ in range(steps):
+        total = np.fft.irfft(np.fft.rfft(total, 4 * size) * spectrum)[: size + 1]
+    beyond = whole_moments(shift, steps, 7)[7] / (places[-1] - steps * step) ** 6 if up else 0.0
+    return float(total @ np.maximum(places - math.exp(epsilon), 0.0)) + beyond
+
+
+def test_between_two_rounded_convolutions() -> None:
+    low, high = (float(b[0]) for b in one_way(1.0, 12).delta_bounds(np.array([0.8])))
+    below, above = (rounded_delta(1.0, 12, 0.8, up) for up in (False, True))
+    assert below < low <= high < above < 1.1 * below
+
+
+def test_moments_of_whole_orders() -> None:
+    for shift, steps in ((0.9, 234), (1.5, 3), (0.2, 40)):
+        whole = np.log(whole_moments(shift, steps, 6))
+        found, errors = LognormalMean(shift, steps).log_moments(np.array([2.0, 3.0, 6.0]))
+        assert (np.abs(found - whole[[2, 3, 6]]) <= errors + 1e-13).all() and (errors < 1e-11).all()
+
+
+def spread(law: LognormalMean, monkeypatch: pytest.MonkeyPatch) -> float:
+    """By how much moments on a line differ when they are computed with other rays, m and p, in units of the
+    errors that are claimed."""
+    largest = 0.0
+    for order in (1.4, 3.2, -2.6):
+        first = law.line(order, 0.7, 40)
+        with monkeypatch.context() as other:
+            other.setattr(lognormal_mean, "_LEAST_GAP", 4.2)
+            other.setattr(lognormal_mean, "_LOST", 1.0)
+            again = law.line(order, 0.7, 40)
+        gap = np.abs(np.exp(again.values - first.values) - 1)
+        largest = max(largest, float((gap / (first.errors + again.errors)).max()))
+    return largest
+
+
+@pytest.mark.parametrize(("shift", "steps"), [(0.9, 234), (1.0, 2), (2.0, 30), (0.2, 50)])
+def test_errors_are_bounds(shift: float, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert spread(LognormalMean(shift, steps), monkeypatch) <= 1
+    lognormal_mean._factors.cache_clear()
+
+
+def test_a_sum_that_ends_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the integral over w reaches less far than its tail asks for, and claims the same error."""
+    law, whole = LognormalMean(1.0, 2), LognormalMean._reach
+    with monkeypatch.context() as planted:
+        planted.setattr(
+            LognormalMean, "_reach", lambda self, m, p: (whole(self, m, p)[0], whole(self, m, p)[1] - 3.5)
+        )
+        assert spread(law, monkeypatch) > 1
+    lognormal_mean._factors.cache_clear()
+
+
+def test_an_envelope_that_falls_too_fast_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the loss is taken to spread as that of a single step, so that the contour ends too early."""
+    good = one_way(1.0, 30).delta_bounds(np.array([0.4]))
+    monkeypatch.setattr(LognormalMean, "log_fall", lambda self, y: -((self.scale * y) ** 2) / 2)
+    low, high = one_way(1.0, 30).delta_bounds(np.array([0.4]))
+    assert not (low[0] <= good[1][0] and good[0][0] <= high[0])
+
+
+@pytest.mark.parametrize(
+    ("shift", "steps", "epochs"), [(1.0, 2, 1), (0.9, 40, 3), (2.0, 20, 1), (0.3, 10, 4)]
+)
+def test_no_more_than_without_amplification_and_no_less_than_over_more_steps(
+    shift: float, steps: int, epochs: int
+) -> None:
+    """Allocation over more steps is that over fewer with the steps hidden among others, so it tells less;
+    over one it is the Gaussian."""
+    epsilon, orders = np.array([0.0, 0.5, 2.0]), [0.5, 0.9995, 1.0, 1.0005, 2.0, 7.0, 60.0, 1000.0]
+    counts = (steps, steps + 1, 2 * steps)
+    for turned in (False, True):
+        alone = Product.of([(GaussianPair(shift), epochs)])
+        most, divergence = alone.delta_bounds(epsilon)[1], np.array([alone.renyi(order) for order in orders])
+        for product in (one_way(shift, count, epochs, turned=turned) for count in counts):
+            low, high = product.delta_bounds(epsilon)
+            assert (low <= most * (1 + 1e-9)).all() and (high <= most * (1 + 1e-6)).all()
+            found = np.array([product.renyi(order) for order in orders])
+            assert (found <= divergence * (1 + 1e-9)).all() and (np.diff(found) >= -1e-9 * found[1:]).all()
+            most, divergence = high, found
+
+
+def test_one_step_and_all_steps_are_the_gaussian() -> None:
+    assert Gaussian(2).allocate(1).guarantee() == Gaussian(2).guarantee()
+    assert Gaussian(2).allocate(7, times=7).guarantee().epsilon(1e-5) == (
+        7 * Gaussian(2)
+    ).guarantee().epsilon(1e-5)
+    assert Gaussian(2).allocate(7, times=0).guarantee().epsilon(0) == 0
+
+
+def test_more_draws_are_bounded_and_say_so() -> None:
+    once, thrice = (Gaussian(1.5).allocate(60, times=k).guarantee() for k in (1, 3))
+    assert once.epsilon_interval(1e-5).low > 0 == thrice.epsilon_interval(1e-5).low
+    assert thrice.epsilon(1e-5) == (3 * Gaussian(1.5).allocate(20)).guarantee().epsilon(1e-5)
+    assert once.epsilon(1e-5) < thrice.epsilon(1e-5) < (3 * Gaussian(1.5)).guarantee().epsilon(1e-5)
+
+
+@pytest.mark.parametrize("other", [Laplace(5), 50 * Gaussian(2).subsample(0.02), Gaussian(3).allocate(5)])
+def test_composed_it_tells_no_less_than_its_parts(other: Any) -> None:
+    part = 5 * Gaussian(1.2).allocate(50)
+    whole = (part + other).guarantee()
+    for one in (part.guarantee(), other.guarantee()):
+        assert whole.epsilon(1e-5) >= one.epsilon_interval(1e-5).low
+        assert (whole.delta([0.1, 1.0]) >= one.delta_interval([0.1, 1.0]).low).all()
+
+
+def test_a_shift_beyond_reach_is_read_without_amplification() -> None:
+    g = Gaussian(0.05).allocate(100).guarantee()
+    assert g.epsilon_interval(1e-5).low == 0
+    assert g.epsilon(1e-5) == pytest.approx(Gaussian(0.05).guarantee().epsilon(1e-5), rel=1e-6)
+
+
+def test_bad_arguments_are_named() -> None:
+    for make, name in (
+        (lambda: Gaussian(1).allocate(0), "steps"),
+        (lambda: Gaussian(1).allocate(3, times=4), "times"),
+        (lambda: Gaussian(1).allocate(2.5), "steps"),  # type: ignore[arg-type]
+        (lambda: Laplace(1).allocate(3), "base"),
+        (lambda: Gaussian(1).allocate(3).guarantee("replace-one"), "adjacency"),
+    ):
+        with pytest.raises(ArgumentError, match=f"^{name} must be"):
+            make()
+
+
+def test_a_pair_for_several_draws_is_never_called_exact() -> None:
+    ((pair, count),) = allocation(1.0, 10, 3).terms
+    assert count == 3 and not pair.exact and dataclasses.replace(pair, dominates=False).exact  # type: ignore[type-var]
+
+
+def test_a_series_to_a_power() -> None:
+    rng = np.random.default_rng(5)
+    for count in (1, 2, 3, 40):
+        series: Array = rng.random((9, 2))
+        direct = series
+        for _ in range(count - 1):
+            direct = np.array([np.convolve(direct[:, c], series[:, c])[:9] for c in (0, 1)]).T
+        np.testing.assert_allclose(power_of_series(series, count), direct, rtol=1e-12)
