@@ -36,6 +36,7 @@ from indistinct import (
     RandomizedResponse,
     RandomShift,
     RenyiCurve,
+    RepeatAndSelect,
     ReportNoisyMax,
     Stated,
     TradeoffCurve,
@@ -113,12 +114,14 @@ from indistinct.synthesis.images.feature_maps import ImageMap, MapPart
 from indistinct.synthesis.images.views import Pixels, Wavelets
 from indistinct.workloads import (
     AllRange,
+    CorrelatedGaussian,
     Explicit,
     Hierarchical,
     Identity,
     IdentityStrategy,
     Kronecker,
     KroneckerStrategy,
+    LowerTriangularStream,
     Marginals,
     MarginalStrategy,
     Matrix,
@@ -127,7 +130,9 @@ from indistinct.workloads import (
     Prefix,
     ResidualStrategy,
     Stacked,
+    ToeplitzStream,
     Total,
+    TreeStream,
     optimise,
 )
 
@@ -161,6 +166,7 @@ EXAMPLES: list[Described] = [
     (Gaussian(1) + 2 * Laplace(3)).subsample(0.1),
     (2 * Gaussian(1)).group(3),
     2 * (Gaussian(1) + Laplace(3)),
+    RepeatAndSelect(Gaussian(1), 10, shape=0.5),
     Gaussian(1) + 2 * Laplace(3),
     parallel(Gaussian(1), Laplace(1) + Gaussian(2)),
     mixture([Gaussian(1), Laplace(1)], [0.25, 0.75]),
@@ -249,6 +255,10 @@ EXAMPLES: list[Described] = [
     MarginalStrategy((2, 3), ((0,), (1,)), (1.0, 2.0)),
     ResidualStrategy((2, 3), ((), (0,), (1,)), (1.0, 2.0, 3.0)),
     MATRIX,
+    ToeplitzStream(8, [1.0, 0.5]),
+    LowerTriangularStream([[1.0, 0.0], [0.5, 2.0]]),
+    TreeStream(8),
+    CorrelatedGaussian(TreeStream(8), 2, sensitivity=0.5, separation=4, participations=2),
     # images
     *VIEWS,
     *(part.view for part in VIEWS),
@@ -391,7 +401,7 @@ def test_files_of_another_format_are_refused(tmp_path: Path, monkeypatch: pytest
     [
         (None, "one of the names"),
         ({"is": "Norm", "value": "L1"}, "one of the names"),
-        ({"mechanism": "os.system"}, "mechanism must be one of allocated, composed, discrete"),
+        ({"mechanism": "os.system"}, "mechanism must be one of allocated, composed, correlated_gaussian"),
         ({"is": "os.system", "command": "ls"}, "is must be one of"),
         ({"claim": "pure", "epsilon": -1}, "epsilon must be a non-negative"),
         ({"claim": "pure"}, "epsilon must be given: pure has epsilon, adjacency"),

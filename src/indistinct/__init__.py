@@ -41,6 +41,9 @@ if _TYPE_CHECKING:
     from indistinct.adversaries import Polynomial as Polynomial
     from indistinct.adversaries import Unrestricted as Unrestricted
     from indistinct.adversaries import generalization_gap as generalization_gap
+    from indistinct.report import compare as compare
+    from indistinct.report import comparison as comparison
+    from indistinct.report import model_card as model_card
     from indistinct.training import AllocatedBatches as AllocatedBatches
     from indistinct.training import PoissonBatches as PoissonBatches
     from indistinct.training import dp_sgd as dp_sgd
@@ -48,26 +51,27 @@ if _TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LATER = {
-    "Adversary": "adversaries",
-    "AllocatedBatches": "training",
-    "Features": "adversaries",
-    "Linear": "adversaries",
-    "PiecewiseLinear": "adversaries",
-    "PoissonBatches": "training",
-    "Polynomial": "adversaries",
-    "Unrestricted": "adversaries",
-    "dp_sgd": "training",
-    "generalization_gap": "adversaries",
+    "adversaries": {
+        "Adversary",
+        "Features",
+        "Linear",
+        "PiecewiseLinear",
+        "Polynomial",
+        "Unrestricted",
+        "generalization_gap",
+    },
+    "report": {"compare", "comparison", "model_card"},
+    "training": {"AllocatedBatches", "PoissonBatches", "dp_sgd"},
 }
-"""Where they are."""
+"""By package: imported when they are asked for, so that most programs start a little faster."""
 __all__ = sorted(
-    _LATER.keys()
+    set().union(*_LATER.values())
     | {name for name, one in globals().items() if name[0] != "_" and not isinstance(one, _ModuleType)}
 )
 
 
 def __getattr__(name: str) -> _Any:
-    """These are imported when they are asked for: most programs start a little faster."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"indistinct.{_LATER[name]}"), name)
+    for package, names in _LATER.items():
+        if name in names:
+            return getattr(importlib.import_module(f"indistinct.{package}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

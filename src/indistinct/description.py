@@ -49,6 +49,7 @@ _HOMES = {
     "kernel": "functions",
     "map": "synthesis.images",
     "mechanism": "mechanisms",
+    "mechanism correlated_gaussian": "workloads",
     "mechanism function_noise": "functions",
     "mechanism gaussian_process": "functions",
     "mechanism gaussian_query": "data",
@@ -61,6 +62,7 @@ _HOMES = {
     "mechanism together": "plans.together",
     "space": "functions",
     "strategy": "workloads",
+    "stream": "workloads",
     "workload": "workloads",
 }
 """Which package declares a noun, or one kind of it: imported when a description names it."""

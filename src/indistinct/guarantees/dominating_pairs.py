@@ -17,6 +17,8 @@ from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair
 from indistinct.numerics.arrays import Array
 
 _POINTS = 8193
+_SLACK = 1e-14
+"""Of a bound that is lowered: more than its rounding."""
 _GRADED = 6.0
 """The points of a table are as close to each other, relatively, from its end to e^-6 of it."""
 
@@ -26,8 +28,9 @@ def tabulated_pair(
 ) -> DiscretePair:
     """A finite pair that dominates (P, Q), from the profiles of both directions up to `reach`."""
     epsilon = min(reach, 300.0) / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _POINTS))
-    (ratio, q), p_infinite = _half(epsilon, forward(epsilon))
-    (other, p), q_infinite = _half(epsilon, backward(epsilon))
+    there, back = _joined(epsilon, forward(epsilon), backward(epsilon))
+    (ratio, q), p_infinite = _half(epsilon, there)
+    (other, p), q_infinite = _half(epsilon, back)
     # positive losses, negative ones, what gives everything away, and the rest at zero
     p_all = np.concatenate((ratio * q, p, [p_infinite, 0.0]))
     q_all = np.concatenate((q, other * p, [0.0, q_infinite]))
@@ -35,11 +38,31 @@ def tabulated_pair(
     return DiscretePair.of(np.append(p_all, rest), np.append(q_all, rest), exact=False)
 
 
+def _joined(epsilon: Array, forward: Array, backward: Array) -> tuple[Array, Array]:
+    """Both profiles, lowered to what is convex on both sides of 0: below e^epsilon = 1 a profile is
+    1 - e^epsilon + e^epsilon delta(-epsilon) of the other direction. True ones are convex; bounds need not
+    be."""
+    x = np.exp(epsilon)
+    points = np.concatenate((1 / x[:0:-1], x))
+    value = np.concatenate(
+        ((1 - 1 / x + backward / x)[:0:-1], np.minimum(forward, backward)[:1], forward[1:])
+    )
+    keep = np.array(lower_hull(points, np.minimum(value, 1.0)))
+    left, right = keep[points[keep] < 1].max(initial=0), keep[points[keep] > 1].min(initial=points.size - 1)
+    line = value[left] + (value[right] - value[left]) * (points - points[left]) / (
+        points[right] - points[left]
+    )
+    line = np.where((points > points[left]) & (points < points[right]), line + _SLACK, np.inf)
+    middle = x.size - 1
+    there, back = line[middle:], (line[: middle + 1] - 1 + points[: middle + 1])[::-1] * x
+    return np.minimum(forward, there), np.minimum(backward, back)
+
+
 def _half(epsilon: Array, delta: Array) -> tuple[tuple[Array, Array], float]:
     """e^l and the Q-masses of the positive losses l of a profile's convex hull, and the mass of infinite
     losses."""
     x, y = np.exp(epsilon), np.minimum.accumulate(np.minimum(delta, 1.0))
-    keep = _lower_hull(x, y)
+    keep = lower_hull(x, y)
     x, y = x[keep], y[keep]
     if x.size < 2:
         return (np.zeros(0), np.zeros(0)), float(y[-1])
@@ -48,7 +71,7 @@ def _half(epsilon: Array, delta: Array) -> tuple[tuple[Array, Array], float]:
     return (x[1:], np.maximum(q_above[:-1] - q_above[1:], 0.0)), float(y[-1])
 
 
-def _lower_hull(x: Array, y: Array) -> list[int]:
+def lower_hull(x: Array, y: Array) -> list[int]:
     """Indices of the lower convex hull of points with increasing x (Andrew's monotone chain)."""
     hull: list[int] = []
     for i in range(x.size):

@@ -31,6 +31,7 @@ from indistinct.mechanisms import (
     Mechanism,
     RandomizedResponse,
     RandomShift,
+    RepeatAndSelect,
     SampledSum,
     Stated,
     TruncatedSum,
@@ -213,6 +214,12 @@ def _truncated(event: Any, relation: Any) -> Mechanism:
     return TruncatedSum(noise, rate, largest, of)
 
 
+def _repeat_and_select(event: Any, relation: Any) -> Mechanism:
+    base = from_event(event.event, relation)
+    tuned = RepeatAndSelect(base, event.mean, event.shape)
+    return EVERYTHING if keeps_nothing(base) else tuned
+
+
 def _mixture_of_gaussians(event: Any, relation: Any) -> Mechanism:
     _only(event, relation, "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
     noise = check_nonnegative("standard_deviation", event.standard_deviation)
@@ -236,6 +243,7 @@ _READERS: dict[str, Callable[[Any, Any], Mechanism]] = {
     "SampledWithoutReplacementDpEvent": _sampled_without_replacement,
     "MixtureOfGaussiansDpEvent": _mixture_of_gaussians,
     "TruncatedSubsampledGaussianDpEvent": _truncated,
+    "RepeatAndSelectDpEvent": _repeat_and_select,
     "SingleEpochTreeAggregationDpEvent": _tree,
     "ZCDpEvent": _zero_concentrated,
 }
@@ -278,6 +286,13 @@ def to_event(mechanism: Mechanism, relation: Any) -> Any:
     if isinstance(mechanism, RandomShift) and relation.name != "REPLACE_ONE":
         return events.MixtureOfGaussiansDpEvent(
             mechanism.noise, list(mechanism.shifts), list(mechanism.weights)
+        )
+    if isinstance(mechanism, RepeatAndSelect):
+        base = to_event(mechanism.base, relation)
+        return events.RepeatAndSelectDpEvent(base, mechanism.mean, mechanism.shape)
+    if isinstance(mechanism, TruncatedSum):
+        return events.TruncatedSubsampledGaussianDpEvent(
+            mechanism.of, mechanism.rate, mechanism.largest, mechanism.noise
         )
     if isinstance(mechanism, SampledSum) and mechanism.records == 1:
         return events.PoissonSampledDpEvent(mechanism.rate, events.GaussianDpEvent(mechanism.noise))

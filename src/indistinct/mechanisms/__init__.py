@@ -27,6 +27,9 @@ from indistinct.mechanisms.selection import Exponential as Exponential
 from indistinct.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
 from indistinct.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
 from indistinct.mechanisms.truncated_sum import TruncatedSum as TruncatedSum
+from indistinct.mechanisms.tuning import RepeatAndSelect as RepeatAndSelect
+from indistinct.mechanisms.tuning import Tries as Tries
+from indistinct.mechanisms.tuning import repeat_and_select as repeat_and_select
 
 __all__ = [
     name for name, one in list(globals().items()) if name[0] != "_" and not isinstance(one, _ModuleType)

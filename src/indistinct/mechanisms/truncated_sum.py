@@ -20,14 +20,15 @@ _ROUNDING = 1 + 1e-12
 
 @describable("truncated_sum")
 class TruncatedSum(Mechanism):
-    """A sum of vectors clipped to length 1 with Gaussian noise of standard deviation `noise`. Each of `of` records
-    joins with probability `rate`, and of more than `largest` that do, so many are kept, drawn at random.
+    """A sum of vectors clipped to length 1 with Gaussian noise of standard deviation `noise`. Each of `of`
+    records joins with probability `rate`, and of more than `largest` that do, so many are kept, drawn at
+    random.
 
-    Whether the *other* records that joined fill the batch does not depend on the one that is told apart; at worst
-    it is told. If they do not, it joins by its coin. If they do, it is kept with probability (largest/of) P(more
-    than largest of all join) / P(the others fill it), whatever the batch would be without it, and then takes the
-    place of one of these: it moves the sum by up to 2 (arXiv 2508.15089, whose bound for add/remove is that of
-    replace-one there).
+    Whether the *other* records that joined fill the batch does not depend on the one that is told apart; at
+    worst it is told. If they do not, it joins by its coin. If they do, it is kept with probability
+    (largest/of) P(more than largest of all join) / P(the others fill it), whatever the batch would be without
+    it, and then takes the place of one of these: it moves the sum by up to 2 (arXiv 2508.15089, whose bound
+    for add/remove is that of replace-one there).
 
     >>> run = 3 * TruncatedSum(noise=1, rate=0.5, largest=2, of=4)
     >>> run.guarantee().epsilon(delta=1e-6)

@@ -1,5 +1,6 @@
 """Where randomness comes from, and the only code that turns it into noise."""
 
+from indistinct.noise.counts import negative_binomial, poisson
 from indistinct.noise.samplers import (
     bernoulli,
     bernoulli_exp,
@@ -22,6 +23,8 @@ __all__ = [
     "discrete_laplace",
     "flip",
     "geometric",
+    "negative_binomial",
+    "poisson",
     "random_order",
     "uniform_below",
 ]

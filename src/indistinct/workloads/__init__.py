@@ -1,6 +1,7 @@
 """Workloads of linear queries, and the matrix mechanism that answers them with the least noise."""
 
 from indistinct.workloads.combined import Kronecker, Stacked
+from indistinct.workloads.correlated_noise import CorrelatedGaussian
 from indistinct.workloads.marginals import Marginals
 from indistinct.workloads.mechanism import MatrixMechanism
 from indistinct.workloads.optimal import Optimum, optimise
@@ -15,11 +16,22 @@ from indistinct.workloads.strategy import (
     Strategy,
     best_hierarchical,
 )
+from indistinct.workloads.streams import (
+    LowerTriangularStream,
+    Stream,
+    ToeplitzStream,
+    TreeStream,
+    banded_stream,
+    least_error,
+    optimal_stream,
+    square_root_stream,
+)
 from indistinct.workloads.weighted import MarginalStrategy
 from indistinct.workloads.workload import AllRange, Identity, Implicit, Matrix, Prefix, Total, Workload
 
 __all__ = [
     "AllRange",
+    "CorrelatedGaussian",
     "Explicit",
     "Hierarchical",
     "Identity",
@@ -27,6 +39,7 @@ __all__ = [
     "Implicit",
     "Kronecker",
     "KroneckerStrategy",
+    "LowerTriangularStream",
     "MarginalStrategy",
     "Marginals",
     "Matrix",
@@ -38,8 +51,15 @@ __all__ = [
     "ResidualStrategy",
     "Stacked",
     "Strategy",
+    "Stream",
+    "ToeplitzStream",
     "Total",
+    "TreeStream",
     "Workload",
+    "banded_stream",
     "best_hierarchical",
+    "least_error",
+    "optimal_stream",
     "optimise",
+    "square_root_stream",
 ]

@@ -1,0 +1,246 @@
+"""The best of a random number of tries: what tuning costs.
+
+A run is tried K times, K being drawn from a law of `Tries` that does not depend on the data, and only the
+output of the highest score is released. Scores are part of what a run outputs, or follow from it; equal ones
+are ordered at random.
+
+Take one pair of neighbours, P and Q being the outputs of a run. Look at an output with y = P(better outputs)
+and x = Q(better outputs). The best of K tries is there with density w(y) dP under P and w(x) dQ under Q;
+w(y) = phi'(1 - y) is the weight of `Tries`, so
+
+    delta'(epsilon) = integral of (w(y) dP - e^epsilon w(x) dQ)_+.
+
+*How far x and y can be apart.* "Better than this" is an event, so y is at least B(x), the least P-probability
+that an event of Q-probability x may have: the lower end of the best tests of the run. Let V be convex with
+V(0) = 0 and w(x) >= V(w(y)) for all x and all y >= B(x); since w falls, the points x and y = B(x) decide
+that. With slopes u(v), V(w) is the integral of u(v) over v from 0 to w.
+
+*Layers.* So w(y) dP - e^epsilon w(x) dQ is at most the integral of dP - e^epsilon u(v) dQ over 0 < v < w(y).
+Take positive parts inside, and exchange the integrals. In the layer v are the outputs with w(y) > v. Their
+share of P is at most y(v), the place where the weight falls to v, and the positive parts add up to at most
+delta of the run:
+
+    delta'(epsilon) <= integral over 0 < v < E[K] of min(delta(epsilon + log u(v)), y(v)) dv.     (*)
+
+This needs the profile of the run at every epsilon, and nothing else. With the one slope that bounds all
+others, u(0), and without y(v), it says delta'(epsilon) <= E[K] delta(epsilon + log u(0)), as Koskela, Redberg
+and Wang 2024 ("Privacy profiles for private selection") do with what two points of the profile say of u(0);
+for pure epsilon and a geometric K it gives at most 3 epsilon (Liu and Talwar 2019, "Private selection from
+private candidates"). Neither direction is worse in general, and each has its own bound (*).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from indistinct.adjacency import Adjacency
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.dominating_pairs import finite_pair, lower_hull, tabulated_pair
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, PairGuarantee
+from indistinct.guarantees.product import Product
+from indistinct.guarantees.tries import Tries
+from indistinct.numerics.arrays import EPS, TINY, Array
+from indistinct.numerics.worst import worst_of
+
+_PLACES = 4097
+"""Places of the order at which weights are compared."""
+_LAYERS = 193
+_GRADED = 6.0
+"""Layers are closest to each other where u is smallest: the first step is e^-6 of the range."""
+_WEIGHTS = 65
+_ROUNDING = 1e-12
+_LOG_LEAST = -69.0
+"""log of a delta' that a table does not tell apart from what lies beyond it."""
+_READ = 256
+_LARGEST = 300.0
+"""A table ends here at the latest."""
+_NEAR_ONE = 1e-3
+"""Orders closer to 1 than this are read at the upper end of that interval."""
+
+
+@dataclass(frozen=True)
+class _Layers:
+    """The right-hand side of (*) in one direction: blocks of layers, in each of which u is between two ends.
+    As delta is convex in e^epsilon u, no block has more than its weight at these ends with the same mean."""
+
+    run: DiscretePair
+    log_u: Array
+    """Of both ends, block by block: two rows."""
+    share: Array
+    """Weights of both ends."""
+    most: Array
+    """The integral of y(v) over each block, at most."""
+
+    @classmethod
+    def of(cls, run: DiscretePair, tries: Tries) -> "_Layers":
+        weights, values = _least_weights(run, tries)
+        slopes = np.diff(values) / np.diff(weights)
+        slopes = np.maximum.accumulate(np.maximum(slopes, TINY))
+        edges = _edges(weights, slopes, tries)
+        at = np.interp(edges, weights, values)
+        widths = np.diff(edges)
+        k = np.clip(np.searchsorted(weights, edges, side="right") - 1, 0, slopes.size - 1)
+        j = np.clip(np.searchsorted(weights, edges, side="left") - 1, 0, slopes.size - 1)
+        low, high = slopes[k[:-1]], slopes[np.maximum(j[1:], k[:-1])]
+        mean = (np.diff(at) - 8 * EPS * at[1:]) / widths  # rounded down
+        apart = np.where(high > low, high - low, np.inf)
+        upper = np.clip((mean - low) / apart, 0.0, 1.0)
+        # y(v) is convex: a trapezium is more. Below the last weight all outputs are in a layer.
+        places = tries.place(math.log(weights[-1]) - np.log(np.maximum(edges, TINY)))
+        most = (places[:-1] + places[1:]) / 2 * widths
+        return cls(run, np.log([low, high]), np.stack((1 - upper, upper)) * widths, most)
+
+    @cached_property
+    def log_least(self) -> float:
+        """log u(0)."""
+        return float(self.log_u.min())
+
+    @cached_property
+    def top(self) -> float:
+        """The sum of all weights."""
+        return float(self.share.sum())
+
+    @cached_property
+    def _knots(self) -> tuple[Array, Array]:
+        """e^loss and delta there: between losses the profile of a run is linear in e^epsilon."""
+        loss = self.run.finite_atoms.loss
+        loss = np.unique(np.clip(loss + 4 * EPS * np.abs(loss), -_LARGEST, 2 * _LARGEST))
+        delta = self.run.profile(loss) * (1 + _ROUNDING)
+        if loss.size and loss[-1] < 2 * _LARGEST:
+            delta[-1] = self.run.infinite_mass
+        return np.append(0.0, np.exp(loss)), np.append(1.0, delta)
+
+    def delta(self, epsilon: Array) -> Array:
+        """An upper bound on delta' at each epsilon."""
+        knots, values = self._knots
+        result = np.empty(epsilon.size)
+        for start in range(0, epsilon.size, 512):
+            here = slice(start, start + 512)
+            u = np.exp(np.minimum(epsilon[here, None, None] + self.log_u, 2 * _LARGEST))
+            layers = (np.interp(u, knots, values) * self.share).sum(axis=1)
+            result[here] = np.minimum(layers, self.most).sum(axis=1)
+        return np.minimum(result * (1 + _ROUNDING), 1.0)
+
+    def reach(self) -> float:
+        """Where delta' is nothing, or too small for a table."""
+        loss, p = self.run.finite_atoms.loss, self.run.infinite_mass
+        end = float(loss[-1]) if loss.size else 0.0
+        if p:
+            grid = np.linspace(0.0, end, 4097)
+            small = self.run.profile(grid) <= math.exp(_LOG_LEAST) / self.top + p
+            end = float(grid[np.argmax(small)]) if small.any() else end
+        return max(end - self.log_least, 1e-6) + _ROUNDING * (1 + abs(end) + abs(self.log_least))
+
+
+def _least_weights(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
+    """Corners of V, from (0, 0) to the largest weight.
+
+    Between two places of an edge of B, w(y) is at most its chord and w(x) at least its tangent in the middle,
+    as w is convex: so the two ends, with these values, bound all that is between them.
+    """
+    x, y = (np.minimum(np.append(0.0, np.cumsum(side)), 1.0) for side in (run.q, run.p))
+    fine = tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _PLACES))
+    along = np.unique(np.concatenate((x, fine, np.interp(fine, y, x))))
+    lowest = np.interp(along, x, y) * (1 - _ROUNDING)
+    if x.size > 1 and y[-1] > lowest[-1]:  # outputs that Q never has come last
+        along, lowest = np.append(along, 1.0), np.append(lowest, 1.0)
+    at, half = (along[1:] + along[:-1]) / 2, np.diff(along) / 2
+    tangent, rise = tries.weight(at), tries.steepness(at) * half
+    weight = np.concatenate((tries.weight(lowest[:-1]), tries.weight(lowest[1:]))) * (1 + _ROUNDING)
+    value = np.maximum(np.concatenate((tangent + rise, tangent - rise)), 0.0) * (1 - _ROUNDING)
+    order = np.lexsort((value, weight))
+    weight, value = np.append(0.0, weight[order]), np.append(0.0, value[order])
+    first = np.append(True, np.diff(weight) > 0)
+    weight, value = weight[first], value[first]
+    keep = lower_hull(weight, value)
+    return weight[keep], value[keep]
+
+
+def _edges(weights: Array, slopes: Array, tries: Tries) -> Array:
+    """Where blocks of layers begin and end: fine in log u above its least, and in the weight."""
+    above = np.log(slopes / slopes[0])
+    grid = above[-1] / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _LAYERS))
+    by_slope = weights[1:][np.searchsorted(above, grid[1:], side="right") - 1]
+    by_weight = tries.weight(tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _WEIGHTS)))
+    inside = np.concatenate((by_slope, by_weight))
+    inside = inside[(inside > 0) & (inside < weights[-1])]
+    return np.unique(np.concatenate(([0.0], inside, [weights[-1]])))
+
+
+@dataclass(frozen=True, repr=False)
+class Selected(PairGuarantee):
+    """The best of a random number of tries of a run: the pair of bound (*), both directions."""
+
+    run: Guarantee
+    tries: Tries
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.run.adjacency
+
+    def __repr__(self) -> str:
+        return f"<the best of {self.tries} of {self.run!r}>"
+
+    @cached_property
+    def _both(self) -> tuple[_Layers, _Layers]:
+        run = _finite(self.run)
+        forward = _Layers.of(run, self.tries)
+        return forward, forward if run.symmetric else _Layers.of(run.reverse(), self.tries)
+
+    @cached_property
+    def _reach(self) -> float:
+        return min(max(one.reach() for one in self._both), _LARGEST)
+
+    @cached_property
+    def product(self) -> Product:
+        forward, backward = self._both
+        return Product.of([(tabulated_pair(forward.delta, backward.delta, self._reach), 1)])
+
+    def _renyi(self, order: float) -> float:
+        """Of order a: E[r^a] is 1 plus the integral of the profile with a (a - 1) e^{(a - 1) epsilon}. The
+        table is that up to its end R, where the mass p that it leaves counts a e^{(a - 1) R}; beyond, (*)
+        with u(0) gives at most E[K] u(0)^{1 - a} times the moment of the run above R + log u(0)."""
+        if math.isinf(order) or order < 1 - _NEAR_ONE or not any(map(_unbounded, self.directions)):
+            return super()._renyi(order)
+        order = max(order, 1 + _NEAR_ONE)
+        return worst_of(map(partial(self._moment, order), self.directions, self._both))
+
+    def _moment(self, order: float, direction: Product, layers: _Layers) -> float:
+        end, least, left = self._reach, layers.log_least, direction.infinite_mass
+        beyond = math.inf
+        for more in (order / 4, order, 4 * order, 32 * order):  # E[r^a; r > s] <= E[r^(a+b)] s^-b
+            total = (order + more - 1) * self.run._renyi(order + more) - more * (end + least)
+            beyond = min(beyond, math.log(layers.top) + (1 - order) * least + total)
+        charged = math.log(max(left, TINY) * order) + (order - 1) * end
+        moment = np.logaddexp.reduce([direction.log_moment(order), charged, beyond])
+        return max(float(moment) / (order - 1), 0.0) * (1 + _ROUNDING)
+
+    def group(self, size: int) -> Guarantee:
+        return selected(self.run.group(size), self.tries)
+
+
+def _unbounded(direction: Product) -> bool:
+    return direction.infinite_mass > 0
+
+
+def selected(run: Guarantee, tries: Tries) -> Guarantee:
+    """The guarantee of the best of a random number of tries of a run."""
+    nothing = run.product is not None and run.product == Product.of([])
+    return run if nothing or (tries.mean == 1 and tries.shape < math.inf) else Selected(run, tries)
+
+
+def _finite(guarantee: Guarantee) -> DiscretePair:
+    """A finite pair that dominates a guarantee of any kind."""
+    if guarantee.product is not None:
+        return finite_pair(ExactGuarantee(guarantee.product, guarantee.adjacency).pair())
+    reach = min(float(guarantee._epsilon(np.array([1e-30]))[0]), _LARGEST)
+    # known by its Renyi divergences: each reading takes long, and chords are above a convex profile
+    few = np.append(0.0, np.geomspace(1e-3 * reach, reach, _READ))
+    delta = guarantee._delta(few)
+
+    def profile(epsilon: Array) -> Array:
+        return np.interp(np.exp(epsilon), np.exp(few), delta)
+
+    return tabulated_pair(profile, profile, reach)

@@ -1,0 +1,196 @@
+"""The best of a random number of tries: against all orders of scores of small mechanisms, by plain sums."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from indistinct import (
+    ArgumentError,
+    Discrete,
+    Gaussian,
+    Laplace,
+    PureDP,
+    RepeatAndSelect,
+    Tries,
+    ZeroConcentratedDP,
+    repeat_and_select,
+)
+from indistinct.guarantees import selected as module
+from indistinct.guarantees.dominating_pairs import finite_pair
+from indistinct.guarantees.selected import Selected
+from indistinct.mechanisms.tuning import drawn
+from indistinct.noise import NotPrivateSource
+from indistinct.testing.guarantees import check_edges, check_profile, check_renyi, check_tradeoff
+from indistinct.testing.mechanisms import check_saved
+
+LAWS = [Tries(10), Tries(4, 0.0), Tries(3, 0.5), Tries(12, 2.5), Tries.poisson(0.5), Tries.poisson(9)]
+MECHANISMS = [
+    ((0.7, 0.2, 0.1), (0.4, 0.25, 0.35)),
+    ((0.6, 0.35, 0.05), (0.05, 0.35, 0.6)),
+    ((0.75, 0.25), (0.25, 0.75)),
+    ((0.9, 0.099, 0.001), (0.5, 0.5, 0.0)),
+]
+
+
+def masses(tries: Tries) -> np.ndarray:
+    """P(K = k), k = 0, 1, ..., by recursion: nothing of the package but the parameter that is drawn with."""
+    k = np.arange(1, 400)
+    if tries.shape == math.inf:
+        logs = np.append(0.0, np.cumsum(np.log(tries.mean) - np.log(k)))
+        return np.exp(logs - tries.mean)
+    ratio = (1 - tries.stop) * np.append(1.0, (k[:-1] + tries.shape) / (k[:-1] + 1))
+    share = np.cumprod(ratio)
+    return np.append(0.0, share / share.sum())
+
+
+def best_of(p: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """The law of the best of K tries, outcomes listed from the best down: sums over K, no closed form."""
+    worse = np.append(1.0, np.clip(1 - np.cumsum(p), 0.0, 1.0))
+    kept = mass @ worse[None, :] ** np.arange(mass.size)[:, None]
+    return -np.diff(kept)
+
+
+def told(p: np.ndarray, q: np.ndarray, mass: np.ndarray, epsilons: np.ndarray) -> np.ndarray:
+    one, other = best_of(p, mass), best_of(q, mass)
+    return np.maximum(one - np.exp(epsilons)[:, None] * other, 0.0).sum(axis=1)
+
+
+def orders(
+    p: tuple[float, ...], q: tuple[float, ...], pieces: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All orders of the outcomes, each cut into pieces that a score may tell apart, both directions."""
+    cut = np.repeat(np.array([p, q]) / pieces, pieces, axis=1)
+    for order in set(permutations(np.repeat(np.arange(len(p)), pieces).tolist())):
+        both = cut[:, np.array(order) * pieces]
+        yield both[0], both[1]
+        yield both[1], both[0]
+
+
+EPSILONS = np.array([0.0, 0.1, 0.5, 1.0, 1.5, 2.5])
+
+
+def excess(tries: Tries, p: tuple[float, ...], q: tuple[float, ...]) -> float:
+    """By how much some order tells more than is accounted, relatively."""
+    delta = repeat_and_select(Discrete(p, q), tries).guarantee().delta(EPSILONS)
+    mass = masses(tries)
+    return max(
+        float((told(a, b, mass, EPSILONS) - delta * (1 + 1e-9)).max()) for a, b in orders(p, q, 6 // len(p))
+    )
+
+
+@pytest.mark.parametrize("tries", LAWS)
+def test_no_order_of_scores_tells_more(tries: Tries) -> None:
+    for p, q in MECHANISMS:
+        assert excess(tries, p, q) < 1e-12
+
+
+def test_the_law_fails_where_the_order_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If places x and y were the same under both, a score would tell nothing."""
+    monkeypatch.setattr(
+        module, "_least_weights", lambda run, tries: (np.array([0.0, tries.top]), np.array([0.0, tries.top]))
+    )
+    assert excess(Tries(10), *MECHANISMS[0]) > 0.01
+
+
+def test_as_large_as_some_order_makes_it() -> None:
+    """Pure epsilon is attained: all that is likelier without the record scores higher, then a small piece."""
+    tries = Tries(10)
+    p, q = np.array([0.25, 1e-6, 0.75 - 1e-6]), np.array([0.75, 1e-6 / 3, 0.25 - 1e-6 / 3])
+    one, other = best_of(p, masses(tries)), best_of(q, masses(tries))
+    pure = repeat_and_select(PureDP(math.log(3)), tries).guarantee().pure()
+    assert pure == pytest.approx(math.log(one[1] / other[1]), abs=1e-4)
+    assert pure >= math.log(one[1] / other[1])
+    # Gaussian noise: the likelier ones without the record, up to some place, and then the others downwards
+    g = Gaussian(scale=3.7303).guarantee()
+    epsilon = Selected(g, tries).epsilon(1e-5)
+    pair = finite_pair(g.pair())  # type: ignore[attr-defined]
+    p, q = (np.add.reduceat(side, np.arange(0, len(side), 8)) for side in (pair.p, pair.q))
+    best = 0.0
+    for k in range(200, p.size, 200):
+        one, other = (np.append(side[:k], side[k:][::-1]) for side in (p, q))
+        best = max(best, float(told(one, other, masses(tries), np.array([0.98 * epsilon]))[0]))
+    assert best > 1e-5
+
+
+def renyi_route(divergence: Callable[[float], float], tries: Tries, delta: float) -> float:
+    """Papernot and Steinke 2022, Theorem 2 (v2), and its conversion, at many orders."""
+    orders = 1 + np.geomspace(1e-2, 1e3, 300)
+    base = np.array([divergence(a) for a in orders])
+    added = (1 + tries.shape) * np.min((1 - 1 / orders) * base - math.log(tries.stop) / orders)
+    values = base + added + math.log(tries.mean) / (orders - 1)
+    return float((values + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)).min())
+
+
+@pytest.mark.parametrize("mean", [2.0, 10.0, 100.0])
+@pytest.mark.parametrize("shape", [0.0, 1.0])
+def test_less_than_by_renyi_divergences(mean: float, shape: float) -> None:
+    tries = Tries(mean, shape)
+    for base in (Gaussian(scale=3.7303), Laplace(scale=1)):
+        g = base.guarantee()
+        tuned = repeat_and_select(base, tries).guarantee()
+        assert tuned.epsilon(1e-5) < renyi_route(g.renyi, tries, 1e-5)
+        assert g.epsilon(1e-5) < tuned.epsilon(1e-5)
+    assert tuned.pure() <= (2 + shape) * g.pure() * (1 + 1e-9)  # Liu and Talwar 2019 for shape 1
+
+
+def test_laws() -> None:
+    for mechanism in (
+        RepeatAndSelect(Discrete(*MECHANISMS[0]), 7, shape=0),
+        RepeatAndSelect(Gaussian(scale=3), 10),
+    ):
+        check_saved(mechanism)
+        g = mechanism.guarantee()
+        for law in (check_edges, check_profile, check_renyi, check_tradeoff):
+            law(g)
+    known = repeat_and_select(Gaussian(scale=5), 3).guarantee()
+    stated = repeat_and_select(ZeroConcentratedDP(0.02), 3).guarantee()  # the same noise, as claimed
+    assert known.epsilon(1e-5) < stated.epsilon(1e-5) < math.inf
+    assert known.renyi(8.0) >= Gaussian(scale=5).guarantee().renyi(8.0)
+    assert (2 * known).epsilon(1e-5) > known.epsilon(1e-5)
+    once = repeat_and_select(Gaussian(scale=5), 1).guarantee()
+    assert once == Gaussian(scale=5).guarantee()
+    for mean, shape in (
+        (0.5, 1.0),
+        (math.nan, 1.0),
+        (math.inf, 1.0),
+        (2.0, -1.0),
+        (0.0, math.inf),
+        (2.0, math.nan),
+    ):
+        with pytest.raises(ArgumentError):
+            Tries(mean, shape)
+
+
+@pytest.mark.parametrize("tries", LAWS)
+def test_tries_are_drawn_as_accounted(tries: Tries) -> None:
+    """Weights are those of the law, phi'(1 - y) = sum k P(k) (1 - y)^(k - 1), and so is what is drawn."""
+    mass = masses(tries)
+    k = np.arange(1, mass.size)
+    for y in (0.0, 1e-3, 0.1, 0.7, 1.0):
+        weight = float((k * mass[1:] * (1 - y) ** (k - 1)).sum())
+        assert tries.weight(np.array([y]))[0] == pytest.approx(weight, rel=1e-10)
+        assert tries.place(tries.fall(np.array([y])))[0] == pytest.approx(y, rel=1e-9)
+    source, draws = NotPrivateSource(1), 1500
+    seen = Counter(drawn(tries, source) for _ in range(draws))
+    below, share = np.cumsum(mass), np.cumsum([seen[k] for k in range(mass.size)]) / draws
+    assert np.abs(below - share).max() < math.sqrt(math.log(2e6) / (2 * draws))  # Massart 1990, chance 1e-6
+
+
+def test_release_keeps_the_best() -> None:
+    calls: list[float] = []
+
+    def run() -> tuple[float, str]:
+        calls.append(float((7 * len(calls)) % 5))
+        return calls[-1], f"run {len(calls)}"
+
+    tuned = RepeatAndSelect(Gaussian(scale=1), 20)
+    released = tuned.release(run, source=NotPrivateSource(3))
+    first = calls.index(max(calls)) + 1
+    assert released.values == f"run {first}" and released.mechanism == tuned and not released.private
+    assert RepeatAndSelect(Gaussian(scale=1), 1e-9, math.inf).release(run).values is None
+    with pytest.raises(ArgumentError, match="score"):
+        tuned.release(lambda: (math.nan, 0))
