@@ -150,6 +150,13 @@ def test_truncated_samples(relation: Any) -> None:
     assert ours > EventAccountant(relation).compose(whole, 100).get_epsilon(1e-5)
 
 
+@pytest.mark.parametrize(("mean", "shape"), [(10, 1.0), (5, math.inf)])
+def test_tuning(mean: float, shape: float) -> None:
+    event = events.RepeatAndSelectDpEvent(events.GaussianDpEvent(3.73), mean, shape)
+    theirs = RdpAccountant().compose(event).get_epsilon(1e-5)
+    assert epsilon(events.GaussianDpEvent(3.73)) < epsilon(event) < 0.9 * theirs
+
+
 def test_trees() -> None:
     event = events.SingleEpochTreeAggregationDpEvent(4.0, [5, 100])
     assert from_event(event, ZERO) == 7 * Gaussian(4.0)  # 100 leaves have 7 levels
@@ -305,7 +312,7 @@ class LouderNoOpDpEvent(events.NoOpDpEvent):
         (events.RandomizedResponseDpEvent(0.5, 2), ADD, "`REPLACE_ONE` or `REPLACE_SPECIAL`"),
         (events.SingleEpochTreeAggregationDpEvent(1.0, 3), ADD, "`REPLACE_SPECIAL`"),
         (events.SampledWithoutReplacementDpEvent(9, 3, events.GaussianDpEvent(1.0)), ADD, "`REPLACE_ONE`"),
-        (events.PoissonSampledDpEvent(0.1, events.LaplaceDpEvent(1.0)), REPLACE, "may sample Gaussian noise"),
+        (events.PoissonSampledDpEvent(0.1, events.LaplaceDpEvent(1.0)), REPLACE, "`ADD_OR_REMOVE_ONE` or"),
         (events.SampledWithReplacementDpEvent(9, 3, events.LaplaceDpEvent(1.0)), REPLACE, "Gaussian noise"),
         (events.SampledWithReplacementDpEvent(9, 3, events.GaussianDpEvent(1.0)), ADD, "`REPLACE_ONE`"),
         (events.MixtureOfGaussiansDpEvent(1.0, [1.0], [1.0]), REPLACE, "`ADD_OR_REMOVE_ONE` or"),
@@ -347,6 +354,10 @@ def test_what_is_not_known_is_refused_by_name(event: Any, relation: Any, names: 
         (events.MixtureOfGaussiansDpEvent(1.0, [1.0, -1.0], [0.5, 0.5]), r"shifts\[1\]"),
         (events.MixtureOfGaussiansDpEvent(1.0, [1.0, 2.0], [0.5, 0.6]), "weights"),
         (events.MixtureOfGaussiansDpEvent(1.0, [1.0, 2.0], [1.0]), "weights"),
+        (events.RepeatAndSelectDpEvent(events.GaussianDpEvent(1.0), 0.5, 1.0), "mean"),
+        (events.RepeatAndSelectDpEvent(events.GaussianDpEvent(1.0), 5, -1.0), "shape"),
+        (events.TruncatedSubsampledGaussianDpEvent(9, 0.5, -3, 1.0), "truncated_batch_size"),
+        (events.TruncatedSubsampledGaussianDpEvent(9, math.nan, 3, 1.0), "sampling_probability"),
         (events.ZCDpEvent(-0.1), "rho"),
         (events.ZCDpEvent(0.1, math.nan), "xi"),
         (events.ZCDpEvent(0.0, -1.0), "epsilon"),
@@ -354,7 +365,9 @@ def test_what_is_not_known_is_refused_by_name(event: Any, relation: Any, names: 
     ids=str,
 )
 def test_numbers_that_make_no_sense_are_refused(event: Any, names: str) -> None:
-    accountant = EventAccountant(ZERO)
+    accountant = EventAccountant(
+        ADD if isinstance(event, events.TruncatedSubsampledGaussianDpEvent) else ZERO
+    )
     assert not accountant.supports(event)
     with pytest.raises(ValueError, match=f"^{names} must be"):
         accountant.compose(event)

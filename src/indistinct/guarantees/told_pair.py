@@ -81,7 +81,7 @@ class ToldPair(Pair):
             moment + pair.log_envelope(resolution)
             for moment, (pair, _) in zip(moments, self._parts, strict=True)
         ]
-        return min(float(np.logaddexp(*bounds) - np.logaddexp(*moments)) + 1e-12, 0.0)
+        return min(float(np.logaddexp.reduce(bounds) - np.logaddexp.reduce(moments)) + 1e-12, 0.0)
 
 
 def _average(parts: list[tuple[Array, float]]) -> Array:

@@ -88,8 +88,12 @@ def _distance(relation: Any) -> float:
 
 def _only(event: Any, relation: Any, *names: str) -> None:
     if relation.name not in names:
-        listed = " or ".join(f"`{name}`" for name in names)
-        raise EventError(event, f"neighboring_relation must be {listed}, got `{relation.name}`")
+        raise _other_neighbours(event, relation, *names)
+
+
+def _other_neighbours(event: Any, relation: Any, *names: str) -> EventError:
+    listed = " or ".join(f"`{name}`" for name in names)
+    return EventError(event, f"neighboring_relation must be {listed}, got `{relation.name}`")
 
 
 # -- each event -----------------------------------------------------------------------------------
@@ -139,27 +143,40 @@ def _composed(event: Any, relation: Any) -> Mechanism:
 
 def _poisson_sampled(event: Any, relation: Any) -> Mechanism:
     rate = check_probability("sampling_probability", event.sampling_probability)
-    if relation.name == "REPLACE_ONE":
-        # what is not drawn is halfway between two records: their distance alone does not say that
-        return _sampled(event, relation, rate > 0, lambda base: SampledSum(_norm_noise(event, base), rate))
-    return _sampled(event, relation, rate > 0, lambda base: base.subsample(rate))
+    if relation.name != "REPLACE_ONE":
+        return _sampled(event, relation, rate > 0, lambda base: base.subsample(rate))
+
+    def replaced(base: Mechanism) -> Mechanism:
+        # a record that is not drawn is between the two: how far they are apart does not say that
+        if (noise := _gaussian_noise(base)) is None:
+            raise _other_neighbours(event, relation, "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
+        return SampledSum(noise, rate)
+
+    return _sampled(event, relation, rate > 0, replaced)
 
 
 def _sampled_with_replacement(event: Any, relation: Any) -> Mechanism:
     _only(event, relation, "REPLACE_ONE")
     size = check_count("sample_size", event.sample_size)
     of = check_count("source_dataset_size", event.source_dataset_size, least=1)
-    return _sampled(event, relation, size > 0, lambda base: DrawnSum(_norm_noise(event, base), size, of))
+
+    def drawn(base: Mechanism) -> Mechanism:
+        if (noise := _gaussian_noise(base)) is None:
+            raise EventError(event, f"it may sample Gaussian noise, not {base}")
+        return DrawnSum(noise, size, of)
+
+    return _sampled(event, relation, size > 0, drawn)
 
 
-def _norm_noise(event: Any, base: Mechanism) -> float:
-    """The noise of one Gaussian that stands for all of a mechanism, in units of C: independent sums with
-    noise are one sum of longer vectors."""
+def _gaussian_noise(base: Mechanism) -> float | None:
+    """The noise of the one Gaussian that stands for all of a mechanism, in units of C, if there is one:
+    independent sums with noise are one sum of longer vectors."""
     product = base.guarantee(Adjacency.REPLACE_ONE).product
     pair = None if product is None else product.single
     if not isinstance(pair, GaussianPair):
-        raise EventError(event, f"it may sample Gaussian noise when records are replaced, not {base}")
-    return math.nextafter(2 / pair.shift, 0.0) if pair.shift * (2 / pair.shift) != 2 else 2 / pair.shift
+        return None
+    noise = 2 / pair.shift
+    return noise if noise * pair.shift == 2 else math.nextafter(noise, 0.0)
 
 
 def _sampled_without_replacement(event: Any, relation: Any) -> Mechanism:
