@@ -82,8 +82,8 @@ def whole_moments(shift: float, steps: int, most: int) -> list[float]:
 
 
 def rounded_delta(shift: float, steps: int, epsilon: float, up: bool) -> float:
-    """A bound on delta of removal, by lognormal variables rounded up (or down) to a grid and added up. R rises
-    with each of them, and delta with R; what leaves the grid is charged by a moment of R, or left out."""
+    """A bound on delta of removal, by lognormal variables rounded up (or down) to a grid and added up. R
+    rises with each of them, and delta with R; what leaves the grid is charged by a moment of R, or left out."""
     step, size = 2e-4, 1 << 17
     places = step * np.arange(size + 1)
     with np.errstate(divide="ignore"):

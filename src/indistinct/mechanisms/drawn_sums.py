@@ -75,7 +75,7 @@ class DrawnSum(Mechanism):
     it were told how often it was drawn.
 
     >>> DrawnSum(noise=1, size=10, of=1000).guarantee().epsilon(delta=1e-5)
-    3.2...
+    5.5773
     """
 
     words = "with replacement: a run draws {size} times from the {of} records"
