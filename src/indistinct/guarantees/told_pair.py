@@ -74,6 +74,19 @@ class ToldPair(Pair):
             ),
         )
 
+    def log_moment(self, order: float) -> float:
+        return self._log_average([pair.log_moment(order) for pair, _ in self._parts])
+
+    def computed_log_moment(self, order: float) -> float:
+        return self._log_average([pair.computed_log_moment(order) for pair, _ in self._parts])
+
+    def log_moments(self, orders: Array) -> Array:
+        return np.array([self.log_moment(order) for order in orders.tolist()])
+
+    def _log_average(self, moments: list[float]) -> float:
+        weighted = [math.log(weight) + one for one, (_, weight) in zip(moments, self._parts, strict=True)]
+        return float(np.logaddexp.reduce(weighted))
+
     def log_envelope(self, resolution: Resolution) -> float:
         order = resolution.orders[0]
         moments = [math.log(weight) + pair.computed_log_moment(order) for pair, weight in self._parts]
