@@ -73,9 +73,7 @@ def test_training_to_a_target_epsilon_spends_it() -> None:
     assert 1.99 <= engine.get_epsilon(1e-5) <= 2.0
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "rate", "epochs"), [(1.0, 1e-4, 10), (3.0, 0.01, 20), (8.0, 0.04, 90), (10.0, 0.1, 100)]
-)
+@pytest.mark.parametrize(("epsilon", "rate", "epochs"), [(1.0, 1e-3, 10), (8.0, 0.04, 90), (10.0, 0.1, 100)])
 def test_noise_for_a_target_does_not_overshoot(epsilon: float, rate: float, epochs: int) -> None:
     """As Opacus tests it of its own; and its PRV accountant, which is not exact, asks for no less noise."""
     target: dict[str, Any] = {"target_epsilon": epsilon, "target_delta": 1e-5, "sample_rate": rate}
