@@ -1,11 +1,14 @@
 """What several test modules share."""
 
 import os
+import pwd
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +41,40 @@ def spark() -> Iterator[Any]:
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+def postgres_programs() -> Path | None:
+    """The folder of the server's programs: on the path, or where Debian keeps them."""
+    found = shutil.which("initdb")
+    folders = [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    return folders[-1] if folders else None
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Where a server of PostgreSQL listens: on a socket in a folder of its own, and on no network."""
+    found = postgres_programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed")
+    # It refuses to run as root; a socket's path must be short.
+    user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        if os.geteuid() == 0:
+            shutil.chown(folder, user)
+
+        def run(program: str, *options: str) -> None:
+            as_user = {"user": user, "group": pwd.getpwnam(user).pw_gid} if os.geteuid() == 0 else {}
+            command = [str(found / program), "-D", f"{folder}/data", *options]
+            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, timeout=60, **as_user)
+
+        run("initdb", "-A", "trust", "-U", "me", "-E", "UTF8", "--locale=C", "--no-sync")
+        own = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
+        run("pg_ctl", "-w", "-l", f"{folder}/log", "-o", own, "start")
+        try:
+            # A table that is read is locked against being dropped: better an error than a test that waits.
+            yield f"postgresql:///{{}}?host={folder}&user=me&options=-c%20lock_timeout%3D2s"
+        finally:
+            run("pg_ctl", "-w", "-m", "immediate", "stop")
 
 
 @pytest.fixture

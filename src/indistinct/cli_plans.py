@@ -32,9 +32,19 @@ def init(options: argparse.Namespace) -> None:
 def check(options: argparse.Namespace) -> None:
     """What a plan will be worth."""
     from indistinct.plans import check_plan, read_plan
+    from indistinct.plans.batches import looked_up
 
-    print(check_plan(read_plan(options.plan)))
-    print(f"Nothing was read or charged. Next: indistinct run {options.plan}")
+    plan = read_plan(options.plan)
+    with looked_up(plan, _out(options)) as standing:
+        if standing is None or standing.account is None:
+            print(check_plan(plan))
+        else:
+            standing.account.journal("checked", {"plan": plan.digest})
+            print(standing.checked())
+            print(f"The ledger has an account for these data. {standing.account}.")
+            if standing.charged:
+                print(f"Released before, and not charged again: {', '.join(standing.charged)}.")
+    print(f"No record was looked at, and nothing was charged. Next: indistinct run {options.plan}")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -42,8 +52,7 @@ def run(options: argparse.Namespace) -> None:
     from indistinct.plans import read_plan, run_plan
 
     plan = read_plan(options.plan)
-    path = Path(options.plan)
-    out = options.out or path.parent / "out" / path.stem
+    out = _out(options)
     said: list[str] = []
     with progress(sys.stderr) as show:
 
@@ -54,6 +63,12 @@ def run(options: argparse.Namespace) -> None:
         report = run_plan(plan, out, say, pdf=True)
     told = [line for line in said if line.startswith(("Warning:", "charged:", "complete,"))]
     print("\n".join([*(line[0].upper() + line[1:] for line in told), f"The report is in {report}."]))
+
+
+def _out(options: argparse.Namespace) -> Path:
+    """Where results go."""
+    path = Path(options.plan)
+    return Path(getattr(options, "out", None) or path.parent / "out" / path.stem)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ ValueError
 ├── ArgumentError        an argument is outside what is allowed; names it, its value, what is allowed
 │   ├── ExpressionError  a mechanism expression or JSON text that cannot be read
 │   ├── FileError        a file that is damaged, too large, or not what it should be; names it and the reason
+│   ├── Refused          an account does not allow it; says what is spent, asked and left
 │   └── TargetError      no mechanism of the family meets the target
 └── DataError            a table is not as it was declared; its message never shows a record's value
     └── SourceChanged    a file changed while it was being read
@@ -51,6 +52,22 @@ class FileError(ArgumentError):
     def __init__(self, path: object, reason: str) -> None:
         ValueError.__init__(self, f"{path}: {reason}")
         self.argument, self.value, self.allowed = "path", str(path), reason
+
+
+class Refused(ArgumentError):
+    """An account does not allow what was asked; nothing was drawn, and the journal has it.
+
+    >>> raise Refused("census", "it is closed")
+    Traceback (most recent call last):
+    indistinct.errors.Refused: the account 'census' refuses: it is closed
+    """
+
+    def __init__(
+        self, account: str, reason: str, *, spent: object = None, asked: object = None, left: object = None
+    ) -> None:
+        ValueError.__init__(self, f"the account {account!r} refuses: {reason}")
+        self.argument, self.value, self.allowed = "account", account, reason
+        self.reason, self.spent, self.asked, self.left = reason, spent, asked, left
 
 
 class TargetError(ArgumentError):

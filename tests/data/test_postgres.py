@@ -1,13 +1,6 @@
 """PostgreSQL: a real server, which the tests start and stop, on a socket in a folder of its own."""
 
 import itertools
-import os
-import pwd
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -39,43 +32,9 @@ pytestmark = pytest.mark.xdist_group("postgres")
 CANARY = "XQ7CANARY"
 
 
-def programs() -> Path | None:
-    """The folder of the server's programs: on the path, or where Debian keeps them."""
-    found = shutil.which("initdb")
-    folders = [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    return folders[-1] if folders else None
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Where a server listens: on a socket, and on no network."""
-    pytest.importorskip("adbc_driver_postgresql", reason="the driver is not installed")
-    found = programs()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed")
-    # It refuses to run as root; a socket's path must be short.
-    user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        if os.geteuid() == 0:
-            shutil.chown(folder, user)
-
-        def run(program: str, *options: str) -> None:
-            as_user = {"user": user, "group": pwd.getpwnam(user).pw_gid} if os.geteuid() == 0 else {}
-            command = [str(found / program), "-D", f"{folder}/data", *options]
-            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, timeout=60, **as_user)
-
-        run("initdb", "-A", "trust", "-U", "me", "-E", "UTF8", "--locale=C", "--no-sync")
-        own = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-        run("pg_ctl", "-w", "-l", f"{folder}/log", "-o", own, "start")
-        try:
-            # A table that is read is locked against being dropped: better an error than a test that waits.
-            yield f"postgresql:///{{}}?host={folder}&user=me&options=-c%20lock_timeout%3D2s"
-        finally:
-            run("pg_ctl", "-w", "-m", "immediate", "stop")
-
-
 @pytest.fixture(scope="module")
 def database(server: str) -> str:
+    pytest.importorskip("adbc_driver_postgresql", reason="the driver is not installed")
     return server.format("postgres")
 
 

@@ -523,7 +523,7 @@ def test_points_outside_the_box_are_moved_to_its_edge() -> None:
 class Declaring(PrivateKernelClassifier):
     """Declares the classes of each of scikit-learn's data sets, which nobody else may read off the data."""
 
-    def fit(self, X: Any, y: Any = None) -> "Declaring":
+    def fit(self, X: Any, y: Any = None, *, ledger: Any = None) -> "Declaring":
         classes = None if y is None else np.unique(np.asarray(y))
         model = PrivateKernelClassifier(**{**self.get_params(), "classes": classes}).fit(X, y)
         vars(self).update({name: value for name, value in vars(model).items() if name.endswith("_")})

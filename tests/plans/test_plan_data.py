@@ -21,6 +21,7 @@ csv = "visits.txt"
 {dialect}
 [budget]
 epsilon = 400.0
+confirm = true
 delta = 1e-6
 [columns.when]
 low = {low}
@@ -115,6 +116,7 @@ FREQUENT = """
 parquet = "values.parquet"
 [budget]
 epsilon = 40.0
+confirm = true
 delta = 1e-6
 [[releases]]
 name = "top"

@@ -9,6 +9,7 @@ import pytest
 
 from indistinct import Adjacency, ArgumentError, Gaussian
 from indistinct.functions.function import FunctionNoise
+from indistinct.noise import SystemSource
 from indistinct.plans import check_plan, parse_plan, run_plan
 from indistinct.plans.kinds.density import DensityPart
 
@@ -79,7 +80,7 @@ def test_what_is_calibrated_is_what_is_drawn(tmp_path: Path, adjacency: str) -> 
     assert mechanism.guarantee(kind).epsilon(1e-6) == pytest.approx(1, abs=1e-6)
     exact = Gaussian(scale, part.basis(scale).sensitivity(kind)).guarantee(kind).epsilon(1e-6)
     assert exact <= mechanism.guarantee(kind).epsilon(1e-6) <= exact * (1 + 1e-4)
-    (released,) = part.functions(scale, checked.table)
+    (released,) = part.functions(scale, checked.table, SystemSource())
     assert released.guarantee(kind).epsilon(1e-6) == pytest.approx(mechanism.guarantee(kind).epsilon(1e-6))
     assert math.isfinite(released([[0.4, 0.4]])[0])
     assert mechanism.to_json()["scale"] == scale

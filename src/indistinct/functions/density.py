@@ -31,6 +31,7 @@ from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Budget, DiscreteLaplace, Gaussian
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.budget import check_budget
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Release, no_guarantee
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array, ComplexArray
@@ -185,6 +186,7 @@ class PrivateDensity:
         return read_density(path)
 
 
+@charged
 def release_density(
     data: Any,
     axes: Axes,
@@ -195,6 +197,7 @@ def release_density(
     records: int | None = None,
     unit: Unit = RECORDS,
     source: Source | None = None,
+    ledger: Payer | None = None,
 ) -> PrivateDensity:
     """The density of one to three columns of a table, from any engine in one pass.
 

@@ -13,6 +13,7 @@ from indistinct.functions.space import FiniteSpace, Space
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Budget, Gaussian, Mechanism, calibrate
 from indistinct.mechanisms.budget import check_budget
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 
 
@@ -53,7 +54,10 @@ class GaussianProcess(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return Gaussian(self.scale, self.moves(adjacency)).guarantee(adjacency)
 
-    def release(self, coefficients: Any, *, source: Source | None = None) -> FiniteFunction:
+    @charged
+    def release(
+        self, coefficients: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> FiniteFunction:
         """The function with these coefficients in a finite space, plus noise.
 
         >>> from indistinct.functions import Covariance
@@ -69,6 +73,7 @@ class GaussianProcess(Mechanism):
         noise = FunctionNoise.rounded(self.scale, self.space.size, moves)
         return noise.added_to(self.space, coefficients, source)
 
+    @charged
     def of_sum(
         self,
         data: Any,
@@ -77,6 +82,7 @@ class GaussianProcess(Mechanism):
         unit: Unit = RECORDS,
         records: int | None = None,
         source: Source | None = None,
+        ledger: Payer | None = None,
     ) -> PrivateFunction:
         """Σ k(x_i, ·) over the records of a table, plus noise. `axes` are the columns that make a point, with
         their declared domains.

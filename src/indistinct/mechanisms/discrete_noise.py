@@ -9,6 +9,7 @@ from indistinct.guarantees.discrete_noise_pairs import FINE, discrete_gaussian_p
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.additive import NO_NOISE, AdditiveNoise
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Release, integer_values, no_guarantee
 from indistinct.noise import Source, SystemSource, discrete_gaussian, discrete_laplace
 
@@ -28,7 +29,10 @@ class DiscreteLaplace(AdditiveNoise):
         pair = discrete_laplace_pair(whole_steps(self.sensitivity), self.scale)
         return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, values: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """The integers with noise."""
         source = SystemSource() if source is None else source
         exact = integer_values("values", values)
@@ -55,7 +59,10 @@ class DiscreteGaussian(AdditiveNoise):
         pair = discrete_gaussian_pair(shift, self.scale)
         return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, values: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """The integers with noise."""
         source = SystemSource() if source is None else source
         exact = integer_values("values", values)

@@ -13,6 +13,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Release, integer_values
 from indistinct.noise import Source, SystemSource, bernoulli, uniform_below
 from indistinct.numerics.arrays import EPS
@@ -46,7 +47,10 @@ class RandomizedResponse(Mechanism):
         p, q = np.array([self.truth, lie, rest]), np.array([lie, self.truth, rest])
         return ExactGuarantee(Product.of([(DiscretePair.of(p, q), 1)]), adjacency)
 
-    def release(self, answers: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, answers: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """What people report whose true categories, numbers from 0 to categories - 1, are `answers`."""
         source = SystemSource() if source is None else source
         exact = self._categories("answers", answers)

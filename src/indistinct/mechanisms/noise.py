@@ -10,6 +10,7 @@ from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.additive import NO_NOISE, AdditiveNoise
 from indistinct.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Lattice, Release, no_guarantee, real_values
 from indistinct.noise import Source
 from indistinct.numerics.rounding import quotient_up
@@ -30,7 +31,10 @@ class Gaussian(AdditiveNoise):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return _known(GaussianPair(self.sensitivity / self.scale), self, adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, values: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """The values with noise: rounded to a lattice far finer than the noise, which counts as sensitivity,
         and shifted by discrete Gaussians on that lattice. The result's guarantee is that of what was drawn.
 
@@ -57,7 +61,10 @@ class Laplace(AdditiveNoise):
         shift = quotient_up(self.sensitivity, self.scale)
         return _known(LaplacePair(shift) if shift else GaussianPair(0.0), self, adjacency)
 
-    def release(self, values: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, values: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """The values with noise: rounded to a lattice far finer than the noise, which counts as sensitivity,
         and shifted by discrete Laplace noise on that lattice.
 

@@ -18,6 +18,7 @@ from indistinct.guarantees.product import Product
 from indistinct.guarantees.stated import PureDP
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Lattice, Release, no_guarantee, real_values, sort_of
 from indistinct.noise import Source, SystemSource, discrete_laplace, flip, random_order, uniform_below
 from indistinct.numerics.arrays import EPS
@@ -53,7 +54,10 @@ class Selection(Mechanism):
     def _known(self, adjacency: Adjacency) -> Guarantee:
         return PureDP(self.most, adjacency=adjacency)
 
-    def release(self, qualities: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, qualities: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """The index of the candidate chosen."""
         source = SystemSource() if source is None else source
         exact = real_values("qualities", qualities)

@@ -11,9 +11,10 @@ from indistinct.noise.samplers import (
     random_order,
     uniform_below,
 )
-from indistinct.noise.source import NotPrivateSource, Source, SystemSource
+from indistinct.noise.source import KeyedSource, NotPrivateSource, Source, SystemSource
 
 __all__ = [
+    "KeyedSource",
     "NotPrivateSource",
     "Source",
     "SystemSource",

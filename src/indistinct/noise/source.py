@@ -1,13 +1,20 @@
-"""Random bits: the operating system's for releases, a seeded generator for tests."""
+"""Random bits: the operating system's for releases, those of a secret key where a release must be finished as
+it was begun, a seeded generator for tests."""
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count as counting
 
 import numpy as np
 import numpy.typing as npt
 
+from indistinct.errors import ArgumentError
+
 Words = npt.NDArray[np.uint64]
+_KEY_BYTES = 32
 
 
 class Source(ABC):
@@ -35,6 +42,28 @@ class SystemSource(Source):
 
     def words(self, count: int) -> Words:
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class KeyedSource(Source):
+    """Bits that follow from a secret key and a label, and from nothing else: the same again for who has both,
+    and to everybody else as good as the operating system's (SHAKE-256 as a pseudorandom function). Whoever
+    draws twice from one key must draw the same thing: the label says all that the draw depends on."""
+
+    key: bytes = field(repr=False)
+    label: bytes
+    private = True
+    _calls: Iterator[int] = field(init=False, repr=False, compare=False, default_factory=counting)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, bytes) or len(self.key) < _KEY_BYTES:
+            raise ArgumentError("key", "what was given", f"{_KEY_BYTES} secret bytes")
+
+    def words(self, count: int) -> Words:
+        # Of known length each but the label, which the hash keeps apart from them.
+        label = hashlib.sha256(self.label).digest()
+        drawn = hashlib.shake_256(self.key + label + next(self._calls).to_bytes(8, "big"))
+        return np.frombuffer(drawn.digest(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
 
 @dataclass(frozen=True)

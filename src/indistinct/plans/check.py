@@ -10,16 +10,19 @@ the budget is met exactly. The proportions:
   no other choice makes the largest one smaller.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from indistinct.data import CachedTable, Table, read_csv, read_parquet, read_sql
 from indistinct.errors import ArgumentError, TargetError
-from indistinct.mechanisms import Mechanism, calibrate
+from indistinct.ledger.decide import best_cap
+from indistinct.ledger.notions import Cap
+from indistinct.mechanisms import Budget, Mechanism, calibrate
 from indistinct.plans.declarations import DataSource
 from indistinct.plans.noise_choice import proportions
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import PlannedRelease
+from indistinct.plans.spending import share_of
 from indistinct.plans.together import Together
 from indistinct.report.tables import readable
 from indistinct.report.text import short
@@ -31,11 +34,10 @@ class Checked:
 
     plan: Plan
     table: CachedTable
+    parts: tuple[PlannedRelease, ...]
     scales: tuple[float, ...]
-
-    @property
-    def parts(self) -> tuple[PlannedRelease, ...]:
-        return self.plan.parts
+    cap: Cap | None
+    """In which part of the budget is reserved, if it is."""
 
     @property
     def mechanism(self) -> Mechanism:
@@ -57,24 +59,38 @@ class Checked:
         return "\n".join([*budget_lines(self.plan), *told, *(f"Warning: {line}" for line in self.warnings())])
 
 
-def check_plan(plan: Plan, scales: Sequence[float] | None = None) -> Checked:
+def check_plan(
+    plan: Plan,
+    charged: Mapping[str, tuple[PlannedRelease, float]] | None = None,
+    left: Budget | None = None,
+    cap: Cap | None = None,
+) -> Checked:
     """The plan with its noise; raises where anything is not as it should be. No record is read.
 
-    With `scales`, those of a run that is to be finished, nothing is calibrated.
+    `charged` are releases, with their scales, that a ledger has charged before: they stay as they are. What
+    the others may cost together is `left`, or else the budget of the plan less its reserve: a share of it in
+    the notion of `cap`, which is that of the account.
     """
-    terms, table = plan.terms, CachedTable(open_table(plan.terms.data))
+    terms, table, charged = plan.terms, CachedTable(open_table(plan.terms.data)), charged or {}
+    new = [part for part in plan.parts if part.name not in charged]
     for part in plan.parts:
         part.check(table)
         if not part.sensitivity(terms.adjacency):
             raise ArgumentError(part.where, part.kind, "something that depends on the records")
-    if scales is None:
-        scales = _calibrated(plan)
-    for part, scale in zip(plan.parts, scales, strict=True):
+    scales = _calibrated(new, left or terms.budget) if new else []
+    if new and left is None and plan.spending.reserve:
+        if cap is None:
+            notion, first = plan.spending.notion, together(new, scales)
+            cap = best_cap(terms.budget, first, terms.adjacency, notion)
+        scales = _reserving(plan, new, cap)
+    for part, scale in zip(new, scales, strict=True):
         error, size = part.error(scale), part.size
         if error is not None and size is not None and error > size:
             too_far = f"the error of {part.where} would be {error:.3g}, more than its size ({size:.3g})"
             raise TargetError("budget.epsilon", terms.budget.epsilon, f"larger: {too_far}")
-    return Checked(plan, table, tuple(scales))
+    found = {part.name: (part, scale) for part, scale in zip(new, scales, strict=True)} | dict(charged)
+    chosen = [found[part.name] for part in plan.parts]
+    return Checked(plan, table, tuple(part for part, _ in chosen), tuple(scale for _, scale in chosen), cap)
 
 
 def open_table(data: DataSource) -> Table:
@@ -89,14 +105,26 @@ def together(parts: Sequence[PlannedRelease], scales: Sequence[float]) -> Mechan
     return Together(tuple(part.at(scale) for part, scale in zip(parts, scales, strict=True)))
 
 
-def _calibrated(plan: Plan) -> list[float]:
-    terms, parts = plan.terms, plan.parts
+def _reserving(plan: Plan, parts: Sequence[PlannedRelease], cap: Cap) -> list[float]:
+    """Scales that leave the reserve."""
+    share = share_of(plan.terms.budget, 1 - plan.spending.reserve, cap)
+    try:
+        return _calibrated(parts, cap.budget(share))
+    except TargetError:
+        allowed = (
+            f"0 for these releases: some have no finite {cap.unit}, in which budgets are shared over time"
+        )
+        raise ArgumentError("budget.reserve", plan.spending.reserve, allowed) from None
+
+
+def _calibrated(parts: Sequence[PlannedRelease], budget: Budget) -> list[float]:
+    terms = parts[0].terms
     shares = proportions(terms, parts)
 
     def scales(factor: float) -> list[float]:
         return [factor * share for share in shares]
 
-    found = calibrate(lambda f: together(parts, scales(f)), terms.budget, adjacency=terms.adjacency)
+    found = calibrate(lambda f: together(parts, scales(f)), budget, adjacency=terms.adjacency)
     return scales(found.parameter)
 
 
@@ -180,5 +208,6 @@ def budget_lines(plan: Plan) -> list[str]:
     return [
         f"Protected: {unit_words(plan)} ({terms.adjacency.value}).",
         f"Budget: epsilon {terms.budget.epsilon:g} at delta {short(terms.delta) if terms.delta else '0'},"
-        f" for {'its one release' if len(plan.parts) == 1 else f'all {len(plan.parts)} releases together'}.",
+        f" for {'its one release' if len(plan.parts) == 1 else f'all {len(plan.parts)} releases together'}"
+        + (f", and {plan.spending.reserve:.3g} of it kept for later." if plan.spending.reserve else "."),
     ]

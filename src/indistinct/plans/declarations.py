@@ -1,6 +1,6 @@
 """What all releases of a plan have in common: the table, whose privacy, the budget, what columns may hold."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
@@ -193,6 +193,20 @@ class Terms:
             raise ArgumentError("column", name, allowed)
         return declared[name]
 
+    def named_in(self, content: Any) -> Iterator[tuple[str, DeclaredColumn]]:
+        """The columns that stand anywhere in a release, and those that they are within."""
+        texts, names, declared = [content], set[str](), dict(self.columns)
+        while texts:
+            one = texts.pop()
+            if isinstance(one, str) and one in declared and one not in names:
+                names.add(one)
+                texts.append(declared[one].within)
+            elif isinstance(one, Mapping):
+                texts += [*one.keys(), *one.values()]
+            elif isinstance(one, list | tuple):
+                texts += one
+        return ((name, column) for name, column in self.columns if name in names)
+
     def _policies(self, name: str) -> dict[str, Any]:
         column, where = self.column(name), f"columns.{name}"
         given: dict[str, Any] = {}
@@ -210,7 +224,9 @@ class Terms:
 def read_terms(content: Mapping[str, Any], folder: Path) -> Terms:
     """From the sections of a plan; paths of data are relative to the folder."""
     privacy = Section("privacy", content.get("privacy", {}), {"user", "most", "most_groups", "adjacency"})
-    budget = Section("budget", content.get("budget"), {"epsilon", "delta", "noise", "split"})
+    budget = Section(
+        "budget", content.get("budget"), {"epsilon", "delta", "noise", "split", "reserve", "confirm"}
+    )
     user, most = privacy.maybe("user", privacy.text), privacy.maybe("most", privacy.count)
     if user is None and most is not None:
         raise ArgumentError("privacy.most", most, "given together with privacy.user")

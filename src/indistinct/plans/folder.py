@@ -1,28 +1,23 @@
-"""The folder of a run: what survives a crash, and in which order it is written.
+"""The folder of a run: files that are there in full or not at all.
 
-`guarantee.json` is the charge. It is on disk, whole, before any noise is drawn. A release is `NAME.csv`:
-written beside its place, flushed, renamed, and then noted in the charge. So whatever is seen was charged
-before, and a run that was interrupted can be finished without asking twice for what is there already. A
-synthetic table is released as `NAME.counts.csv`; `NAME.csv` follows from that file and can be made again.
-`.data-key.json` is not for publication: with it the digest of the data in the charge can be checked.
+A release is `NAME.csv`: written beside its place, flushed, renamed. What was charged for it is in the ledger,
+and so is what a run that was interrupted needs to be finished; `guarantee.json` tells readers of both. A
+synthetic table is released as `NAME.counts.csv`; `NAME.csv` follows from that and can be made again.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from indistinct.data import Kind, write_parquet
 from indistinct.errors import ArgumentError, FileError
-from indistinct.files import meaning, read_bytes, read_json, read_rows, whole, write_rows
-from indistinct.plans.same_data import DataKey
+from indistinct.files import read_bytes, read_rows, whole, write_rows
 
 CHARGE = "guarantee.json"
-KEY = ".data-key.json"
-_KEYS = {"plan", "data", "releases", "status"}
 
 
 class Folder:
@@ -31,51 +26,41 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._held: tuple[int, int] | None = None
+        """What the system calls the folder that the lock is in, while there is one."""
 
     def result(self, name: str) -> Path:
         return self.path / f"{name}.csv"
 
-    def charge(self) -> dict[str, Any] | None:
-        """What was charged here, if anything was."""
-        path = self.path / CHARGE
-        if not os.path.lexists(path):
-            return None
-        content = read_json(path, links=False)
-        if not isinstance(content, dict) or not content.keys() >= _KEYS:
-            raise FileError(path, "it is not what a plan has written")
-        return content
-
     def write_charge(self, content: dict[str, Any]) -> None:
         self.write_text(CHARGE, json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
-    def data_key(self) -> DataKey:
-        """The key to the digest of the data that were charged here."""
-        path = self.path / KEY
-        if not os.path.lexists(path):
-            reason = "it is gone, and only with it can be seen whether the data are still those of this run"
-            raise FileError(path, reason)
-        with meaning(path, "as this run has written it"):
-            return DataKey.from_json(read_json(path, links=False))
-
-    def write_data_key(self, key: DataKey) -> None:
-        self.write_text(KEY, json.dumps(key.to_json()) + "\n", private=True)
-
     def write_text(self, name: str, text: str, *, private: bool = False) -> Path:
+        return self.write_bytes(name, text.encode("utf-8", "backslashreplace"), private=private)
+
+    def write_bytes(self, name: str, content: bytes, *, private: bool = False) -> Path:
+        """A file of the folder; refuses where the folder is no longer the one that this run has locked."""
+        self._check_place()
         with whole(self.path / name, private=private) as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
+            file.write(content)
         return self.path / name
 
     def write_rows(self, name: str, rows: Iterable[Sequence[Any]]) -> Path:
+        self._check_place()
         path = self.result(name)
         write_rows(path, rows)
         return path
+
+    def _check_place(self) -> None:
+        if self._held is not None and _identity(self.path) != self._held:
+            raise FileError(self.path, "it was replaced while this run was writing to it: run it again")
 
     def read_rows(self, name: str) -> list[list[str]]:
         return read_rows(self.result(name))
 
     def digest(self, name: str) -> str:
         """Tells a result from any other."""
-        return hashlib.sha256(read_bytes(self.result(name), links=False)).hexdigest()
+        return sha256(read_bytes(self.result(name), links=False)).hexdigest()
 
     def write_parquet(self, name: str, types: Sequence[Kind], *, blanks: bool) -> None:
         """The same as the CSV file, from the CSV file, with declared types; where pyarrow is installed."""
@@ -101,4 +86,14 @@ class Folder:
                 raise ArgumentError(
                     "out", str(self.path), "a folder that no other run is writing to"
                 ) from None
+            self._held = _identity(self.path)
             yield  # the system lets go of the lock with the file, also after a crash
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What stays the same as long as it is the same folder."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -5,7 +5,7 @@ import importlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from indistinct.plans.declarations import Terms, read_terms
 from indistinct.plans.noise_choice import quieter
 from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, meant, only, table
+from indistinct.plans.spending import Spending, read_spending
 from indistinct.workloads import Noise
 
 KINDS = {
@@ -52,17 +53,32 @@ class Plan:
     terms: Terms
     parts: tuple[PlannedRelease, ...]
     about: About
+    spending: Spending
+    listed: tuple[Mapping[str, Any], ...] = field(repr=False)
+    """The releases as TOML has them, in the order of `parts`."""
 
     @property
     def digest(self) -> str:
-        """Tells this plan from others. Comments, the order of keys, what the report is called and where the
-        files lie do not count: that they are the same is seen by what is in them."""
-        releases = [{**asdict(part), "terms": None, "kind": part.kind} for part in self.parts]
+        """Tells this plan from others. Comments, the order of keys, what the report is called, where files
+        lie, what is reserved and which ledger is kept do not count."""
+        return _sha256([self.part_digest(part.name) for part in self.parts])
+
+    def part_digest(self, name: str) -> str:
+        """Tells one release from all others, and stays the same where the plan gets further ones: only the
+        columns that it names count, and what kind of noise was chosen does not."""
+        usual = Noise.GAUSSIAN if self.terms.delta else Noise.LAPLACE
+        part = self.part_as(name, usual, alone=False)
         source = asdict(self.terms.data)
         source |= {"csv": len(source["csv"]), "parquet": len(source["parquet"]), "database": None}
-        content = {"terms": {**asdict(self.terms), "data": source}, "releases": releases}
-        text = json.dumps(content, sort_keys=True, default=lambda word: word.value)
-        return hashlib.sha256(text.encode()).hexdigest()
+        fields = {**asdict(part), "terms": None, "kind": part.kind}
+        columns = {column: asdict(declared) for column, declared in self.terms.named_in(fields)}
+        terms = {**asdict(self.terms), "data": source, "noise": None, "columns": columns}
+        return _sha256({"terms": terms, "release": fields})
+
+    def part_as(self, name: str, noise: Noise, *, alone: bool) -> PlannedRelease:
+        """The release as it is with this noise, and with no other one beside it or with some."""
+        place = next(place for place, part in enumerate(self.parts, start=1) if part.name == name)
+        return _part(replace(self.terms, noise=noise), place, self.listed[place - 1], alone)
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -80,7 +96,7 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     Traceback (most recent call last):
     indistinct.errors.ArgumentError: privacy must be made of adjacency, most, most_groups, user (did you mean 'user'?), got 'usr'
     """  # noqa: E501
-    only("plan", content, {"data", "privacy", "budget", "columns", "releases", "report"})
+    only("plan", content, {"data", "privacy", "budget", "columns", "releases", "report", "ledger"})
     terms = read_terms(content, Path(folder))
     listed = content.get("releases")
     if not isinstance(listed, list) or not listed:
@@ -92,7 +108,8 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
             raise ArgumentError("releases.name", name, "a different one for each release")
     if terms.delta and "noise" not in content["budget"] and not any(part.only_gaussian for part in parts):
         parts = quieter(parts, _parts(replace(terms, noise=Noise.LAPLACE), listed))
-    return Plan(parts[0].terms, parts, read_about(content.get("report", {})))
+    about, spending = read_about(content.get("report", {})), read_spending(content, terms, Path(folder))
+    return Plan(parts[0].terms, parts, about, spending, tuple(listed))
 
 
 def _parts(terms: Terms, listed: list[Any]) -> tuple[PlannedRelease, ...]:
@@ -126,3 +143,8 @@ def part_class(kind: str) -> type[PlannedRelease]:
     module, _, name = KINDS[kind].partition(".")
     found: type[PlannedRelease] = getattr(importlib.import_module(f"indistinct.plans.kinds.{module}"), name)
     return found
+
+
+def _sha256(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, default=lambda word: word.value)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -26,6 +26,7 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms, Unit
 from indistinct.plans.section import Section, named
 from indistinct.tables.rows import ERRORS, Row, axes_header, axes_types, cells, estimated
@@ -149,8 +150,8 @@ class PlannedRelease(ABC):
     def header(self) -> Row: ...
 
     @abstractmethod
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        """Draws the noise; the rows of the result."""
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
+        """Draws the noise from these bits; the rows of the result."""
 
     @property
     def drawn(self) -> str:
@@ -293,8 +294,8 @@ class QueryPart(PlannedRelease):
         """What becomes of the estimates after the noise."""
         return found
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        found = self.shown(self.at(scale).estimate(looked))
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
+        found = self.shown(self.at(scale).estimate(looked, source))
         rows = product(cells(self.groups), self.labels())
         for (group, label), row in zip(rows, found.rows(), strict=True):
             yield [*group, *label, *estimated(*row)]

@@ -1,101 +1,227 @@
-"""Running a plan: check, read, charge, draw, write; in that order, and each release once."""
+"""Running a plan: check, ask the ledger, read, charge, draw, write; in that order, and each release once.
 
-import glob
+The charge is final before any noise is drawn, and the noise follows from a key that the ledger keeps with it:
+a run that was interrupted, wherever it is run again, ends with the same numbers. When all is written the key
+is destroyed, and the ledger keeps the results: to lose a folder costs nothing. `guarantee.json` says what was
+done; nothing is decided by it.
+"""
+
+import hashlib
 import json
-import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from indistinct import __version__
 from indistinct.boundary import guarded
-from indistinct.errors import ArgumentError, FileError, check_positive
-from indistinct.files import meaning, read_bytes, whole
+from indistinct.errors import ArgumentError, FileError, Refused
+from indistinct.files import read_bytes, whole
+from indistinct.ledger import Account as LedgerAccount
+from indistinct.ledger import Ledger, Spend
+from indistinct.ledger.kept import keep, kept
 from indistinct.plans.account import DICTIONARY, Account
+from indistinct.plans.batches import Batch, Standing, reserve, source_files
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
-from indistinct.plans.declarations import DataSource
 from indistinct.plans.dictionary import dictionary
-from indistinct.plans.folder import CHARGE, Folder
+from indistinct.plans.folder import Folder
 from indistinct.plans.page import to_markdown, to_page
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
-from indistinct.plans.same_data import DataKey
+from indistinct.plans.spending import ledger_there
 from indistinct.report import Subject, User, explain
 from indistinct.report.pdf import print_page, print_text
 from indistinct.report.text import short
 
 REPORT, TEXT, PRINTED = "report.html", "report.md", "report.pdf"
+Work = list[tuple[Batch, Spend]]
 
 
 def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False) -> Path:
     """Everything that the plan asks, written to a folder; the path of its report. With `pdf` it is also
     printed, by a browser that is there, else as text by matplotlib.
 
-    A run that was interrupted is finished by running it again; one that is complete costs nothing. Another
-    plan, or data that have changed since, are refused.
+    What was released before, of the same data, is not drawn again, and costs nothing; what a run that was
+    interrupted has left is finished. Releases that are new are charged to the account of the data.
     """
-    folder = Folder(Path(out))
-    before = _charged(folder, plan)
-    checked = check_plan(plan, None if before is None else _scales(before))
-    for line in str(checked).splitlines():
-        say(line)
-    with folder.alone():
-        return _run(checked, folder, say, pdf)
+    folder, files = Folder(Path(out)), source_files(plan.terms.data)
+    if not files:
+        check_plan(plan)  # says which one is missing
+    place = plan.spending.place(files, folder.path)
+    if not ledger_there(place):  # nothing was ever charged: a mistake leaves no trace
+        check_plan(plan)
+    with folder.alone(), Ledger.open(place) as ledger:
+        standing = Standing.of(plan, ledger, files)
+        checked = standing.checked()
+        for line in str(checked).splitlines():
+            say(line)
+        return _run(checked, standing, ledger, files, folder, say, pdf)
 
 
-def _run(checked: Checked, folder: Folder, say: Say, pdf: bool) -> Path:
-    terms = checked.plan.terms
-    files = _files(terms.data)
-    charge = _charged(folder, checked.plan)  # once more: now nobody else writes it
-    if charge is not None and not folder.data_key().same(files, charge["data"]):
-        allowed = "as they were, or in a new folder (--out), where the plan is charged once more"
-        raise ArgumentError("data", "files that changed since the budget was charged", allowed)
-    missing = _missing(checked, folder, charge)
-    if missing:
-        say(f"reading 0/{len(missing)}: the table")
-    with guarded("the table"):
-        checked.table.totals([bounded for part, _ in missing for bounded in part.sums])
+def _run(
+    checked: Checked,
+    standing: Standing,
+    ledger: Ledger,
+    files: list[str],
+    folder: Folder,
+    say: Say,
+    pdf: bool,
+) -> Path:
+    asked = standing.new(checked.parts, checked.scales)
+    fresh = [batch for batch, spend in standing.before if spend.state == "reserved"] + [asked]
+    _check_free(folder, [part for batch in fresh for part in batch.parts])
+    account = standing.account or _opened(checked, ledger, files)
+    if account.terms.unit != (unit := _unit(checked.plan)):
+        reason = f"it protects {account.terms.unit}, and the plan protects {unit}: their costs do not add up"
+        raise Refused(account.name, reason)
+    account.add_files(files)
+    done = list(standing.before)
+    if asked.parts:
+        done.append((asked, reserve(account, asked, checked.plan)))
+    work = [(batch, spend) for batch, spend in done if spend.state != "complete"]
+    _draw(checked, account, work, standing, folder, say)
+    spends = [spend for batch, _ in done if (spend := account.find(batch.key)) is not None]
+    for spend in spends:
+        _restore(account, spend, folder)
+    return _tell(checked, account, spends, folder, say, pdf, anything=bool(work))
+
+
+def _opened(checked: Checked, ledger: Ledger, files: list[str]) -> LedgerAccount:
+    """A new account for data that the ledger has not seen."""
+    plan, terms = checked.plan, checked.plan.terms
+    spending = plan.spending
+    name = spending.account or _unused(ledger, os.path.basename(files[0]).strip()[:100])
+    notion = spending.notion if checked.cap is None else checked.cap.notion.value
+    how: dict[str, Any] = {"adjacency": terms.adjacency, "unit": _unit(plan), "confirm": spending.confirm}
+    return ledger.open_account(name, spending.cap or terms.budget, notion=notion, **how)
+
+
+def _unit(plan: Plan) -> str:
+    """Whom an account protects."""
+    user = plan.terms.user
+    return "one record" if user is None else f"one user (a value of {user})"
+
+
+def _unused(ledger: Ledger, name: str) -> str:
+    """The name, or with a number where other data have it; not where a run was interrupted before it said
+    which data they are."""
+    taken = {state.name for state in ledger.states() if state.number > 1}
+    return next(one for n in count(1) if (one := name if n == 1 else f"{name} ({n})") not in taken)
+
+
+def _draw(
+    checked: Checked, account: LedgerAccount, work: Work, standing: Standing, folder: Folder, say: Say
+) -> None:
+    """Reads the records, makes the charge final, draws, writes."""
+    for batch, _ in work:
+        if batch.version != __version__:
+            reason = f"indistinct {batch.version} has begun this run, and only that can finish it as it was"
+            raise Refused(account.name, reason)
+    missing = [part for batch, _ in work for part in batch.parts]
     looked = {}
-    for place, (part, _) in enumerate(missing, start=1):
-        say(f"reading {place}/{len(missing)}: {part.name}")
+    try:
+        if missing:
+            say(f"reading 0/{len(missing)}: the table")
         with guarded("the table"):
-            looked[part.name] = part.look(checked.table)
-    key = DataKey.of(files)
-    data = key.digest(files) if charge is None else ""
-    with checked.table.unchanged():  # what was read, and its digest, belong to one version of the files
-        pass
-    subject = _subject(checked)
-    if charge is not None:
-        _check_charge(charge, checked, subject, folder)
-    else:
-        charge = _charge(checked, subject, data)
-        folder.write_data_key(key)
-        folder.write_charge(charge)
-        say(f"charged: epsilon {charge['epsilon']:.6g} at delta {short(terms.delta) if terms.delta else '0'}")
-    for part, scale in missing:
-        path = folder.write_rows(part.drawn, _rows(part, scale, looked[part.name]))
-        _note(charge, part, folder)
-        folder.write_charge(charge)
-        done = sum(one["released"] for one in charge["releases"])
-        say(f"released {done}/{len(charge['releases'])}: {path}")
+            checked.table.totals([bounded for part in missing for bounded in part.sums])
+        for place, part in enumerate(missing, start=1):
+            say(f"reading {place}/{len(missing)}: {part.name}")
+            with guarded("the table"):
+                looked[part.name] = part.look(checked.table)
+        with checked.table.unchanged():
+            standing.check_data(account)  # what was read, and its digest, belong to one version of the files
+    except BaseException as error:
+        for batch, spend in work:
+            if spend.state == "reserved":  # nothing was drawn; but that it failed may tell something
+                tells = isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
+                account.cancel(batch.key, f"not read: {type(error).__name__}", told=tells)
+        raise
+    for batch, spend in work:
+        secret = account.charge(batch.key)
+        now = account.find(batch.key)
+        if now is None or now.digest != spend.digest:
+            raise Refused(account.name, "another run has asked for something else in the meantime")
+        if spend.state == "reserved":
+            say(f"charged: {_price(checked, batch, account)}")
+        for part in batch.parts:
+            place = batch.parts.index(part)
+            rows = part.draw(batch.scales[place], looked[part.name], batch.source(secret, part))
+            path = folder.write_rows(part.drawn, _headed(part, rows))
+            say(f"released {place + 1}/{len(batch.parts)}: {path}")
+        files = {f"{part.drawn}.csv": folder.result(part.drawn) for part in batch.parts}
+        results = {name: read_bytes(path, links=False) for name, path in files.items()}
+        keep(account, batch.key, results)
+        account.complete(batch.key, {name: _sha256(content) for name, content in results.items()})
+
+
+def _headed(part: PlannedRelease, rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
+    yield part.header
+    yield from rows
+
+
+def _price(checked: Checked, batch: Batch, account: LedgerAccount) -> str:
+    """What a batch costs by itself, and what is left."""
+    state, terms = account.state(), checked.plan.terms
+    epsilon = batch.mechanism.guarantee(terms.adjacency).epsilon(terms.delta)
+    assert state.cap is not None
+    left = state.cap.told(state.left, account.terms.budget)
+    return f"epsilon {epsilon:.6g} at delta {short(terms.delta) if terms.delta else '0'}; {left} left"
+
+
+def _check_free(folder: Folder, parts: list[PlannedRelease]) -> None:
+    """Refuses to write over what the ledger does not know."""
+    for name in dict.fromkeys(file for part in parts for file in (part.drawn, part.name)):
+        if os.path.lexists(folder.result(name)):
+            allowed = f"a folder without {name}.csv: the ledger knows of no such release of these data"
+            raise ArgumentError("out", str(folder.path), allowed)
+
+
+def _restore(account: LedgerAccount, spend: Spend, folder: Folder) -> None:
+    """What was released is there, and as it was; what is missing is written again from the ledger."""
+    results: dict[str, bytes] | None = None
+    for name, digest in spend.digests.items():
+        path = folder.path / name
+        if os.path.lexists(path):
+            if _sha256(read_bytes(path, links=False)) != digest:
+                raise FileError(path, "it is not as it was released; remove it, and it will be written again")
+            continue
+        results = kept(account, spend.key) if results is None else results
+        if _sha256(results.get(name, b"")) != digest:
+            when = f"released on {spend.time[:10]} by {spend.who}, and too large for the ledger to keep"
+            raise ArgumentError("out", str(folder.path), f"a folder with {name}: it was {when}")
+        folder.write_bytes(name, results[name])
+
+
+def _tell(
+    checked: Checked,
+    account: LedgerAccount,
+    spends: list[Spend],
+    folder: Folder,
+    say: Say,
+    pdf: bool,
+    *,
+    anything: bool,
+) -> Path:
+    """All that is made from the results."""
     for part, scale in zip(checked.parts, checked.scales, strict=True):
         if isinstance(part, FittedPart) and not os.path.lexists(folder.result(part.name)):
             _, *drawn = folder.read_rows(part.drawn)
             say(f"made from {part.drawn}.csv: {folder.write_rows(part.name, part.result(scale, drawn, say))}")
         if not os.path.lexists(folder.path / f"{part.name}.parquet"):
             folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
-    account = Account.of(checked, subject, charge, folder)
-    for told in account.releases:
-        for words in told.warnings:
-            say(f"Warning: {told.part.name}: {words}")
-    report = _report(account, folder, pdf)
-    if charge["status"] == "complete" and not missing:
-        say(f"complete, nothing new was charged: {folder.path}")
-    charge["status"] = "complete"
+    subject = _subject(checked)
+    charge = _charge(checked, subject, account, spends)
+    told = Account.of(checked, subject, charge, folder)
+    for release in told.releases:
+        for words in release.warnings:
+            say(f"Warning: {release.part.name}: {words}")
+    report = _report(told, folder, pdf)
     folder.write_charge(charge)
+    if not anything:
+        say(f"complete, nothing new was charged: {folder.path}")
     return report
 
 
@@ -117,86 +243,6 @@ def _report(account: Account, folder: Folder, pdf: bool) -> Path:
     return page
 
 
-def _charged(folder: Folder, plan: Plan) -> dict[str, Any] | None:
-    """What this plan was charged here before, if it was."""
-    charge = folder.charge()
-    if charge is not None and charge["plan"] != plan.digest:
-        allowed = (
-            "a folder of its own for each plan (--out): another one was charged there, and what this one"
-            " costs would be added to that"
-        )
-        raise ArgumentError("out", str(folder.path), allowed)
-    if charge is not None:
-        with meaning(folder.path / CHARGE, "as this plan has written it"):
-            releases = charge["releases"]
-            if [one["name"] for one in releases] != [part.name for part in plan.parts]:
-                raise ValueError
-            for number in (charge["epsilon"], *_scales(charge)):
-                check_positive("scale", number)
-            if not all(isinstance(one["released"], bool) for one in releases):
-                raise ValueError
-    return charge
-
-
-def _scales(charge: dict[str, Any]) -> list[float]:
-    return [one["scale"] for one in charge["releases"]]
-
-
-def _check_charge(charge: dict[str, Any], checked: Checked, subject: Subject, folder: Folder) -> None:
-    """Refuses to finish a run with noise that costs other than what was charged: it would be less, or the
-    report would say so. Digits of another version of the package do not count."""
-    costs = subject.data()["epsilon"]["epsilon"]
-    if costs > checked.plan.terms.budget.limit * (1 + 1e-6):  # whatever a file says, the budget is the plan's
-        allowed = (
-            f"a folder whose {CHARGE} has scales within the plan's budget; they cost epsilon {costs:.6g}"
-        )
-        raise ArgumentError("out", str(folder.path), allowed)
-    if _scales(charge) != list(checked.scales) or not math.isclose(costs, charge["epsilon"], rel_tol=1e-6):
-        allowed = f"a folder whose {CHARGE} states what its scales cost, epsilon {costs:.6g}"
-        raise ArgumentError("out", str(folder.path), allowed)
-
-
-def _missing(
-    checked: Checked, folder: Folder, charge: dict[str, Any] | None
-) -> list[tuple[PlannedRelease, float]]:
-    """What is still to be drawn."""
-    missing = []
-    for part, scale in zip(checked.parts, checked.scales, strict=True):
-        name = part.name
-        there = os.path.lexists(folder.result(part.drawn))
-        if charge is not None and _entry(charge, name)["released"] and not there:
-            raise ArgumentError(
-                "out",
-                str(folder.path),
-                f"a folder with {part.drawn}.csv: it was released, and to draw it again would cost again",
-            )
-        for file in (part.drawn, name):
-            if (charge is None or not there) and os.path.lexists(folder.result(file)):
-                raise ArgumentError("out", str(folder.path), f"a folder without {file}.csv")
-        if not there:
-            missing.append((part, scale))
-        elif charge is not None:
-            seen = _entry(charge, name).get("sha256")
-            if seen is not None and seen != folder.digest(part.drawn):
-                raise FileError(folder.result(part.drawn), "it is not as it was released")
-            _note(charge, part, folder)  # also where a run was interrupted between the file and its note
-    return missing
-
-
-def _note(charge: dict[str, Any], part: PlannedRelease, folder: Folder) -> None:
-    _entry(charge, part.name).update(released=True, sha256=folder.digest(part.drawn))
-
-
-def _rows(part: PlannedRelease, scale: float, looked: Any) -> Iterator[list[Any]]:
-    yield part.header
-    yield from part.draw(scale, looked)
-
-
-def _entry(charge: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in charge["releases"] if one["name"] == name)
-    return found
-
-
 def _subject(checked: Checked) -> Subject:
     """The guarantee of all releases together."""
     terms = checked.plan.terms
@@ -213,8 +259,12 @@ def _subject(checked: Checked) -> Subject:
     return replace(subject, expression=named, sampling=tuple(told), user=user)
 
 
-def _charge(checked: Checked, subject: Subject, data: str) -> dict[str, Any]:
+def _charge(
+    checked: Checked, subject: Subject, account: LedgerAccount, spends: list[Spend]
+) -> dict[str, Any]:
+    """What was done, for whoever reads the results: what `guarantee.json` says."""
     plan, terms, readings = checked.plan, checked.plan.terms, subject.data()
+    digests = {name: digest for spend in spends for name, digest in spend.digests.items()}
     releases = [
         {
             "name": part.name,
@@ -223,13 +273,15 @@ def _charge(checked: Checked, subject: Subject, data: str) -> dict[str, Any]:
             "noise": part.noise_name,
             "scale": scale,
             "expected_error": part.error(scale),
-            "released": False,
+            "sha256": digests[f"{part.drawn}.csv"],
         }
         for part, scale in zip(checked.parts, checked.scales, strict=True)
     ]
+    state = account.state()
+    assert state.cap is not None
+    receipts = [{"key": one.key, "entry": one.number, "hash": one.hash} for one in spends]
     return {
-        "status": "charged",
-        "date": datetime.now(UTC).date().isoformat(),
+        "date": spends[0].time[:10],
         "words": budget_lines(plan),
         "unit": unit_words(plan),
         "adjacency": terms.adjacency.value,
@@ -239,15 +291,9 @@ def _charge(checked: Checked, subject: Subject, data: str) -> dict[str, Any]:
         "releases": releases,
         "readings": readings,
         "plan": plan.digest,
-        "data": data,
+        "ledger": {"account": account.name, "cap": state.cap.words, "receipts": receipts},
     }
 
 
-def _files(data: DataSource) -> list[str]:
-    if data.database is not None:
-        log = f"{data.database}.wal"  # what was committed last may be there alone
-        return [data.database, *([log] if os.path.exists(log) else [])]
-    files: list[str] = []
-    for path in (*data.csv, *data.parquet):
-        files += [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    return files
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -24,6 +24,7 @@ from indistinct.data import (
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Budget, Mechanism, Release, calibrate
 from indistinct.mechanisms.mechanism import Composed
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.tables.rows import ERRORS, Row, axes_header, cells, estimated
 
@@ -94,9 +95,10 @@ class Question:
         *,
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
         source: Source | None = None,
+        ledger: Payer | None = None,
     ) -> Release[Answers]:
         """The answers, with noise that meets the budget."""
-        (release,) = release_together([self], budget, adjacency=adjacency, source=source)
+        (release,) = release_together([self], budget, adjacency=adjacency, source=source, ledger=ledger)
         return release
 
     def answers(self, noisy: NoisyQuery, data: Any, source: Source | None) -> Release[Answers]:
@@ -114,6 +116,7 @@ class Question:
         return Release(Answers(header, listed), noisy, private, noisy.unit)
 
 
+@charged
 def release_together(
     questions: Sequence[Question] | Question,
     budget: Budget,
@@ -121,6 +124,7 @@ def release_together(
     weights: Sequence[float] | None = None,
     adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     source: Source | None = None,
+    ledger: Payer | None = None,
 ) -> tuple[Release[Answers], ...]:
     """Answers to several questions that meet one budget together. Those about the same table read it once."""
     questions = [questions] if isinstance(questions, Question) else list(questions)

@@ -40,6 +40,7 @@ from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import no_guarantee
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
@@ -156,7 +157,10 @@ class MatrixMechanism(Mechanism):
             return self.workload.answers(nearest_nonnegative(self.strategy, measured))
         return self.strategy.answers(self.workload, measured)
 
-    def release(self, histogram: Any, *, source: Source | None = None) -> MatrixRelease:
+    @charged
+    def release(
+        self, histogram: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> MatrixRelease:
         """The measurements of a histogram with exact discrete noise, and the answers that follow.
 
         >>> from indistinct.workloads import Identity, IdentityStrategy

@@ -30,6 +30,7 @@ from indistinct.description import describable, given
 from indistinct.errors import ArgumentError, check_probability, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Mechanism, Release
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.numerics.rounding import root_up, rounded_up
 
@@ -314,7 +315,10 @@ class SuggestedBounds(Mechanism):
         """Refuses an unknown column or a wrong type, without reading a record."""
         self.ladder.check(data)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release[Suggested]:
+    @charged
+    def release(
+        self, data: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Suggested]:
         """Bounds, and how much is outside."""
         values, private = self.ladder.noisy(data, source)
         query = self._query

@@ -26,6 +26,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.product import Product
 from indistinct.mechanisms import DiscreteLaplace, Mechanism, Release
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 
 _MOST_RECORDS = 100
@@ -169,7 +170,10 @@ class HeavyHitters(Mechanism):
         assert isinstance(self.unit, Records | UserRecords)
         return Occurring([values[place] for place in found], counts[found], self.column, self.unit)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, data: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """A mapping from values to noisy counts, largest first; from a table, or from what is `occurring`."""
         exact = data if isinstance(data, Occurring) else self.occurring(data)
         if (exact.column, exact.unit) != (self.column, self.unit):

@@ -25,6 +25,7 @@ from indistinct.description import Positive, describable, one_of
 from indistinct.errors import ArgumentError, check_count, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Mechanism, PermuteAndFlip, Release
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.numerics.rounding import root_up, rounded_up
 
@@ -239,7 +240,10 @@ class Quantile(Mechanism):
         """Refuses an unknown column or a wrong type, without reading a record."""
         table(data).check(self.bounded)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, data: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """The middle of the bin that was chosen; with `by` an array, an axis for each column."""
         counts = table(data).total(self.bounded).units.reshape(-1, self.bins.count)
         select = self._selection(Adjacency.ADD_REMOVE)

@@ -24,6 +24,7 @@ from indistinct.data.records.unit import Unit
 from indistinct.description import Described, Positive, describable, given
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
 
@@ -138,7 +139,10 @@ class NoisyQuery(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return self.drawn(adjacency).guarantee(adjacency)
 
-    def release(self, data: Any, *, source: Source | None = None) -> Release[Any]:
+    @charged
+    def release(
+        self, data: Any, *, source: Source | None = None, ledger: Payer | None = None
+    ) -> Release[Any]:
         """The answer, with noise; its guarantee is this mechanism's."""
         values, private = self.noisy(data, source)
         answer = self.query.read(values)

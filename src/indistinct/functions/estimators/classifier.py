@@ -11,11 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from indistinct.boundary import guarded
 from indistinct.data import Categories
 from indistinct.errors import ArgumentError, DataError
-from indistinct.functions.estimators.estimator import checked_by_sklearn, validated
+from indistinct.functions.estimators.estimator import charged_fit, checked_by_sklearn, validated
 from indistinct.functions.estimators.losses import HuberisedHingeLoss, Loss
 from indistinct.functions.estimators.risk import Against
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
 from indistinct.functions.function import FiniteFunction
+from indistinct.mechanisms.paying import Payer
 from indistinct.numerics.arrays import Array
 
 
@@ -46,7 +47,8 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
     functions_: tuple[FiniteFunction, ...] = field(init=False)
     """One for each class against the rest; of two classes, one for the second."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    @charged_fit
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None) -> Self:
         X, y = validated(self, X, y)
         with checked_by_sklearn(self):
             check_classification_targets(y)

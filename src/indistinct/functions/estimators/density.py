@@ -12,8 +12,9 @@ from indistinct.boundary import guarded
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
 from indistinct.functions.density import PrivateDensity, release_density
-from indistinct.functions.estimators.estimator import PrivateEstimator, declared_box, validated
+from indistinct.functions.estimators.estimator import PrivateEstimator, charged_fit, declared_box, validated
 from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms.paying import Payer
 from indistinct.numerics.arrays import Array
 
 
@@ -40,7 +41,8 @@ class PrivateKernelDensity(DensityMixin, PrivateEstimator):  # type: ignore[misc
 
     bandwidth: float | None = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    @charged_fit
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None) -> Self:
         """Releases once; another `fit` is another release, and both count."""
         points = validated(self, X)
         columns = {f"x{place}": column for place, column in enumerate(points.T)}

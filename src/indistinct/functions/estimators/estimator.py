@@ -3,10 +3,12 @@
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,10 +28,12 @@ from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Budget, Mechanism
 from indistinct.mechanisms.budget import dominating_shift
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.numerics.arrays import EPS, Array
 
 Box = Mapping[str, Numbers]
+E = TypeVar("E", bound="PrivateEstimator")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -45,8 +49,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     source: Source | None = None
 
     @abstractmethod
-    def fit(self, X: Any, y: Any = None) -> "PrivateEstimator":
-        """Releases once."""
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None) -> "PrivateEstimator":
+        """Releases once; `ledger` is the account that pays for it."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -184,6 +188,20 @@ def after_choice(function: FiniteFunction, added: float, replaced: float) -> Fin
 
     counted = replace(drawn, added=both(drawn.added, added), replaced=both(drawn.replaced, replaced))
     return replace(function, mechanism=counted)
+
+
+def charged_fit(fit: Callable[..., E]) -> Callable[..., E]:
+    """`fit`, so that its argument `ledger` pays: the estimator shows what was fitted when that is final."""
+
+    @wraps(fit)
+    def paying(self: E, X: Any, y: Any = None, *, ledger: Payer | None = None) -> E:
+        if ledger is None:
+            return fit(self, X, y)
+        fitted = charged(fit)(copy(self), X, y, ledger=ledger)
+        self.__dict__.update(fitted.__dict__)
+        return self
+
+    return paying
 
 
 def check_rounding(multiplier: float, size: int) -> float:

@@ -11,7 +11,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Count, FeatureSum, Norm, table
 from indistinct.errors import ArgumentError
-from indistinct.functions.estimators.estimator import FeatureEstimator, validated
+from indistinct.functions.estimators.estimator import FeatureEstimator, charged_fit, validated
 from indistinct.functions.estimators.two_sample import (
     Sample,
     TwoSampleTest,
@@ -20,6 +20,7 @@ from indistinct.functions.estimators.two_sample import (
 )
 from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms.paying import Payer
 from indistinct.numerics.arrays import Array
 
 _COUNT = 0.05
@@ -57,7 +58,8 @@ class PrivateKernelMean(FeatureEstimator):
     count_: float = field(init=False)
     """The number of records that was divided by: public, or with noise."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    @charged_fit
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None) -> Self:
         return self._fit(validated(self, X))
 
     @guarded("X")

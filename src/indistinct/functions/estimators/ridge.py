@@ -9,11 +9,12 @@ from sklearn.base import RegressorMixin
 
 from indistinct.data import Numbers
 from indistinct.errors import ArgumentError
-from indistinct.functions.estimators.estimator import checked_by_sklearn, validated
+from indistinct.functions.estimators.estimator import charged_fit, checked_by_sklearn, validated
 from indistinct.functions.estimators.losses import HuberLoss, Loss
 from indistinct.functions.estimators.risk import Between
 from indistinct.functions.estimators.supervised import PrivateRiskMinimiser
 from indistinct.functions.function import FiniteFunction
+from indistinct.mechanisms.paying import Payer
 from indistinct.numerics.arrays import Array
 
 
@@ -51,7 +52,8 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
     function_: FiniteFunction = field(init=False)
     """The regression with targets moved to [-1, 1]; `predict` moves them back."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    @charged_fit
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None) -> Self:
         X, y = validated(self, X, y, y_numeric=True)
         between, loss = self._between(), HuberLoss() if self.loss is None else self.loss
         if not isinstance(loss, Loss) or loss.signs:

@@ -7,6 +7,7 @@ from typing import Any, Self
 from indistinct.adjacency import Adjacency
 from indistinct.data import BoundedSum, Kind, Ladder, SuggestedBounds, Table, Times
 from indistinct.errors import ArgumentError, check_real
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms, read_end
 from indistinct.plans.kinds.outside import share_words
 from indistinct.plans.planned_release import Asked, PlannedRelease
@@ -93,8 +94,8 @@ class BoundsPart(PlannedRelease):
         ends = Kind.NUMBER if self.unit is None else Kind.TEXT
         return [Kind.TEXT, ends, ends, *[Kind.NUMBER] * 4]
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        found, times = self.at(scale).release(looked).values, self.times
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
+        found, times = self.at(scale).release(looked, source=source).values, self.times
         ends = (end if times is None else times.words(end) for end in (found.low, found.high))
         (numbers,) = found.outside.rows()
         yield [self.column, *ends, *estimated(*numbers)]

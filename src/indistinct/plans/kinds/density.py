@@ -14,6 +14,7 @@ from indistinct.functions import FourierBasis
 from indistinct.functions.density import density_from, public_bandwidth
 from indistinct.functions.fourier import allowed_records, copies_of, matern_basis
 from indistinct.functions.function import FiniteFunction, FunctionNoise
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import Listed, density_pictures, grouped_pictures
 from indistinct.plans.planned_release import Asked, FittedPart, Read, Say, asked_by, check_rows
@@ -137,18 +138,18 @@ class DensityPart(FittedPart):
     def types(self, table: Table) -> list[Kind]:
         return [*axes_types(self.groups), *[Kind.NUMBER] * (2 * len(self.placed) + 1)]
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
         # A record is in one group, so the noise of one function is enough for each of them.
-        for group, function in zip(cells(self.groups), self.functions(scale, looked), strict=True):
+        for group, function in zip(cells(self.groups), self.functions(scale, looked, source), strict=True):
             for value in function.coefficients.tolist():
                 yield [*group, value, scale]
 
-    def functions(self, scale: float, looked: Any) -> Iterator[FiniteFunction]:
+    def functions(self, scale: float, looked: Any, source: Source) -> Iterator[FiniteFunction]:
         """The functions that are released, with noise."""
         counts = self.query.statistic(looked).units.reshape(self.cell_count, -1)
         basis, copies = self.basis(scale), copies_of(self.query)
         for own in counts:
-            yield basis.release_counts(scale, own, copies=copies, records=self.records)
+            yield basis.release_counts(scale, own, copies=copies, records=self.records, source=source)
 
     def result(self, scale: float, drawn: list[list[str]], say: Say) -> Iterator[Row]:
         say(f"fitting {self.name}")

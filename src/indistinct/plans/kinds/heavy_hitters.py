@@ -8,6 +8,7 @@ from typing import Any, Self
 from indistinct.adjacency import Adjacency
 from indistinct.data import HeavyHitters, Kind, Missing, Table
 from indistinct.errors import ArgumentError
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import values_picture
 from indistinct.plans.planned_release import Asked, PlannedRelease
@@ -90,9 +91,9 @@ class HeavyHittersPart(PlannedRelease):
             *(Kind.NUMBER for _ in ERRORS),
         ]
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
         asked, error = self.at(scale), self.error(scale)
-        for value, count in asked.release(looked).values.items():
+        for value, count in asked.release(looked, source=source).values.items():
             yield [value, *estimated(count, error, *asked.interval(count))]
 
     def pictures(self, rows: list[list[str]]) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from indistinct.data import Celled, Hierarchy, Kind, Norm, flat
 from indistinct.errors import ArgumentError
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms
 from indistinct.plans.planned_release import Asked, QueryPart, asked_by, check_rows
 from indistinct.plans.section import Section, named
@@ -105,12 +106,12 @@ class HierarchyPart(QueryPart):
             for node in level
         ]
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
         if not self.whole:
-            yield from super().draw(scale, looked)
+            yield from super().draw(scale, looked, source)
             return
         # every digit: rounded once more, they might not add up
-        found = self.at(scale).estimate(looked)
+        found = self.at(scale).estimate(looked, source)
         rows = product(cells(self.groups), self.labels())
         for (group, node), (count, error, low, high) in zip(rows, found.rows(), strict=True):
             yield [*group, *node, int(count), rounded(error, error), int(low), int(high)]

@@ -12,6 +12,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import Bins, Kind, NoisyQuery, Norm, Quantile, Quantiles, best_factor
 from indistinct.errors import ArgumentError, check_probability
 from indistinct.mechanisms import calibrate
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms
 from indistinct.plans.planned_release import Asked, QueryPart, asked_by
 from indistinct.plans.section import Section
@@ -122,13 +123,13 @@ class QuantilesPart(QueryPart):
         groups = axes_types(self.groups)
         return [*groups, *(Kind.NUMBER for _ in self.header[len(groups) :])]
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
         width, error = self.asks.bins.width, self.error(scale)
         if self.selects:
-            chosen = [one.release(looked).values for one in self._choices(scale)]
+            chosen = [one.release(looked, source=source).values for one in self._choices(scale)]
             columns = [np.stack(chosen, axis=-1).ravel().tolist()]
         else:
-            found = self._tree(scale).estimate(looked)
+            found = self._tree(scale).estimate(looked, source)
             ends = (found.low, found.high) if self.interval else ()
             columns = [one.ravel().tolist() for one in (found.value, *ends)]
         rows = product(cells(self.groups), self.ranks)

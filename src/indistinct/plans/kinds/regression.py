@@ -19,6 +19,7 @@ from indistinct.data import (
     Table,
 )
 from indistinct.errors import ArgumentError
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms, Unit
 from indistinct.plans.planned_release import Asked, QueryPart
 from indistinct.plans.section import Section
@@ -82,9 +83,9 @@ class CrossProductPart(QueryPart):
     def types(self, table: Table) -> list[Kind]:
         return [Kind.TEXT if field.type is str else Kind.NUMBER for field in fields(self.rows)]
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
         noisy = self.at(scale)
-        values, _ = noisy.noisy(looked)
+        values, _ = noisy.noisy(looked, source)
         for row in self.asks.fitted(noisy, values):
             yield [
                 entry

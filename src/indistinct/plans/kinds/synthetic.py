@@ -11,6 +11,7 @@ import numpy as np
 
 from indistinct.data import Kind, Table, Tables, kind_of
 from indistinct.errors import ArgumentError
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import compared_pictures
 from indistinct.plans.planned_release import Asked, FittedPart, QueryPart, Read, Say, check_rows
@@ -85,8 +86,8 @@ class SyntheticPart(QueryPart, FittedPart):
     def header(self) -> Row:
         return [*axes_header(self.asks.axes), "count", "standard_error"]
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        tables, error = self.at(scale).release(looked).values, self.at(scale).deviation
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
+        tables, error = self.at(scale).release(looked, source=source).values, self.at(scale).deviation
         for group, counts in tables.items():
             for cell, value in zip(cells(self.asks.axes, group), counts.ravel().tolist(), strict=True):
                 yield [*cell, rounded(value, error), rounded(error, error)]

@@ -13,6 +13,7 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.data import Bins, BoundedSum, Histogram, Kind, Table, half_width
 from indistinct.errors import ArgumentError
+from indistinct.noise import Source
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import (
     Listed,
@@ -107,8 +108,8 @@ class WorkloadPart(PlannedRelease):
     def header(self) -> Row:
         return [*axes_header(self.query.axes), "count", *ERRORS]
 
-    def draw(self, scale: float, looked: Any) -> Iterator[Row]:
-        answers = self.at(scale).release(looked).values.tolist()
+    def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
+        answers = self.at(scale).release(looked, source=source).values.tolist()
         errors = (scale * self._errors_at_one).tolist()
         wide = half_width(self.noise is Noise.GAUSSIAN)
         for label_, value, error in zip(self.labels(), answers, errors, strict=True):

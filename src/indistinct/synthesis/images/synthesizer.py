@@ -17,6 +17,7 @@ from indistinct.data import Categories, FeatureSum, Histogram, NoisyQuery, Numbe
 from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Budget, Release, calibrate
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.images.feature_maps import ImageMap, Pairs, Shape, standard_map
@@ -142,6 +143,7 @@ class ImageSynthesizer:
         seed: int = 0,
         device: str | None = None,
         source: Source | None = None,
+        ledger: Payer | None = None,
         progress: Progress | None = None,
     ) -> "SyntheticImages":
         """Releases the class sums of the images, once, and fits a generator to them.
@@ -152,11 +154,11 @@ class ImageSynthesizer:
         folder for checkpoints.
         """
         check_fit(training, ImageTraining, seed, progress)
-        released = self.release(
-            images, labels, budget, adjacency=adjacency, training=training, device=device, source=source
-        )
+        how: dict[str, Any] = {"adjacency": adjacency, "training": training, "device": device}
+        released = self.release(images, labels, budget, source=source, ledger=ledger, **how)
         return released.trained(training, seed=seed, device=device, progress=progress)
 
+    @charged
     @guarded("the images and their labels")
     def release(
         self,
@@ -168,6 +170,7 @@ class ImageSynthesizer:
         training: ImageTraining | None = None,
         device: str | None = None,
         source: Source | None = None,
+        ledger: Payer | None = None,
     ) -> "SyntheticImages":
         """The class sums of the images with noise: all that is ever asked of them, and no generator yet. What
         can go wrong is tried before, a step of training included."""

@@ -25,6 +25,7 @@ from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Budget, Release, calibrate
+from indistinct.mechanisms.paying import Payer
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, bar, check_fit
 from indistinct.synthesis.tables.decode import Determined, decoded
@@ -154,6 +155,7 @@ class TableSynthesizer:
         training: TableTraining | None = None,
         seed: int = 0,
         source: Source | None = None,
+        ledger: Payer | None = None,
         progress: Progress | None = None,
     ) -> "SyntheticTable":
         """Releases the noisy counts of the data, once, and fits a generator to them.
@@ -167,7 +169,9 @@ class TableSynthesizer:
         noisy = self.mechanism(budget, adjacency)
         with guarded("the table"):
             noisy.check(data)
-            release = replace(noisy.release(data, source=source), adjacency=check_adjacency(adjacency))
+            release = replace(
+                noisy.release(data, source=source, ledger=ledger), adjacency=check_adjacency(adjacency)
+            )
         mixture = self.mixture(release.values, noisy.deviation, training, seed, progress)
         return SyntheticTable(self, mixture, release)
 

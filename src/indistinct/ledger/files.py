@@ -1,0 +1,126 @@
+"""Which data an account belongs to: files are known by what is in them, not by when or where they were
+written.
+
+Digests are taken under the ledger's random key (HMAC-SHA256), so that they tell nothing to who does not have
+the key, not even to who can guess the files. A file that nobody has touched since it was read is not read
+again.
+"""
+
+import hmac
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from indistinct.errors import ArgumentError, FileError, Refused
+from indistinct.ledger.chain import canonical
+
+if TYPE_CHECKING:
+    from indistinct.ledger.account import Account
+    from indistinct.ledger.ledger import Ledger
+
+_BLOCK = 2**20
+
+
+@dataclass(frozen=True, repr=False)
+class FilesKey:
+    """The key of digests."""
+
+    key: bytes
+
+    def digest(self, path: str) -> str:
+        """Of what is in a file, read a block at a time."""
+        own = hmac.new(self.key, digestmod="sha256")
+        with open(path, "rb") as file:
+            while block := file.read(_BLOCK):
+                own.update(block)
+        return own.hexdigest()
+
+
+def status_of(path: str) -> list[Any]:
+    """What tells a file from a later version of it, without a look at what is in it. The change time cannot
+    be set back by hand."""
+    try:
+        one = os.stat(path)
+    except OSError as error:
+        raise FileError(path, f"it cannot be read: {error.strerror}") from None
+    return [one.st_size, one.st_dev, one.st_ino, one.st_mtime_ns, one.st_ctime_ns]
+
+
+def digest_of(ledger: "Ledger", path: str) -> str:
+    """Of a file; of one that lies untouched, as it was noted."""
+    status = canonical(status_of(path))
+    rows = ledger.book.store.run("SELECT digest FROM files WHERE path = ? AND status = ?", path, status)
+    return str(rows[0][0]) if rows else _read(ledger.files_key, path, status)
+
+
+@lru_cache(maxsize=64)
+def _read(key: FilesKey, path: str, status: str) -> str:
+    """Each version of a file is read once."""
+    return key.digest(path)
+
+
+def _paths(paths: Any) -> list[str]:
+    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Sequence) or not paths:
+        raise ArgumentError("paths", paths, "a list of files")
+    return [os.path.realpath(path) for path in paths]
+
+
+def add_files(ledger: "Ledger", account: str, paths: Any, who: str) -> None:
+    """Notes that files are data of an account; refuses those of another."""
+    found = [(path, digest_of(ledger, path), canonical(status_of(path))) for path in _paths(paths)]
+    book = ledger.book
+    with book.transaction():
+        state = book.locked(account)
+        new = []
+        for path, digest, status in found:
+            others = book.store.run(
+                "SELECT account FROM files WHERE digest = ? AND account <> ?", digest, account
+            )
+            if others:
+                raise Refused(account, f"{path} is data of the account {others[0][0]!r}")
+            known = book.store.run(
+                "SELECT status FROM files WHERE account = ? AND digest = ? AND path = ?",
+                account,
+                digest,
+                path,
+            )
+            if not known:
+                new.append(path)
+                book.store.run(
+                    "INSERT INTO files (account, digest, path, status) VALUES (?, ?, ?, ?)",
+                    account,
+                    digest,
+                    path,
+                    status,
+                )
+            elif known[0][0] != status:
+                book.store.run(
+                    "UPDATE files SET status = ? WHERE account = ? AND digest = ? AND path = ?",
+                    *(status, account, digest, path),
+                )
+        if new:
+            digests = {path: digest for path, digest, _ in found}
+            book.append(state, None, "files", "", {"digests": digests}, who)
+
+
+def recognised(ledger: "Ledger", paths: Any, name: str | None) -> "Account | None":
+    """The account of files: of what is in them, else of where they lie, else of that name."""
+    listed = _paths(paths)
+    run = ledger.book.store.run
+    by_content = {
+        row[0]
+        for path in listed
+        for row in run("SELECT account FROM files WHERE digest = ?", digest_of(ledger, path))
+    }
+    found = by_content or {
+        row[0] for path in listed for row in run("SELECT account FROM files WHERE path = ?", path)
+    }
+    if len(found) > 1:
+        raise ArgumentError("paths", listed, f"data of one account, not of {' and '.join(sorted(found))}")
+    if name is not None:
+        if by_content and name not in by_content:
+            raise Refused(name, f"these files are data of the account {next(iter(by_content))!r}")
+        return ledger.account(name) if ledger.book.state(name) is not None else None
+    return ledger.account(next(iter(found))) if found else None

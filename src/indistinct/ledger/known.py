@@ -1,0 +1,99 @@
+"""Mechanisms as a ledger keeps them: their description, which can be read and accounted again for ever, and
+its digest."""
+
+import json
+import math
+import platform
+from functools import cache, lru_cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import scipy
+
+import indistinct
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError
+from indistinct.guarantees import Guarantee
+from indistinct.ledger.amounts import Amount
+from indistinct.ledger.chain import canonical
+from indistinct.ledger.costs import cost_of
+from indistinct.ledger.notions import Cap, Notion
+from indistinct.mechanisms import Mechanism, Stated
+
+ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 256.0, math.inf)
+"""At which the Rényi divergence of every mechanism is written down."""
+
+
+class Known:
+    """A mechanism for neighbours of one kind."""
+
+    def __init__(self, mechanism: Mechanism, adjacency: Adjacency, text: str) -> None:
+        self.mechanism, self.adjacency = mechanism, adjacency
+        self.digest = sha256(text.encode()).hexdigest()
+        self.text = text
+        self.costs: dict[tuple[Notion, float | None], Amount] = {}
+
+    def cost(self, cap: Cap) -> Amount:
+        """In the notion of a cap."""
+        kind = (cap.notion, cap.order)
+        if kind not in self.costs:
+            self.costs[kind] = cost_of(self.mechanism, cap, self.adjacency)
+        return self.costs[kind]
+
+    def description(self) -> str:
+        """The mechanism, the neighbours and the Rényi divergences, as JSON."""
+        guarantee = self.mechanism.guarantee(self.adjacency)
+        values = [_number(guarantee.renyi(order)) for order in ORDERS]
+        renyi = {"orders": [_number(order) for order in ORDERS], "values": values}
+        return f'{self.text[:-1]},"renyi":{canonical(renyi)}}}'
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"
+
+
+def known(mechanism: Any, adjacency: Adjacency) -> Known:
+    """What is to be known of a mechanism, or of a claim."""
+    if isinstance(mechanism, Guarantee):
+        mechanism = Stated(mechanism)
+    if not isinstance(mechanism, Mechanism):
+        raise ArgumentError("mechanism", mechanism, "a mechanism such as Laplace(10), or a claim")
+    try:
+        return _known_value(mechanism, adjacency)
+    except TypeError:  # one that has no hash
+        return _known(identified(mechanism.to_json(), adjacency.value))
+
+
+@lru_cache(maxsize=4096)
+def _known_value(mechanism: Mechanism, adjacency: Adjacency) -> Known:
+    return _known(identified(mechanism.to_json(), adjacency.value))
+
+
+@lru_cache(maxsize=4096)
+def _known(text: str) -> Known:
+    data = json.loads(text)
+    return Known(Mechanism.from_json(data["mechanism"]), Adjacency(data["adjacency"]), text)
+
+
+def identified(mechanism: Any, adjacency: str) -> str:
+    """What the digest of a mechanism is taken of."""
+    return canonical({"adjacency": adjacency, "mechanism": mechanism})
+
+
+def digest_of(description: str) -> str:
+    """The digest that a description, as it was kept, should have; empty for what is none."""
+    try:
+        told = json.loads(description)
+        return sha256(identified(told["mechanism"], told["adjacency"]).encode()).hexdigest()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+@cache
+def versions() -> str:
+    """Of what read the guarantee."""
+    numbers = {"indistinct": indistinct.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    return ", ".join(
+        f"{name} {one}" for name, one in {**numbers, "python": platform.python_version()}.items()
+    )

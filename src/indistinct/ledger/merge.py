@@ -1,0 +1,154 @@
+"""Two ledgers of the same data as one: what either has spent is spent.
+
+Two hosts that could not reach each other have spent from the same budget, each within its cap; together they
+may be over it. That is a fact, and is written down: then nothing more is taken. Spends are told apart by the
+hashes of the entries that made them, so that nothing is counted twice when ledgers are merged again, or were
+copies of each other; a spend that both copies went on to draw was drawn twice and counts twice.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError, Refused
+from indistinct.ledger.amounts import NONE, Amount, written
+from indistinct.ledger.book import LEDGER, Book
+from indistinct.ledger.chain import Entry, check_text
+from indistinct.ledger.costs import cost_of
+from indistinct.ledger.events import CANCELLED, CHARGED, COMPLETE, RESERVED, Spend, State, replayed
+from indistinct.ledger.known import digest_of
+from indistinct.ledger.notions import Cap
+from indistinct.ledger.parts import DIVISION
+from indistinct.ledger.verify import chained
+from indistinct.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from indistinct.ledger.ledger import Ledger
+
+FORMAT = 1
+Replayed = tuple[State, dict[str, Spend]]
+_FURTHER = {CANCELLED: 0, RESERVED: 1, CHARGED: 2, COMPLETE: 3}
+
+
+def exported(ledger: "Ledger") -> dict[str, Any]:
+    """All entries and descriptions; no secrets."""
+    book, found = ledger.book, list[str]()
+    names = [LEDGER, *(state.name for state in book.states())]
+    entries = [entry.to_json() for name in names for entry in chained(book, name, found)]
+    if found:
+        raise ArgumentError("ledger", found[0], "whole, to be exported")
+    rows = book.store.run("SELECT digest, description FROM mechanisms")
+    heads = {entry["account"]: entry["hash"] for entry in entries}
+    whole = {"entries": entries, "heads": heads, "mechanisms": dict(rows)}
+    return {"format": FORMAT, "ledger": ledger.id, **whole}
+
+
+def merged(ledger: "Ledger", other: "Ledger | Mapping[str, Any]") -> list[str]:
+    """Takes in what another ledger, or its export, has; says what came of it."""
+    content = other if isinstance(other, Mapping) or not hasattr(other, "export") else other.export()
+    name, accounts, described = _read(content)
+    said: list[str] = []
+    book = ledger.book
+    with book.transaction():
+        book.locked(LEDGER)
+        for digest, text in described.items():
+            book.keep_description(digest, text)
+        for account in sorted(accounts, key=lambda one: one.count("/")):  # wholes before their parts
+            said += _account(book, name, *accounts[account], ledger.who)
+        _divisions(book, ledger.who)
+        said += [f"{one.name}: more is spent than its cap" for one in book.states() if _over(one)]
+    return said
+
+
+def _read(content: Mapping[str, Any]) -> tuple[str, dict[str, Replayed], dict[str, str]]:
+    """The name of a ledger, its accounts and descriptions of mechanisms, if all hashes are right."""
+    try:
+        return _whole(content)
+    except (KeyError, TypeError, AttributeError):
+        raise ArgumentError("export", type(content).__name__, "what `export` gave") from None
+
+
+def _whole(content: Mapping[str, Any]) -> tuple[str, dict[str, Replayed], dict[str, str]]:
+    if content["format"] != FORMAT:
+        raise ArgumentError("format", content["format"], f"{FORMAT}: this version reads no other")
+    chains: dict[str, list[Entry]] = {}
+    for entry in map(Entry.from_json, content["entries"]):
+        chain = chains.setdefault(entry.account, [])
+        if entry.number != len(chain) + 1 or entry.hash != entry.chained(chain[-1].hash if chain else ""):
+            raise ArgumentError("export", entry.number, "whole: an entry was changed, dropped or moved")
+        chain.append(entry)
+    if content["heads"] != {name: chain[-1].hash for name, chain in chains.items()}:
+        raise ArgumentError("export", len(content["entries"]), "whole: the last entries are missing")
+    own = chains.pop(LEDGER)
+    parents = {entry.key: entry.content["parent"] for entry in own if entry.event == "account"}
+    if own[0].content["ledger"] != content["ledger"] or parents.keys() != chains.keys():
+        raise ArgumentError("export", content["ledger"], "whole: an account is missing, or not opened there")
+    described = {str(digest): str(text) for digest, text in content["mechanisms"].items()}
+    for digest, text in described.items():
+        if digest_of(text) != digest:
+            raise ArgumentError("export", digest, "whole: the description of a mechanism was changed")
+    return content["ledger"], {name: replayed(chains[name], parents[name]) for name in chains}, described
+
+
+def _account(book: Book, origin: str, theirs: State, spends: dict[str, Spend], who: str) -> list[str]:
+    if book.state(theirs.name) is None:
+        check_text("account", theirs.name, longest=1000)
+        book.open(theirs.name, theirs.parent, theirs.terms, theirs.cap, who, {"merged": origin})
+    ours = book.locked(theirs.name)
+    if (ours.terms, ours.parent) != (theirs.terms, theirs.parent) or _differ(ours.cap, theirs.cap):
+        raise Refused(theirs.name, "both ledgers have it, with other terms or in another notion")
+    if ours.cap is None and theirs.cap is not None:
+        ours, _ = book.append(ours, None, "notion", "", {"cap": theirs.cap.to_json()}, who)
+    count, known = 0, dict[str, list[Spend]]()
+    for spend in book.all_spends(theirs.name):
+        known.setdefault(spend.hash, []).append(spend)
+    for spend in sorted(spends.values(), key=lambda one: one.number):
+        if spend.key.startswith(DIVISION):
+            continue
+        alike = known.get(spend.hash, [])
+        same = [one for one in alike if spend.drawn in (one.drawn, "") or not one.drawn]  # not drawn apart
+        if same and _FURTHER[spend.state] <= _FURTHER[same[0].state]:
+            continue
+        ours = _taken(book, ours, same[0] if same else None, spend, origin, who)
+        count += 1
+    return [f"{theirs.name}: {count} spends taken in"] if count else []
+
+
+def _differ(ours: Cap | None, theirs: Cap | None) -> bool:
+    if ours is None or theirs is None:
+        return False
+    return (ours.notion, ours.order, ours.limit) != (theirs.notion, theirs.order, theirs.limit)
+
+
+def _taken(book: Book, state: State, before: Spend | None, theirs: Spend, origin: str, who: str) -> State:
+    """One of theirs, at what it costs by our own reading if that is more; under another key where we have
+    used its own for something else, or for another draw."""
+    key = theirs.key if before is None else before.key
+    if before is None and book.spend(state.name, key) is not None:
+        key = f"{key}@{origin[:8]}:{theirs.drawn[:8] or theirs.hash[:8]}"
+    assert state.cap is not None  # whoever has spent has a notion
+    described = book.description(theirs.digest)
+    mechanism = Mechanism.from_json(described["mechanism"])
+    cost = max(theirs.cost, cost_of(mechanism, state.cap, Adjacency(described["adjacency"])))
+    names = ("state", "digest", "plan", "time", "who", "note", "hash", "drawn")
+    told = {name: getattr(theirs, name) for name in names}
+    told |= {"cost": written(cost), "digests": dict(theirs.digests)}
+    return book.append(state, before, "merged", key, {"origin": origin, "spend": told}, who)[0]
+
+
+def _divisions(book: Book, who: str) -> None:
+    """A division holds the largest of what its parts may spend, or have spent."""
+    most: dict[tuple[str, str], Amount] = {}
+    for part in book.states():
+        if part.terms.part and part.cap is not None:
+            division = part.name.removeprefix(f"{part.parent}/").partition("=")[0]
+            place = part.parent, DIVISION + division
+            most[place] = max(most.get(place, NONE), part.cap.limit, part.total)
+    for (whole, key), cost in most.items():
+        state, held = book.locked(whole), book.spend(whole, key)
+        if held is None or held.cost < cost:
+            book.append(state, held, "division", key, {"cost": written(cost), "merged": True}, who)
+
+
+def _over(state: State) -> bool:
+    return state.cap is not None and state.total > state.cap.limit

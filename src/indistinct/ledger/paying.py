@@ -1,0 +1,58 @@
+"""Releases in Python that an account pays for: what is drawn is seen when it is charged, and not before."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from indistinct.adjacency import Adjacency
+from indistinct.errors import ArgumentError, FileError, Refused, TargetError
+from indistinct.guarantees import GaussianDP, Guarantee, PureDP, RenyiCurve
+from indistinct.ledger.known import ORDERS
+from indistinct.mechanisms import Mechanism, Release, Stated
+from indistinct.mechanisms.budget import known_mu
+
+if TYPE_CHECKING:
+    from indistinct.ledger.account import Account
+
+R = TypeVar("R")
+_TELL_NOTHING = (Refused, TargetError, FileError, OSError, MemoryError)
+"""Errors that do not depend on what records hold."""
+
+
+def paid(account: "Account", what: str, draw: Callable[[], R]) -> R:
+    """What `draw` releases, charged to the account. An error on the way may tell something about the records
+    that no noise covers: it is journalled, and counts towards the refusals that the account allows."""
+    account.journal("asked", {"what": what})
+    try:
+        result = draw()
+    except BaseException as error:
+        tells = isinstance(error, Exception) and not isinstance(error, _TELL_NOTHING)
+        account.journal("failed", {"what": what, "reason": type(error).__name__}, told=tells)
+        raise
+    listed = result if isinstance(result, tuple | list) else [result]
+    account.spend(_together(listed, account.terms.adjacency), note=what)
+    return result
+
+
+def _together(results: Iterable[Any], adjacency: Adjacency) -> Mechanism:
+    found: list[Mechanism] = [_mechanism(result, adjacency) for result in results]
+    return found[0] if len(found) == 1 else sum(found[1:], start=found[0])
+
+
+def _mechanism(result: Any, adjacency: Adjacency) -> Mechanism:
+    """What was really run, for neighbours of an account; a claim where that cannot be said in one word."""
+    if not hasattr(result, "guarantee"):
+        raise ArgumentError("ledger", type(result).__name__, "for something that says what it has released")
+    if isinstance(result, Release) and result.private:
+        return result.mechanism
+    return Stated(claimed(result.guarantee(adjacency)))
+
+
+def claimed(guarantee: Guarantee) -> Guarantee:
+    """A claim that a guarantee meets, and that can be written down: pure DP, Gaussian DP (without loss where
+    the noise is Gaussian), or Rényi divergences."""
+    if math.isfinite(epsilon := guarantee.pure()):
+        return PureDP(epsilon, adjacency=guarantee.adjacency)
+    if math.isfinite(mu := known_mu(guarantee)):
+        return GaussianDP(mu, adjacency=guarantee.adjacency)
+    return RenyiCurve(ORDERS, [guarantee.renyi(order) for order in ORDERS], adjacency=guarantee.adjacency)

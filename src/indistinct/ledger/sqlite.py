@@ -1,0 +1,98 @@
+"""A ledger in one file of SQLite: durable (WAL, every commit is synced), readable by its owner alone."""
+
+import os
+import sqlite3
+import time
+from typing import Any
+
+from indistinct.errors import FileError
+from indistinct.ledger.store import Rows, Store
+
+_PATIENCE = 60.0
+"""Seconds that a writer waits for others."""
+_APPLICATION = 0x1ED6E201
+"""Marks the file as a ledger (`PRAGMA application_id`)."""
+
+
+class SqliteStore(Store):
+    """A file. Should it be replaced or removed while it is open, nothing is written any more: SQLite would
+    go on with a file that nobody sees."""
+
+    def __init__(self, path: str, create: bool) -> None:
+        super().__init__(os.path.abspath(path))
+        if not create and not os.path.exists(self.where):
+            raise FileError(self.where, "no ledger is there")
+        try:
+            os.close(os.open(self.where, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
+        except OSError as error:
+            raise FileError(self.where, f"it cannot be opened: {error.strerror}") from None
+        self._file = self._identity()
+        with self._told():
+            _ = self.connection
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self.where)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _connected(self) -> Any:
+        connection = sqlite3.connect(self.where, timeout=_PATIENCE, isolation_level=None)
+        (marked,) = connection.execute("PRAGMA application_id").fetchone()
+        if marked != _APPLICATION:
+            if marked or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                connection.close()
+                raise FileError(self.where, "it is a database of something else")
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        return connection
+
+    def run(self, sql: str, *values: Any) -> Rows:
+        with self._told():
+            return self.connection.execute(sql, values).fetchall()  # type: ignore[no-any-return]
+
+    def _begin(self) -> None:
+        self._check_place()
+        deadline, pause = time.monotonic() + _PATIENCE, 0.0005
+        while True:
+            try:
+                self.connection.execute("BEGIN IMMEDIATE")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(pause)
+                pause = min(2 * pause, 0.02)
+
+    def _check_place(self) -> None:
+        if self._identity() != self._file:
+            raise FileError(self.where, "it was replaced or removed while it was open; open it again")
+
+    def _commit(self) -> None:
+        self._check_place()
+        self.connection.execute("COMMIT")
+
+    def _rollback(self) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def _failed(self, error: Exception) -> Exception | None:
+        if not isinstance(error, sqlite3.Error):
+            return None
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_BUSY:
+            return FileError(self.where, f"others have been writing for {_PATIENCE:g} s; nothing was changed")
+        if code == sqlite3.SQLITE_FULL:
+            return FileError(self.where, "the disk is full; nothing was changed")
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            return FileError(self.where, "it is damaged, or no ledger")
+        return FileError(self.where, f"it cannot be used ({error}); nothing was changed")
+
+    def alone(self) -> None:
+        """Every transaction is alone."""
+
+    def _has_version(self) -> bool:
+        return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = 'ledger_version'"))

@@ -1,0 +1,238 @@
+"""Many processes, killed ones, a full disk, a file that is replaced: nothing lost or doubled, never over."""
+
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from indistinct import Budget, Laplace
+from indistinct.errors import FileError, Refused
+from indistinct.ledger import Ledger
+
+PROCESSES = multiprocessing.get_context("fork")
+STEPS = ["begun", "written", "committed but not durable", "committed"]
+
+
+def spender(address: str, name: str, times: int, told) -> None:
+    done = []
+    with Ledger.open(address) as ledger:
+        account = ledger.account("census")
+        for turn in range(times):
+            try:
+                account.spend(Laplace(100), key=f"{name}-{turn}")
+                done.append(f"{name}-{turn}")
+            except Refused:
+                pass
+    told.put(done)
+
+
+def run(*targets) -> None:
+    for one in targets:
+        one.start()
+    for one in targets:
+        one.join(120)
+    assert all(one.exitcode is not None for one in targets)
+
+
+def test_many_processes_near_the_cap(address: str) -> None:
+    """8 × 25 ask for 2.00 of a cap of 1: a hundred get it, and exactly those are told so."""
+    with Ledger.open(address) as ledger:
+        ledger.open_account("census", Budget(epsilon=1))
+    told = PROCESSES.Queue()
+    run(*(PROCESSES.Process(target=spender, args=(address, str(n), 25, told)) for n in range(8)))
+    said = [key for _ in range(8) for key in told.get()]
+    with Ledger.open(address) as ledger:
+        account = ledger.account("census")
+        assert account.left == 0 and account.spent == 1
+        assert sorted(said) == sorted(spend.key for spend in account.spends()) and len(said) == 100
+        assert [entry.event for entry in account.entries()].count("refused") == 100
+        assert ledger.verify() == []
+
+
+def dies(address: str, step: str, call) -> None:
+    """Runs a call in a process of its own, which is killed at this step."""
+
+    def die(name: str) -> None:
+        if name == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with Ledger.open(address) as ledger:
+        account = ledger.account("census")
+        ledger.book.store.step = die
+        call(account)
+
+
+CALLS = {
+    "reserve": lambda account: account.reserve(Laplace(10), key="k"),
+    "charge": lambda account: account.charge("k"),
+    "complete": lambda account: account.complete("k", {"f": "d"}),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_every_step(address: str, step: str) -> None:
+    """Whatever was done is done once, and can be gone on with: the same spend, the same secret."""
+    if step == "committed but not durable" and address.startswith("sqlite"):
+        pytest.skip("a commit of SQLite is durable")
+    with Ledger.open(address) as ledger:
+        account = ledger.open_account("census", Budget(epsilon=1))
+        secret = None
+        for name, call in CALLS.items():
+            process = PROCESSES.Process(target=dies, args=(address, step, call))
+            run(process)
+            assert process.exitcode == -signal.SIGKILL
+            if name == "charge" and step.startswith("committed"):
+                secret = ledger.book.secret("census", "k")
+            found = call(account)
+            if name == "charge":
+                assert secret in (None, found)
+                assert account.charge("k") == found
+        assert account.spent == Fraction(1, 10) and account.reserved == 0
+        assert [spend.key for spend in account.spends()] == ["k"]
+        assert ledger.verify() == []
+
+
+def test_killed_at_any_moment(tmp_path: Path) -> None:
+    """At moments of its own choosing: what was told to be spent is spent, once."""
+    address = str(tmp_path / "budget.db")
+    with Ledger.open(address) as ledger:
+        account = ledger.open_account("census", Budget(epsilon=10))
+        for turn in range(8):
+            told, tell = PROCESSES.Pipe(duplex=False)
+
+            def spends(turn: int = turn, tell=tell) -> None:
+                with Ledger.open(address) as own:
+                    for n in range(1000):
+                        own.account("census").spend(Laplace(1000), key=f"{turn}-{n}")
+                        tell.send(n)
+
+            process = PROCESSES.Process(target=spends)
+            process.start()
+            while told.recv() < 3 * turn:
+                pass
+            process.kill()
+            process.join()
+            tell.close()
+            last = 3 * turn
+            while True:
+                try:
+                    last = told.recv()
+                except EOFError:
+                    break
+            kept = [spend.key for spend in account.spends() if spend.key.startswith(f"{turn}-")]
+            assert last + 1 <= len(kept) <= last + 2 and len(set(kept)) == len(kept)
+        assert account.spent == Fraction(len(account.spends()), 1000)
+        assert ledger.verify() == []
+
+
+def test_threads_share_a_ledger(address: str) -> None:
+    with Ledger.open(address) as ledger:
+        account = ledger.open_account("census", Budget(epsilon=1))
+
+        def spends(name: int) -> None:
+            for turn in range(10):
+                account.spend(Laplace(100), key=f"{name}-{turn}")
+            ledger.close()  # this thread's connection
+
+        threads = [threading.Thread(target=spends, args=(name,)) for name in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        assert account.spent == Fraction(40, 100) and ledger.verify() == []
+
+
+def fills(address: str, told) -> None:
+    with Ledger.open(address) as ledger:
+        account = ledger.account("census")
+        size = os.path.getsize(f"{address}-wal")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40_000, size + 40_000))
+        done, error = 0, ""
+        try:
+            for turn in range(1000):
+                account.spend(Laplace(10_000), key=str(turn))
+                done += 1
+        except FileError as full:
+            error = str(full)
+        told.put((done, error, account.spent))
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """An error, and as if it had not been asked; afterwards all goes on."""
+    address = str(tmp_path / "budget.db")
+    with Ledger.open(address) as ledger:
+        account = ledger.open_account("census", Budget(epsilon=1))
+        account.spend(Laplace(10_000), key="first")
+        told = PROCESSES.Queue()
+        process = PROCESSES.Process(target=fills, args=(address, told))
+        process.start()
+        done, error, spent = told.get(timeout=60)
+        process.join()
+        assert 0 < done < 1000 and "nothing was changed" in error
+        assert spent == account.spent == Fraction(done + 1, 10_000)
+        account.spend(Laplace(10_000), key=str(done))
+        assert ledger.verify() == []
+
+
+def test_a_file_that_was_replaced_or_set_back(tmp_path: Path) -> None:
+    path, old = tmp_path / "budget.db", tmp_path / "old.db"
+    with Ledger.open(path) as ledger:
+        account = ledger.open_account("census", Budget(epsilon=1))
+        ledger.book.store.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        shutil.copy(path, old)
+        account.spend(Laplace(10))
+        receipt = account.receipt()
+        os.rename(path, tmp_path / "moved.db")
+        with pytest.raises(FileError, match="replaced or removed"):
+            account.spend(Laplace(10))
+        shutil.copy(old, path)
+        with pytest.raises(FileError, match="replaced or removed"):
+            account.spend(Laplace(10))
+    for left in ("budget.db-wal", "budget.db-shm"):
+        (tmp_path / left).unlink(missing_ok=True)
+    with Ledger.open(path) as ledger:  # an older copy is whole; receipts know better
+        assert ledger.verify() == []
+        assert "entries were lost" in ledger.verify([receipt])[0]
+        account = ledger.account("census")
+        account.spend(Laplace(10))
+        with sqlite3.connect(path) as other:  # set back in place, under an open ledger
+            other.execute("DELETE FROM entries WHERE account = 'census' AND number = 2")
+            other.execute("UPDATE accounts SET number = 1, total = '0' WHERE name = 'census'")
+        with pytest.raises(FileError, match="set back"):
+            account.spend(Laplace(10))
+
+
+def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "budget.db"
+    with Ledger.open(path) as ledger:
+        ledger.open_account("census", Budget(epsilon=1)).reserve(Laplace(10), key="k")
+        for name in ("budget.db", "budget.db-wal", "budget.db-shm"):
+            assert os.stat(tmp_path / name).st_mode & 0o77 == 0
+
+
+def test_places_that_are_no_ledger(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no ledger is there"):
+        Ledger.open(tmp_path / "none.db", create=False)
+    (tmp_path / "text.db").write_text("age\n" * 1000)
+    with pytest.raises(FileError, match="damaged, or no ledger"):
+        Ledger.open(tmp_path / "text.db")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE people (name)")
+    with pytest.raises(FileError, match="something else"):
+        Ledger.open(tmp_path / "other.db")
+    with Ledger.open(tmp_path / "new.db") as ledger:
+        ledger.book.store.run("UPDATE ledger_version SET version = 99")
+    with pytest.raises(FileError, match="newer version"):
+        Ledger.open(tmp_path / "new.db")
+    with pytest.raises(FileError):
+        Ledger.open(tmp_path / "no" / "folder.db")
+    for wrong in ("", None, 3, "mysql://host/db", "a\0b"):
+        with pytest.raises(ValueError, match="ledger must be"):
+            Ledger.open(wrong)

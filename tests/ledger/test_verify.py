@@ -1,0 +1,220 @@
+"""Every way to change a ledger by hand is found; two ledgers are merged without counting anything twice."""
+
+import copy
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from indistinct import Budget, Gaussian, Laplace
+from indistinct.errors import ArgumentError, Refused
+from indistinct.ledger import Ledger, signed_heads
+
+
+@pytest.fixture
+def busy(small: Ledger) -> Ledger:
+    account = small.open_account("census", Budget(epsilon=3, delta=1e-6))
+    for scale in (20, 30):
+        account.spend(Gaussian(scale))
+    account.reserve(Gaussian(40), key="k")
+    account.charge("k")
+    account.approve("p")
+    small.open_account("pure", Budget(epsilon=1)).part("CA", division="state", cap=Budget(epsilon=0.5)).spend(
+        Laplace(4)
+    )
+    assert small.verify() == []
+    return small
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE entries SET content = replace(content, '1/400', '1/900') WHERE account = 'census'",
+        "UPDATE entries SET who = 'nobody' WHERE account = 'census' AND number = 4",
+        "UPDATE entries SET time = '2020' WHERE account = '' AND number = 2",
+        "DELETE FROM entries WHERE account = 'census' AND number = 3",
+        "DELETE FROM entries WHERE account = 'census' AND number = 6",
+        "DELETE FROM entries WHERE account = 'census'",
+        "UPDATE entries SET number = 100 WHERE account = 'census' AND number = 3",
+        "DELETE FROM accounts WHERE name = 'pure/state=CA'",
+        "UPDATE accounts SET parent = '' WHERE name = 'pure/state=CA'",
+        "UPDATE accounts SET total = '0' WHERE name = 'census'",
+        "UPDATE accounts SET told = 4 WHERE name = 'census'",
+        "UPDATE accounts SET status = 'closed' WHERE name = 'census'",
+        "UPDATE accounts SET cap = replace(cap, 'gdp', 'zcdp') WHERE name = 'census'",
+        "UPDATE accounts SET name = 'other' WHERE name = 'census'",
+        "DELETE FROM spends WHERE key = 'k'",
+        "UPDATE spends SET state = 'reserved' WHERE key = 'k'",
+        "UPDATE spends SET cost = '0' WHERE key = 'k'",
+        "UPDATE spends SET digests = '{\"a\":\"b\"}' WHERE key = '#2'",
+        "UPDATE mechanisms SET description = replace(description, '40.0', '90.0')",
+        "DELETE FROM mechanisms",
+        "DELETE FROM approvals",
+        "INSERT INTO approvals VALUES ('census', 'mine', 'me')",
+        "INSERT INTO files VALUES ('census', 'd', '/p', '')",
+        "INSERT INTO secrets VALUES ('census', '#2', 'x')",
+    ],
+)
+def test_a_change_by_hand_is_found(busy: Ledger, change: str) -> None:
+    busy.book.store.run("PRAGMA foreign_keys = OFF")
+    busy.book.store.run(change)
+    busy.book._seen.clear()
+    try:
+        assert busy.verify()
+    except (ArgumentError, ValueError) as error:
+        assert "entry" in str(error) or "missing" in str(error)
+
+
+def rehash(ledger: Ledger) -> None:
+    """What somebody who can write to the database can do: a chain that is whole again."""
+    store, head = ledger.book.store, ""
+    for entry in list(ledger.book.all_entries("census")):
+        head = entry.chained(head)
+        store.run(
+            "UPDATE entries SET hash = ? WHERE account = ? AND number = ?", head, "census", entry.number
+        )
+
+
+def test_receipts_and_signatures_find_what_hashes_cannot(busy: Ledger) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.generate()
+    account = busy.account("census")
+    receipt, signed = account.receipt("k"), busy.sign(key.private_bytes_raw())
+    heads = signed_heads(json.loads(json.dumps(signed)), key.public_key().public_bytes_raw())
+    assert busy.verify([receipt, *heads]) == []
+    busy.book.store.run("UPDATE entries SET who = 'nobody' WHERE account = 'census' AND number = 3")
+    rehash(busy)
+    assert any("receipt" in one for one in busy.verify([receipt]))
+    assert any("receipt" in one for one in busy.verify(heads))
+    for forged in ({**signed, "heads": heads[1:]}, {**signed, "signature": "00" * 64}, {}):
+        with pytest.raises(ArgumentError, match="signature"):
+            signed_heads(forged, key.public_key().public_bytes_raw())
+
+
+def test_a_cost_that_was_counted_too_low_is_found(busy: Ledger) -> None:
+    """Also where every hash is right."""
+    store = busy.book.store
+    store.run("UPDATE entries SET content = replace(content, '1/400', '1/900') WHERE account = 'census'")
+    rehash(busy)
+    busy.book._seen.clear()
+    assert any("cost more than was counted" in one for one in busy.verify())
+
+
+def two(tmp_path: Path) -> tuple[Ledger, Ledger]:
+    ledgers = Ledger.open(tmp_path / "a.db", who="a"), Ledger.open(tmp_path / "b.db", who="b")
+    for ledger in ledgers:
+        ledger.open_account("census", Budget(epsilon=1))
+    return ledgers
+
+
+def test_two_hosts_are_merged(tmp_path: Path) -> None:
+    here, there = two(tmp_path)
+    here.account("census").spend(Laplace(2), key="same")
+    there.account("census").spend(Laplace(4), key="same")
+    there.account("census").reserve(Laplace(10), key="later")
+    there.open_account("other", Budget(epsilon=1)).part("CA", division="state").spend(Laplace(5))
+    assert here.merge(there) == ["census: 2 spends taken in", "other/state=CA: 1 spends taken in"]
+    account = here.account("census")
+    assert account.spent == Fraction(3, 4) and account.reserved == Fraction(1, 10)
+    assert here.account("other").left == 0
+    assert here.merge(json.loads(json.dumps(there.export()))) == []  # again: nothing new
+    there.account("census").charge("later")
+    there.account("census").complete("later", {"f": "d"})
+    here.merge(there)
+    assert account.spent == Fraction(17, 20) and account.reserved == 0
+    with pytest.raises(Refused, match="complete"):
+        account.charge("later")
+    assert there.merge(here) and there.account("census").spent == Fraction(17, 20)
+    assert here.merge(there) == there.merge(here) == []
+    assert here.verify() == there.verify() == []
+
+
+def test_merged_ledgers_may_be_over_the_cap_and_then_take_nothing(tmp_path: Path) -> None:
+    here, there = two(tmp_path)
+    for ledger in (here, there):
+        ledger.account("census").spend(Laplace(1))
+    assert "census: more is spent than its cap" in here.merge(there)
+    assert here.account("census").spent == 2 and here.account("census").left == 0
+    with pytest.raises(Refused):
+        here.account("census").spend(Laplace(1e9))
+    assert here.verify() == []
+
+
+def test_a_copy_that_was_drawn_from_twice_counts_twice(tmp_path: Path) -> None:
+    here, _ = two(tmp_path)
+    account = here.account("census")
+    account.spend(Laplace(10), key="before")
+    account.reserve(Laplace(4), key="k")
+    account.reserve(Laplace(8), key="c")
+    here.book.store.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copy(tmp_path / "a.db", tmp_path / "copy.db")
+    with Ledger.open(tmp_path / "copy.db") as other:
+        other.account("census").charge("k")
+        other.account("census").charge("c")
+        assert account.charge("k") != other.account("census").charge("k")  # two draws
+        account.cancel("c", "not here")  # but there it was drawn
+        for _ in range(2):
+            here.merge(other)
+            assert account.spent == Fraction(1, 10) + 2 * Fraction(1, 4) + Fraction(1, 8)
+        other.account("census").complete("k", {"f": "d"})
+        here.merge(other)
+        assert account.spent == Fraction(1, 10) + 2 * Fraction(1, 4) + Fraction(1, 8) and here.verify() == []
+
+
+def test_forged_exports_are_refused(tmp_path: Path) -> None:
+    here, there = two(tmp_path)
+    there.account("census").spend(Laplace(2), key="k")
+    true = json.loads(json.dumps(there.export()))
+
+    def forged(change) -> dict:
+        content = copy.deepcopy(true)
+        change(content)
+        return content
+
+    changes = [
+        lambda c: c.update(format=2),
+        lambda c: c.pop("ledger"),
+        lambda c: c.update(ledger="me"),
+        lambda c: c["entries"].pop(),
+        lambda c: c["entries"].pop(0),
+        lambda c: c["entries"].reverse(),
+        lambda c: c["entries"][-1]["content"].update(cost="0"),
+        lambda c: c["entries"][-1].update(number="3"),
+        lambda c: c["entries"].append({"account": "x"}),
+        lambda c: c.update(entries={}),
+        lambda c: c["mechanisms"].update({next(iter(c["mechanisms"])): "{}"}),
+        lambda c: c["mechanisms"].update(x="{}"),
+        lambda c: c.update(mechanisms=None),
+    ]
+    for change in changes:
+        with pytest.raises(ArgumentError):
+            here.merge(forged(change))
+    for nothing in ({}, [], None, "x", 3):
+        with pytest.raises(ArgumentError):
+            here.merge(nothing)
+
+    def cheaper(content: dict) -> None:  # with all hashes right: a spend that says that it cost nothing
+        entries = [entry for entry in content["entries"] if entry["account"] == "census"]
+        entries[-1]["content"]["cost"] = "0"
+        from indistinct.ledger import Entry
+
+        entries[-1]["hash"] = Entry.from_json(entries[-1]).chained(entries[-2]["hash"])
+        content["heads"]["census"] = entries[-1]["hash"]
+
+    assert here.account("census").spent == 0
+    here.merge(forged(cheaper))
+    assert here.account("census").spent == Fraction(1, 2)  # read again
+    other = Ledger.open(tmp_path / "c.db")
+    other.open_account("census", Budget(epsilon=2))
+    with pytest.raises(Refused, match="other terms"):
+        here.merge(other)
+    assert here.verify() == []
+
+
+def test_exports_have_no_secrets(busy: Ledger) -> None:
+    secret = busy.account("census").charge("k")
+    text = json.dumps(busy.export())
+    assert secret.hex() not in text and busy.files_key.key.hex() not in text and repr(secret) not in text
