@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	&& echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest quick fuzz lint coverage bench attack docs pins clean
+.PHONY: help demo test pytest quick fuzz lint coverage bench interop attack docs pins clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -59,6 +59,9 @@ bench: .venv-bench/.installed ## compare with other libraries (large downloads t
 	.venv-bench/bin/python $$script || failed="$$failed $$script"; done; \
 	test -z "$$failed" || { echo "a bar was missed, or an error met, in:$$failed"; exit 1; }
 
+interop: .venv-interop/.installed ## all tests of adapters, with Flower and JAX Privacy too (large downloads the first time)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-interop/bin/pytest tests/interop src/indistinct/interop docs/interop.md
+
 attack: .venv/.installed ## try to refute what synthetic images and tables promise (a few minutes)
 	@set -e; for script in attacks/*.py; do echo "== $$script"; .venv/bin/python $$script; done
 
@@ -85,7 +88,7 @@ pins: .venv-pins/.installed ## choose the newest versions anew for requirements/
 	done; rm -r $$cpu
 
 clean: ## remove environments, caches and output
-	rm -rf .venv .venv-bench .venv-pins out build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-interop .venv-pins out build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 NEWER = @test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
@@ -108,10 +111,12 @@ JAVA_17 = $(shell java -version 2>&1 | grep -q 'version "17' && echo spark)
 	$(PIP) --no-build-isolation $(PACKAGE)
 	@touch .venv/.demo $@
 
-.venv-bench/.installed: pyproject.toml
+.venv-bench/.installed: EXTRAS = bench
+.venv-interop/.installed: EXTRAS = test,flower,jax-privacy
+.venv-bench/.installed .venv-interop/.installed: pyproject.toml
 	$(NEWER)
 	$(PYTHON) -m venv $(@D)
-	$(PIP) --editable '.[bench]'
+	$(PIP) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 .venv-pins/.installed:

@@ -24,6 +24,7 @@ from indistinct import (
     PrivacyProfile,
     PureDP,
     RandomizedResponse,
+    RandomShift,
     RenyiCurve,
     ReportNoisyMax,
     SampledSum,
@@ -75,6 +76,7 @@ WITHOUT_REPLACEMENT = Gaussian(scale=1).subsample(10, of=1000)
 # One run of one mechanism.
 SINGLE = [
     Case("gaussian", Gaussian(scale=1)),
+    Case("random shift", RandomShift(2.0, (0.0, 1.0, 2.0), (0.8, 0.15, 0.05))),
     Case("gaussian, small scale", Gaussian(scale=0.05)),
     Case("gaussian, large scale", Gaussian(scale=1e4)),
     Case("gaussian, sensitivity 3", Gaussian(scale=2, sensitivity=3)),
@@ -218,6 +220,7 @@ STATED = [
     Case("approximate", ApproxDP(0.5, 1e-6)),
     Case("gaussian claim", GaussianDP(0.8)),
     Case("zero-concentrated", ZeroConcentratedDP(0.1)),
+    Case("zero-concentrated with an offset", ZeroConcentratedDP(0.1, 0.2)),
     Case("renyi curve", RenyiCurve([1.5, 2, 4, 8, 32, 128], [0.015, 0.02, 0.04, 0.08, 0.32, 1.28])),
     Case("one renyi order", RenyiCurve([8], [0.4])),
     Case("20 pure", 20 * PureDP(0.1)),
@@ -235,7 +238,7 @@ STATED = [
     Case("trade-off function", TradeoffCurve(lambda fpr: (1 - fpr) ** 2)),
     Case("several points of a profile", PrivacyProfile([0.1, 1, 3], [0.1, 1e-3, 1e-8])),
     Case("3 profiles", 3 * PrivacyProfile([0.1, 1, 3], [0.1, 1e-3, 1e-8])),
-    Case("group of zero-concentrated", ZeroConcentratedDP(0.01).group(3)),
+    Case("group of zero-concentrated", ZeroConcentratedDP(0.01, 0.01).group(3)),
     Case("group of approximate", ApproxDP(0.2, 1e-6).group(2)),
 ]
 

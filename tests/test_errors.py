@@ -21,8 +21,10 @@ from indistinct import (
     Mechanism,
     PureDP,
     RandomizedResponse,
+    RandomShift,
     RenyiCurve,
     TargetError,
+    TruncatedSum,
     ZeroConcentratedDP,
     calibrate,
     parallel,
@@ -100,6 +102,14 @@ def cases(table: dict[str, tuple[Callable[[Any], object], str, list[Any]]]) -> A
         "approximate delta": (lambda v: ApproxDP(1, v), "delta", NOT_A_NUMBER + NOT_A_PROBABILITY),
         "gaussian claim": (GaussianDP, "mu", [*NOT_A_NUMBER, -1, INF]),
         "zero-concentrated": (ZeroConcentratedDP, "rho", [*NOT_A_NUMBER, -1, INF]),
+        "zero-concentrated offset": (lambda v: ZeroConcentratedDP(0.1, v), "xi", [*NOT_A_NUMBER, -1, INF]),
+        "random shift": (lambda v: RandomShift(1, (0, v), (0.5, 0.5)), "shifts[1]", [*NOT_A_NUMBER, -1, INF]),
+        "random shift's noise": (
+            lambda v: RandomShift(v, (0, 1), (0.5, 0.5)),
+            "noise",
+            [*NOT_A_NUMBER, 0, INF],
+        ),
+        "truncated sum": (lambda v: TruncatedSum(1, 0.1, v, 10), "largest", [*NOT_A_NUMBER, 0, 2.5]),
     }
 )
 def test_bad_description(call: Callable[[Any], object], argument: str, values: list[Any]) -> None:

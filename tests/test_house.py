@@ -186,18 +186,34 @@ def test_modules_are_short() -> None:
     assert not {module: lines for module, lines in lengths.items() if lines > MAX_LINES}
 
 
+EXTENDED = {
+    "indistinct.functions.estimators": "sklearn",
+    "indistinct.interop.dp_accounting": "dp_accounting",
+    "indistinct.interop.opacus": "opacus",
+}
+"""Modules that extend the classes of another library, and so import it; nothing else imports them."""
+
+
+def extended(name: str) -> str | None:
+    """The library that a module extends."""
+    return next((EXTENDED[one] for one in EXTENDED if f"{name}.".startswith(f"{one}.")), None)
+
+
 def test_core_needs_only_numpy_and_scipy() -> None:
-    # estimators extend scikit-learn's classes, and nothing else imports them
-    estimators = "indistinct.functions.estimators"
     extras = {
         dotted_name(path): outside
         for path in MODULES
         if (outside := {n.split(".")[0] for n in imports_of(path, run_on_import=True)} - CORE)
-        and not (dotted_name(path).startswith(estimators) and outside == {"sklearn"})
+        and outside != {extended(dotted_name(path))}
     }
-    users = {dotted_name(path) for path in MODULES if any(n.startswith(estimators) for n in imports_of(path))}
-    assert all(user.startswith(estimators) for user in users)
     assert not extras, f"import extras inside the function that uses them: {extras}"
+    users = {
+        dotted_name(path): name
+        for path in MODULES
+        for name in imports_of(path, run_on_import=True)
+        if (library := extended(name)) and library != extended(dotted_name(path))
+    }
+    assert not users
 
 
 def test_scipy_stats_is_not_used() -> None:

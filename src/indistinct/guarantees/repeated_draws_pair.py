@@ -61,8 +61,8 @@ class RepeatedDrawsPair(Pair):
         top = exponent.max(axis=-1)
         share = np.exp(exponent - top[..., None])
         total = share.sum(axis=-1)
-        mean = share @ j / total
-        square = share @ (j * j) / total
+        mean = (share * j).sum(axis=-1) / total
+        square = (share * (j * j)).sum(axis=-1) / total
         spread = np.maximum(square - mean * mean, 0.0)
         value = top + np.log(total)
         # of a loss near zero the digits count
@@ -102,7 +102,7 @@ class RepeatedDrawsPair(Pair):
             high = np.where(short & np.isfinite(loss), 2 * high, high)
             if not np.isfinite(loss[short]).all():
                 break
-        x = (low + high) / 2
+        x, settled = (low + high) / 2, np.zeros(loss.shape, dtype=bool)
         for _ in range(200):
             value, slope, _ = self._loss(x)
             over = value > loss
@@ -112,8 +112,8 @@ class RepeatedDrawsPair(Pair):
             inside = (step > low) & (step < high)
             moved = np.where(inside, step, (low + high) / 2)
             done = np.abs(moved - x) <= 4 * EPS * np.maximum(np.abs(x), 1.0)
-            x = moved
-            if done.all():
+            x, settled = np.where(settled, x, moved), settled | done  # whatever is beside it
+            if settled.all():
                 break
         bottom = self.loss_range[0]
         return np.where(loss <= bottom, -np.inf, np.where(loss == np.inf, np.inf, x))

@@ -139,22 +139,25 @@ class GaussianDP(Claim, PairGuarantee):
 
 @describable("zcdp")
 class ZeroConcentratedDP(Claim, RenyiGuarantee):
-    """rho-zCDP: Rényi divergence at most rho times the order, at every order above 1
-    (Bun and Steinke 2016, Definition 1.1)."""
+    """(xi, rho)-zCDP: Rényi divergence at most xi plus rho times the order, at every order above 1; rho-zCDP
+    if xi is 0 (Bun and Steinke 2016, Definition 1.1)."""
 
     rho: float
+    xi: float = 0.0
     adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         _frozen(self, "rho", check_nonnegative("rho", self.rho))
+        _frozen(self, "xi", check_nonnegative("xi", self.xi))
         _frozen(self, "adjacency", check_adjacency(self.adjacency))
 
     def _renyi(self, order: float) -> float:
-        return self.rho * max(order, 1.0) if self.rho else 0.0
+        return self.xi + (self.rho * max(order, 1.0) if self.rho else 0.0)
 
     def group(self, size: int) -> Guarantee:
-        # Bun and Steinke 2016, Proposition 1.9
-        return ZeroConcentratedDP(_multiple(size, self.rho, power=2), adjacency=self.adjacency)
+        # Bun and Steinke 2016, Proposition 1.9, with 1 + 1/2 + ... + 1/size at most 1 + log(size)
+        rho, xi = _multiple(size, self.rho, power=2), _multiple(size, self.xi)
+        return ZeroConcentratedDP(rho, xi * (1 + math.log(size)) * (1 + 4 * EPS), adjacency=self.adjacency)
 
 
 @describable("renyi", orders="stated_orders")

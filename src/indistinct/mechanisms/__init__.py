@@ -22,10 +22,12 @@ from indistinct.mechanisms.mechanism import mixture as mixture
 from indistinct.mechanisms.mechanism import parallel as parallel
 from indistinct.mechanisms.noise import Gaussian as Gaussian
 from indistinct.mechanisms.noise import Laplace as Laplace
+from indistinct.mechanisms.random_shift import RandomShift as RandomShift
 from indistinct.mechanisms.release import Release as Release
 from indistinct.mechanisms.selection import Exponential as Exponential
 from indistinct.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
 from indistinct.mechanisms.selection import ReportNoisyMax as ReportNoisyMax
+from indistinct.mechanisms.truncated_sum import TruncatedSum as TruncatedSum
 from indistinct.mechanisms.tuning import RepeatAndSelect as RepeatAndSelect
 from indistinct.mechanisms.tuning import Tries as Tries
 from indistinct.mechanisms.tuning import repeat_and_select as repeat_and_select
