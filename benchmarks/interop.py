@@ -1,7 +1,8 @@
 """Other libraries with our accountant and with theirs: 1,000 random trees of events, and calibrations.
 
 Prints how many trees of dp-accounting's events have our epsilon between those of its optimistic and its
-pessimistic privacy loss distributions (all of them, or FAIL), and how much faster calibrations are that
+pessimistic privacy loss distributions (all of them, or FAIL; one whose optimistic value is above the truth
+is compared with a plain convolution), and how much faster calibrations are that
 Opacus, dp-accounting and, where it is installed, JAX Privacy do by their own search, with our accountant
 instead of their tight one (PRV, PLD; our bar: 20 times, over all tasks of a host). The exit status is 1 when
 a line says FAIL.
@@ -32,7 +33,7 @@ from indistinct.interop.opacus import register
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "interop"))
 
-from event_trees import Relation, distribution, random_event, repeats_randomized_response
+from event_trees import Relation, convolved, distribution, random_event, repeats_randomized_response
 
 TASKS = [(0.01, 10_000, 1.0), (256 / 60_000, 14_062, 2.0), (0.001, 200_000, 1.0), (0.04, 2_250, 8.0)]
 """Rate, steps, and epsilon at delta = 1e-5."""
@@ -40,7 +41,7 @@ DELTA, GRID, BAR = 1e-5, 1e-4, 20.0
 
 
 def trees(count: int) -> bool:
-    draw, outside, forgotten, tighter = random.Random(17), 0, 0, []
+    draw, outside, forgotten, above, tighter = random.Random(17), 0, 0, 0, []
     for number in range(count):
         relation = list(Relation)[number % 3]
         event, delta = random_event(draw, relation), draw.choice([1e-3, 1e-5, 1e-8])
@@ -52,14 +53,19 @@ def trees(count: int) -> bool:
             counted = distribution(event, relation, pessimistic=True, grid=grid)
             forgotten, theirs = forgotten + 1, counted.get_epsilon_for_delta(delta)
         least = distribution(event, relation, pessimistic=False, grid=grid).get_epsilon_for_delta(delta)
-        if not least - 1e-9 <= ours <= theirs + 1e-9:
+        truth = convolved(event, delta) if ours < least else None
+        if truth is not None and 0 <= ours - truth <= 1e-6 * truth:
+            above += 1  # what should be a lower bound is not one
+        elif not least - 1e-9 <= ours <= theirs + 1e-9:
             outside += 1
             print(f"outside: {least} <= {ours} <= {theirs} at {delta} for {relation.name}, {event}")
         elif ours:
             tighter.append(theirs / ours - 1)
-    print(f"{count} trees of events, {count - outside} within the bounds of loss distributions (grid {GRID})")
+    within = count - outside - above
+    print(f"{count} trees of events, {within} within the bounds of loss distributions (grid {GRID})")
     middle = sorted(tighter)[len(tighter) // 2]
     print(f"  theirs above ours: median {middle:.2%}, largest {max(tighter):.2%}")
+    print(f"  {above} where their optimistic one is above the truth, by plain convolution; ours is the truth")
     print(f"  {forgotten} repeat randomized response, where PLDAccountant forgets the count")
     return outside == 0
 

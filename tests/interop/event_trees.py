@@ -1,11 +1,15 @@
 """Random trees of events of dp-accounting, and what its own privacy loss distributions say of them."""
 
 import random
+from functools import reduce
+from math import ceil, tanh
 from typing import Any
 
+import numpy as np
 from dp_accounting import NeighboringRelation as Relation
 from dp_accounting import dp_event as dp
 from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.optimize import brentq
 
 
 def random_event(draw: random.Random, relation: Any, depth: int = 3) -> Any:
@@ -96,3 +100,26 @@ def repeats_randomized_response(event: Any, times: int = 1) -> bool:
         case dp.SelfComposedDpEvent():
             return repeats_randomized_response(event.event, times * event.count)
     return False
+
+
+def convolved(event: Any, delta: float) -> float | None:
+    """The epsilon of discrete Laplace noise that is repeated, by plain convolution of its losses, which are
+    multiples of the parameter; None for other events."""
+    times = 1
+    while isinstance(event, dp.SelfComposedDpEvent):
+        event, times = event.event, times * event.count
+    if not isinstance(event, dp.DiscreteLaplaceDpEvent):
+        return None
+    rate, moved = event.noise_parameter, event.sensitivity
+    places = np.arange(-ceil(800 / rate), ceil(800 / rate) + moved)
+    losses = np.abs(places - moved) - np.abs(places)
+    weights = tanh(rate / 2) * np.exp(-rate * np.abs(places))
+    once = np.bincount(losses + moved, weights, minlength=2 * moved + 1)
+    law = reduce(np.convolve, [once] * times)
+    loss = rate * (np.arange(len(law)) - moved * times)
+
+    def short(epsilon: float) -> float:
+        above = loss > epsilon
+        return float(law[above] @ -np.expm1(epsilon - loss[above])) - delta
+
+    return float(brentq(short, 0.0, loss[-1], xtol=1e-12))
