@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from indistinct.errors import ArgumentError
+from indistinct.errors import ArgumentError, Refused
 
 _WIDE = 20
 _EVERY = 0.2
@@ -32,7 +32,7 @@ def init(options: argparse.Namespace) -> None:
 def check(options: argparse.Namespace) -> None:
     """What a plan will be worth."""
     from indistinct.plans import check_plan, read_plan
-    from indistinct.plans.batches import looked_up
+    from indistinct.plans.batches import fits, looked_up
 
     plan = read_plan(options.plan)
     with looked_up(plan, _out(options)) as standing:
@@ -40,10 +40,13 @@ def check(options: argparse.Namespace) -> None:
             print(check_plan(plan))
         else:
             standing.account.journal("checked", {"plan": plan.digest})
-            print(standing.checked())
+            checked = standing.checked()
+            print(checked)
             print(f"The ledger has an account for these data. {standing.account}.")
             if standing.charged:
                 print(f"Released before, and not charged again: {', '.join(standing.charged)}.")
+            if (reason := fits(standing, checked)) is not None:
+                raise Refused(standing.account.name, reason)
     print(f"No record was looked at, and nothing was charged. Next: indistinct run {options.plan}")
 
 

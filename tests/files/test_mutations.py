@@ -48,6 +48,7 @@ most = 2
 
 [budget]
 epsilon = 100.0
+confirm = true
 delta = 1e-6
 
 [columns.age]

@@ -91,15 +91,13 @@ def test_what_is_not_a_number_is_refused_where_theirs_says_zero() -> None:
         EventAccountant().compose(event)
 
 
-def test_an_optimistic_estimate_of_theirs_is_above_the_truth() -> None:
-    """Discrete Laplace noise, 2,500 times: 2096.2030583 by convolution. What is to be a lower bound says more
-    (2097.139)."""
+def test_discrete_noise_where_an_optimistic_estimate_of_theirs_is_above_the_truth() -> None:
+    """Discrete Laplace noise, 2,500 times: 2096.2030583 by convolution. What is to be a lower bound says
+    2097.139, after minutes (benchmarks/interop.py)."""
     event = events.SelfComposedDpEvent(events.DiscreteLaplaceDpEvent(0.4969978304862428, 3), 2500)
     exact = convolved(event, 1e-5)
     assert exact == pytest.approx(2096.2030583, rel=1e-9)
     assert epsilon(event, Relation.REPLACE_SPECIAL) == pytest.approx(exact, rel=1e-9)
-    least = distribution(event, Relation.REPLACE_SPECIAL, pessimistic=False, grid=1e-4)
-    assert least.get_epsilon_for_delta(1e-5) > exact + 0.9
 
 
 # -- each event -------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def test_the_second_run_charges_nothing(
     assert "nothing new was charged" in run()
     (moved / "plan.toml").write_text(PLAN.replace("epsilon = 1.0", "epsilon = 2.0"))
     assert main(["run", str(plan)]) == 2 and "a folder without towns.csv" in capsys.readouterr().err
-    assert main(["run", str(plan), "--out", str(moved / "more")]) == 2
+    assert main(["run", str(plan), "--out", str(moved / "more")]) == 3
     assert "left of epsilon 1" in capsys.readouterr().err
 
 

@@ -168,6 +168,15 @@ class Account:
         assert spend is not None
         return replace(spend, description=asked.known.text)
 
+    def refusal(
+        self, mechanism: Mechanism | Guarantee, *, plan: str = "", adjacency: Adjacency | str | None = None
+    ) -> str | None:
+        """Why the account would refuse a mechanism if it were asked now; None if it would not."""
+        state, about = self.state(), None if adjacency is None else check_adjacency(adjacency)
+        asked = Request.of(mechanism, self._first.adjacency, about)
+        refused = decided(state, asked, self._forbidden(state, plan)).refused
+        return None if refused is None else refused.reason
+
     def charge(self, key: str, *, who: str | None = None) -> bytes:
         """Makes what is reserved final, and gives the 32 bytes that its noise is to be drawn from: the same
         ones until it is complete. Nothing may be drawn before."""

@@ -73,8 +73,8 @@ def read(text: Any) -> Amount:
     return Fraction(text)
 
 
-def short(amount: Amount, digits: int = 4) -> str:
-    """A few digits, rounded up, for people.
+def short(amount: Amount, digits: int = 4, *, down: bool = False) -> str:
+    """A few digits, rounded up, for people; `down` for what is left.
 
     >>> short(Fraction(1, 3)), short(Fraction(1, 10)), short(Fraction(0))
     ('0.3334', '0.1', '0')
@@ -85,7 +85,7 @@ def short(amount: Amount, digits: int = 4) -> str:
         return "0"
     places = digits - 1 - _magnitude(amount)
     unit = Fraction(10) ** -places
-    count = math.ceil(amount / unit)
+    count = (math.floor if down else math.ceil)(amount / unit)
     return f"{float(count * unit):.{digits}g}" if abs(places) < _FLOATS else f"{count}e{-places}"
 
 

@@ -125,7 +125,8 @@ def _refusal(state: State, cap: Cap, cost: Amount, made: Known) -> Refused:
         which = f"one kept in {' or '.join(others)} could" if others else "none can"
         reason = f"{made.mechanism} has no finite {cap.unit}, so that this account cannot take it; {which}"
         return Refused(state.name, reason, **numbers)
-    share, left = (short(100 * amount / limit) if limit else "0" for amount in (cost, state.left))
+    share = short(100 * cost / limit) if limit else "0"
+    left = short(100 * state.left / limit, down=True) if limit else "0"
     asked, whole, spent = (cap.told(amount, budget) for amount in (cost, limit, state.total))
     reason = (
         f"{asked} was asked ({share} % of the budget), and {left} % is left of {whole} ({spent} is taken)"

@@ -118,17 +118,19 @@ class Cap:
             case Notion.GDP:
                 return Budget(mu=math.sqrt(number) * (1 - 2**-50))
 
-    def told(self, amount: Amount, budget: Budget | None = None) -> str:
-        """An amount in the terms of whoever stated the budget: an epsilon at their delta, or the notion's
-        own number."""
+    def told(self, amount: Amount, budget: Budget | None = None, *, down: bool = False) -> str:
+        """An amount in the terms of whoever stated the budget: an epsilon at their delta, or the notion's own
+        number; rounded up, or `down`, as what is left is."""
         known = self.guarantee(amount)
         if known is None:
             return f"an unbounded {self.unit}"
         if budget is not None and budget.delta:
-            return f"epsilon {short(stated(known.epsilon(budget.delta)))} at delta {budget.delta:g}"
+            return (
+                f"epsilon {short(stated(known.epsilon(budget.delta)), down=down)} at delta {budget.delta:g}"
+            )
         if budget is not None and budget.mu is not None:
-            return f"mu {short(stated(root_up(Fraction(amount))))}"
-        return f"{self.unit} {short(amount)}"
+            return f"mu {short(stated(root_up(Fraction(amount))), down=down)}"
+        return f"{self.unit} {short(amount, down=down)}"
 
 
 def check_notion(notion: Any, argument: str = "notion") -> Notion:

@@ -87,7 +87,7 @@ def calibrate(
         steps = _most_steps(family, goal)
         return Calibrated(steps, steps * family, budget, goal.adjacency)
     scale = _least_noise(family, goal)
-    return Calibrated(scale, family(scale), budget, goal.adjacency)
+    return Calibrated(scale, _member(family, scale), budget, goal.adjacency)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,8 @@ class _Goal:
 
 
 def _member(family: Callable[[float], Any], scale: float) -> Mechanism:
-    mechanism = family(scale)
+    made = family(scale)
+    mechanism = made if isinstance(made, Mechanism) else getattr(made, "mechanism", made)  # a training run
     if not isinstance(mechanism, Mechanism):
         raise ArgumentError("family", mechanism, "a function that returns a mechanism")
     return mechanism

@@ -176,6 +176,37 @@ class Standing:
         return ReleaseBatch(tuple(part for part, _ in asked), tuple(scale for _, scale in asked), labels)
 
 
+def unit_of(plan: Plan) -> str:
+    """Whom the account of a plan protects."""
+    user = plan.terms.user
+    return plan.spending.unit or ("one record" if user is None else f"one user (a value of {user})")
+
+
+def check_unit(account: Account, plan: Plan) -> None:
+    """Refuses to add up what a plan costs one sort of people and what others cost another; that is noted."""
+    theirs, own = account.terms.unit, unit_of(plan)
+    if theirs != own:
+        reason = (
+            f"it protects {theirs}, and the plan protects {own}: their costs do not add up. If the plan's one"
+            f' is what the account calls {theirs}, say so: [ledger] unit = "{theirs}"'
+        )
+        account.journal("not asked", {"plan": plan.digest, "reason": reason})
+        raise Refused(account.name, reason)
+
+
+def fits(standing: Standing, checked: Checked) -> str | None:
+    """Why the account would refuse what is new in a plan; None if it would not."""
+    batch = standing.new(checked.parts, checked.scales)
+    if standing.account is None or not batch.parts:
+        return None
+    try:
+        check_unit(standing.account, standing.plan)
+    except Refused as error:
+        return error.reason
+    adjacency = standing.plan.terms.adjacency
+    return standing.account.refusal(batch.mechanism, plan=standing.plan.digest, adjacency=adjacency)
+
+
 def reserve(account: Account, batch: ReleaseBatch, plan: Plan) -> Spend:
     """Keeps the cost of a batch, and what it was for."""
     names = ", ".join(part.name for part in batch.parts)
@@ -183,7 +214,7 @@ def reserve(account: Account, batch: ReleaseBatch, plan: Plan) -> Spend:
     try:
         spend = account.reserve(batch.mechanism, adjacency=plan.terms.adjacency, **terms)
     except Refused as error:
-        if error.left is None:
+        if not isinstance(error.asked, Fraction):  # no budget is large enough
             raise
         numbers = {"spent": error.spent, "asked": error.asked, "left": error.left}
         raise Refused(account.name, f"{error.reason}. {_MORE}", **numbers) from None

@@ -22,7 +22,7 @@ from indistinct.files import read_bytes, whole
 from indistinct.ledger import Account, Ledger, Spend
 from indistinct.ledger.kept import keep, kept
 from indistinct.ledger.known import own_version
-from indistinct.plans.batches import ReleaseBatch, Standing, reserve, source_files
+from indistinct.plans.batches import ReleaseBatch, Standing, check_unit, reserve, source_files, unit_of
 from indistinct.plans.check import Checked, budget_lines, check_plan, unit_words
 from indistinct.plans.dictionary import dictionary
 from indistinct.plans.folder import Folder
@@ -55,6 +55,8 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: 
     with folder.alone(), Ledger.open(place) as ledger:
         standing = Standing.of(plan, ledger, files)
         checked = standing.checked()
+        if standing.account is not None and plan.spending.cap not in (None, standing.account.terms.budget):
+            say(f"Warning: the account has another cap than [ledger] states: {standing.account}")
         for line in str(checked).splitlines():
             say(line)
         return _run(checked, standing, ledger, files, folder, say, pdf)
@@ -73,9 +75,7 @@ def _run(
     fresh = [batch for batch, spend in standing.before if spend.state == "reserved"] + [asked]
     _check_free(folder, [part for batch in fresh for part in batch.parts])
     account = standing.account or _opened(checked, ledger, files)
-    if account.terms.unit != (unit := _unit(checked.plan)):
-        reason = f"it protects {account.terms.unit}, and the plan protects {unit}: their costs do not add up"
-        raise Refused(account.name, reason)
+    check_unit(account, checked.plan)
     account.add_files(files)
     done = list(standing.before)
     if asked.parts:
@@ -94,14 +94,15 @@ def _opened(checked: Checked, ledger: Ledger, files: list[str]) -> Account:
     spending = plan.spending
     name = spending.account or _unused(ledger, os.path.basename(files[0]).strip()[:100])
     notion = spending.notion if checked.cap is None else checked.cap.notion.value
-    how: dict[str, Any] = {"adjacency": terms.adjacency, "unit": _unit(plan), "confirm": spending.confirm}
-    return ledger.open_account(name, spending.cap or terms.budget, notion=notion, **how)
-
-
-def _unit(plan: Plan) -> str:
-    """Whom an account protects."""
-    user = plan.terms.user
-    return "one record" if user is None else f"one user (a value of {user})"
+    how: dict[str, Any] = {"adjacency": terms.adjacency, "unit": unit_of(plan), "confirm": spending.confirm}
+    budget = spending.cap or terms.budget
+    try:
+        return ledger.open_account(name, budget, notion=notion, **how)
+    except ArgumentError as error:
+        if error.argument != "budget":
+            raise
+        allowed = error.allowed.replace("confirm=True", "confirm = true in [budget]")
+        raise ArgumentError("budget", budget, allowed) from None
 
 
 def _unused(ledger: Ledger, name: str) -> str:
@@ -166,7 +167,7 @@ def _price(checked: Checked, batch: ReleaseBatch, account: Account) -> str:
     state, terms = account.state(), checked.plan.terms
     epsilon = batch.mechanism.guarantee(terms.adjacency).epsilon(terms.delta)
     assert state.cap is not None
-    left = state.cap.told(state.left, account.terms.budget)
+    left = state.cap.told(state.left, account.terms.budget, down=True)
     return f"epsilon {epsilon:.6g} at delta {short(terms.delta) if terms.delta else '0'}; {left} left"
 
 
@@ -174,7 +175,10 @@ def _check_free(folder: Folder, parts: list[PlannedRelease]) -> None:
     """Refuses to write over what the ledger does not know."""
     for name in dict.fromkeys(file for part in parts for file in (part.drawn, part.name)):
         if os.path.lexists(folder.result(name)):
-            allowed = f"a folder without {name}.csv: the ledger knows of no such release of these data"
+            allowed = (
+                f"a folder without {name}.csv: the ledger knows of no such release of these data. If the plan"
+                " or the data have changed, it is a new one, and charged: give it a folder of its own (--out)"
+            )
             raise ArgumentError("out", str(folder.path), allowed)
 
 

@@ -33,6 +33,8 @@ class Spending:
     """The language of the cap."""
     confirm: bool = False
     """Whether a cap that hardly protects is meant."""
+    unit: str | None = None
+    """Whom the account protects, in its words, where it was opened by hand."""
     in_folder: bool = False
     """Whether nothing is kept but what the folder of the results holds: another folder is charged anew."""
 
@@ -69,7 +71,7 @@ def read_spending(content: Mapping[str, Any], terms: Terms, folder: Path) -> Spe
         return Spending(reserve, confirm=confirm, in_folder=True)
     if not isinstance(given, Mapping):
         raise ArgumentError("ledger", given, "a section [ledger], or false: then only the folder is charged")
-    section = Section("ledger", given, {"at", "account", "epsilon", "delta", "notion"})
+    section = Section("ledger", given, {"at", "account", "epsilon", "delta", "notion", "unit"})
     at = section.maybe("at", section.text)
     if at is not None and "://" not in at:
         at = str(folder / at)
@@ -78,5 +80,5 @@ def read_spending(content: Mapping[str, Any], terms: Terms, folder: Path) -> Spe
         cap = Budget(epsilon=section.positive("epsilon"), delta=section.probability("delta", terms.delta))
     elif "delta" in section:
         raise ArgumentError("ledger.delta", section.get("delta"), "given with ledger.epsilon, the cap")
-    account, notion = (section.maybe(key, section.text) for key in ("account", "notion"))
-    return Spending(reserve, at, account, cap, notion, confirm)
+    account, notion, unit = (section.maybe(key, section.text) for key in ("account", "notion", "unit"))
+    return Spending(reserve, at, account, cap, notion, confirm, unit)

@@ -112,8 +112,8 @@ def people_chart(people: Sequence[ByWhom], unit: str) -> str:
 def date_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, str]]:
     """Round moments between two, in seconds, with how they are written.
 
-    >>> [label for _, label in date_ticks(1.7e9, 1.7e9 + 3 * 86400)]
-    ['2023-11-15', '2023-11-16', '2023-11-17']
+    >>> [label for _, label in date_ticks(1.7e9, 1.7e9 + 4 * 86400)]
+    ['2023-11-15', '2023-11-16', '2023-11-17', '2023-11-18']
     """
     step = next((one for one in _STEPS if (high - low) / one.total_seconds() <= most), _STEPS[-1])
     seconds = step.total_seconds()

@@ -37,7 +37,7 @@ def account_data(state: State) -> dict[str, Any]:
         "share": share(state),
         "spent_words": _words(state, state.spent),
         "reserved_words": _words(state, state.reserved),
-        "left_words": _words(state, state.left) if capped else None,
+        "left_words": _words(state, state.left, down=True) if capped else None,
         "approval": terms.approval,
         "told": state.told,
         "refusals": terms.refusals,
@@ -59,8 +59,8 @@ def share(state: State) -> float | None:
     return float(part) if Fraction(float(part)) >= part else math.nextafter(float(part), math.inf)
 
 
-def _words(state: State, amount: Amount) -> str:
-    told = "nothing" if state.cap is None else state.cap.told(amount, state.terms.budget)
+def _words(state: State, amount: Amount, *, down: bool = False) -> str:
+    told = "nothing" if state.cap is None else state.cap.told(amount, state.terms.budget, down=down)
     return told.replace("e-0", "e-")  # 1e-6, as people write it
 
 

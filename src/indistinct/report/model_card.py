@@ -26,6 +26,7 @@ _NOT_SAID = "not stated: whatever was chosen by looking at these data is not acc
 _NEIGHBOURS = {
     "add/remove": "data with and without one {unit}",
     "replace-one": "data of one size in which one {unit} is replaced",
+    "zero-out": "data of one size in which one {unit} is there, or empty",
 }
 
 
@@ -91,11 +92,20 @@ def model_card(
         for part in selected
     ]
     tuning = "; ".join([*told, *([tuned] if tuned else [])]) or _NOT_SAID
-    rows = _rows(about, unit.strip(), tuning, assumptions)
-    return ModelCard(_paragraph(about, unit.strip(), tuning), PaperTable(("", "value"), tuple(rows)))
+    neighbours = getattr(getattr(run, "neighbours", None), "value", guarantee.adjacency.value)
+    words = f"{neighbours} neighbours: {_NEIGHBOURS[neighbours].format(unit=unit.strip())}"
+    taking_part = [] if hasattr(run, "assumptions") else list(about.sampling)  # a run says it itself
+    rows = _rows(about, (unit.strip(), words), taking_part, tuning, assumptions)
+    if getattr(run, "at_least", None) is not None:
+        least = run.at_least.guarantee(guarantee.adjacency).epsilon(delta)
+        rows.append((f"ε at δ = {short(delta)} is at least", f"{least:.4g}; what is stated is a bound"))
+    return ModelCard(_paragraph(about, words, tuning), PaperTable(("", "value"), tuple(rows)))
 
 
-def _rows(about: Subject, unit: str, tuning: str, assumptions: list[str]) -> list[tuple[str, str]]:
+def _rows(
+    about: Subject, whom: tuple[str, str], taking_part: list[str], tuning: str, assumptions: list[str]
+) -> list[tuple[str, str]]:
+    unit, neighbours = whom
     data, g = about.data(), about.guarantee
     gaussian = about.gaussian
     group = "" if about.records == (1,) else f" ({' or '.join(map(str, about.records))} records at once)"
@@ -103,9 +113,9 @@ def _rows(about: Subject, unit: str, tuning: str, assumptions: list[str]) -> lis
     but = f", except with probability {short(gaussian.slack)}" if gaussian.slack else ""
     return [
         ("unit of privacy", f"{unit}{group}"),
-        ("neighbours", f"{g.adjacency.value}: {_NEIGHBOURS[g.adjacency.value].format(unit=unit)}"),
+        ("neighbours", neighbours.replace(" neighbours", "", 1)),
         ("mechanism", about.expression),
-        *(("how records take part", line) for line in about.sampling),
+        *(("how records take part", line) for line in taking_part),
         (f"ε at δ = {short(about.delta)}", _number(data["epsilon"]["epsilon"])),
         ("ε at δ = 0", _number(data["pure"])),
         (f"Gaussian DP: μ{but}", _number(gaussian.mu)),
@@ -121,13 +131,12 @@ def _rows(about: Subject, unit: str, tuning: str, assumptions: list[str]) -> lis
     ]
 
 
-def _paragraph(about: Subject, unit: str, tuning: str) -> str:
+def _paragraph(about: Subject, neighbours: str, tuning: str) -> str:
     g = about.guarantee
     epsilon, delta = g.epsilon(about.delta), short(about.delta)
-    neighbours = _NEIGHBOURS[g.adjacency.value].format(unit=unit)
     return (
         f"Training satisfies (ε, δ)-differential privacy with ε = {_number(epsilon)} at δ = {delta} for"
-        f" {g.adjacency.value} neighbours: {neighbours}. Whoever sees what is released and tells the two"
+        f" {neighbours}. Whoever sees what is released and tells the two"
         f" apart with 1 % false positives has at most {_percent(1 - g.tradeoff(0.01))} true positives."
         f" Hyperparameters: {tuning}."
     )

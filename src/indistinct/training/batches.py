@@ -11,6 +11,13 @@ from indistinct.errors import ArgumentError, check_count
 from indistinct.noise import Source, SystemSource, bernoulli, uniform_below
 
 
+def no_length(total: int) -> TypeError:
+    """Training libraries take 1/len(loader) for the sampling rate, which it is not here: their ε would be too
+    small. A `TypeError` is what Python expects of what has no length."""
+    allowed = "it would be taken for a sampling rate; account for the run with dp_sgd, and step by yourself"
+    return TypeError(f"a loader of {total} batches says no length: {allowed}")
+
+
 @dataclass(frozen=True)
 class PoissonBatches:
     """`steps` batches, each of which every record joins with probability batch/records, by a coin of its own.
@@ -35,6 +42,11 @@ class PoissonBatches:
             raise ArgumentError("batch", self.batch, f"at most records={self.records}")
 
     def __len__(self) -> int:
+        raise no_length(self.total)
+
+    @property
+    def total(self) -> int:
+        """The number of batches of an iteration."""
         return self.steps
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -65,6 +77,11 @@ class AllocatedBatches:
         check_count("epochs", self.epochs)
 
     def __len__(self) -> int:
+        raise no_length(self.total)
+
+    @property
+    def total(self) -> int:
+        """The number of batches of an iteration."""
         return self.steps * self.epochs
 
     def __iter__(self) -> Iterator[list[int]]:

@@ -54,6 +54,8 @@ class Training:
     adjacency: Adjacency
     assumptions: tuple[str, ...]
     at_least: Mechanism | None = None
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    user_records: int = 1
 
     def guarantee(self) -> Guarantee:
         """What is known of telling neighbours apart from all that training releases."""
@@ -66,6 +68,11 @@ class Training:
     def __add__(self, other: "Training") -> "Training":
         if not isinstance(other, Training):
             return NotImplemented
+        for name in ("neighbours", "user_records"):  # else the sum would be about nobody
+            first, second = (getattr(one, name) for one in (self, other))
+            if first != second:
+                words = [getattr(one, "value", one) for one in (first, second)]
+                raise ArgumentError(name, words[1], f"{words[0]}, as in the first phase")
         if self.adjacency is not other.adjacency:
             raise ArgumentError(
                 "adjacency", other.adjacency.value, f"{self.adjacency.value}, as in the first phase"
@@ -74,7 +81,8 @@ class Training:
         # a run tells no less than those of its phases of which a least is known
         phases = [one.at_least for one in (self, other) if one.at_least is not None]
         least = phases[0] + phases[1] if len(phases) > 1 else next(iter(phases), None)
-        return Training(self.mechanism + other.mechanism, self.adjacency, told, least)
+        both = self.mechanism + other.mechanism
+        return Training(both, self.adjacency, told, least, self.neighbours, self.user_records)
 
     def __str__(self) -> str:
         lines = [str(self.mechanism), *self.assumptions]
@@ -121,7 +129,7 @@ class _Run:
     def one_record(self) -> None:
         if self.user_records > 1:
             raise ArgumentError(
-                "user_records", self.user_records, "1, but for Poisson sampling or no amplification"
+                "user_records", self.user_records, "1 for this sampling; several: poisson or cyclic"
             )
 
 
@@ -307,7 +315,8 @@ def dp_sgd(
     # an empty record moves a sum as an absent one does, and is drawn by the same coin
     same = Adjacency.REPLACE_ONE if way in _BY_REPLACEMENT else Adjacency.ADD_REMOVE
     replaced = run.neighbours is Neighbours.REPLACE_ONE
-    return Training(mechanism, Adjacency.REPLACE_ONE if replaced else same, tuple(assumed), least)
+    found = Adjacency.REPLACE_ONE if replaced else same
+    return Training(mechanism, found, tuple(assumed), least, run.neighbours, run.user_records)
 
 
 _BY_REPLACEMENT = Sampling.WITHOUT_REPLACEMENT, Sampling.WITH_REPLACEMENT

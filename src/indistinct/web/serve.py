@@ -36,6 +36,7 @@ def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float
         proxy_headers=False,
         log_level="warning",
         access_log=False,
+        log_config=None,  # to configure logging would close the handlers of others
     )
     for name in ("asyncio", "uvicorn.error"):
         logging.getLogger(name).addFilter(_in_one_line)
