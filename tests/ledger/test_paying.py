@@ -92,3 +92,17 @@ def test_an_error_that_tells_something_is_counted(account: Account) -> None:
             ages.gaussian(50.0).release(PEOPLE, ledger=account)
     with pytest.raises(Refused, match="locked"):
         Gaussian(scale=50).release(3, ledger=account)
+    asked = len(account.entries())
+    with pytest.raises(Refused, match="locked"):  # and reads nothing: that it fails would tell something
+        ages.gaussian(50.0).release(PEOPLE, ledger=account)
+    assert len(account.entries()) == asked
+
+
+def test_what_was_not_paid_for_is_not_in_a_traceback(account: Account) -> None:
+    with pytest.raises(Refused) as caught:
+        Gaussian(scale=0.1).release(1234, ledger=account)
+    found, seen = caught.value.__traceback__, []
+    while found is not None:
+        seen += [repr(value) for value in found.tb_frame.f_locals.values() if value is not caught]
+        found = found.tb_next
+    assert not [one for one in seen if "Release(" in one]

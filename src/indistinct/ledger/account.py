@@ -296,6 +296,11 @@ class Account:
         """The journal, newest first."""
         return self._book.entries(self.state().name, limit, offset)
 
+    def check_open(self) -> None:
+        """Refuses where nothing may be asked any more: before data are read, since to read them may tell."""
+        if (status := self.state().status) != OPEN:
+            raise Refused(self.name, f"it is {status}")
+
     def paid(self, what: str, draw: Callable[[], R]) -> R:
         """What `draw` releases; the argument `ledger` of every release comes here.
 

@@ -108,7 +108,7 @@ def add_files(ledger: "Ledger", account: str, paths: Any, who: str) -> None:
 
 
 def recognised(ledger: "Ledger", paths: Any, name: str | None) -> "Account | None":
-    """The account of files: of what is in them, else of where they lie, else of that name."""
+    """The account of files: of what is in them and of where they lie, else of that name."""
     listed = _paths(paths)
     run = ledger.book.store.run
     by_content = {
@@ -116,13 +116,12 @@ def recognised(ledger: "Ledger", paths: Any, name: str | None) -> "Account | Non
         for path in listed
         for row in run("SELECT account FROM files WHERE digest = ?", digest_of(ledger, path))
     }
-    found = by_content or {
-        row[0] for path in listed for row in run("SELECT account FROM files WHERE path = ?", path)
-    }
+    by_place = {row[0] for path in listed for row in run("SELECT account FROM files WHERE path = ?", path)}
+    found = by_content | by_place  # an account keeps what lies in its place, whatever is written there
     if len(found) > 1:
         raise ArgumentError("paths", listed, f"data of one account, not of {' and '.join(sorted(found))}")
     if name is not None:
-        if by_content and name not in by_content:
-            raise Refused(name, f"these files are data of the account {next(iter(by_content))!r}")
+        if found and name not in found:
+            raise Refused(name, f"these files are data of the account {next(iter(found))!r}")
         return ledger.account(name) if ledger.book.state(name) is not None else None
     return ledger.account(next(iter(found))) if found else None

@@ -153,7 +153,7 @@ class Ledger:
         return digest_of(self, os.path.realpath(path))
 
     def recognise(self, paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> Account | None:
-        """The account that files belong to: by what is in them, else by where they lie; else the one of this
+        """The account that files belong to: by what is in them, and by where they lie; else the one of this
         name."""
         return recognised(self, paths, name)
 

@@ -20,8 +20,10 @@ _TELL_NOTHING = (Refused, TargetError, FileError, OSError, MemoryError)
 
 
 def paid(account: "Account", what: str, draw: Callable[[], R]) -> R:
-    """What `draw` releases, charged to the account. An error on the way may tell something about the records
-    that no noise covers: it is journalled, and counts towards the refusals that the account allows."""
+    """What `draw` releases, charged to the account. An account that is shut is not asked, and reads nothing.
+    An error on the way may tell something about the records that no noise covers: it is journalled, and
+    counts towards the refusals that the account allows."""
+    account.check_open()
     account.journal("asked", {"what": what})
     try:
         result = draw()
@@ -29,8 +31,13 @@ def paid(account: "Account", what: str, draw: Callable[[], R]) -> R:
         tells = isinstance(error, Exception) and not isinstance(error, _TELL_NOTHING)
         account.journal("failed", {"what": what, "reason": type(error).__name__}, told=tells)
         raise
-    listed = result if isinstance(result, tuple | list) else [result]
-    account.spend(_together(listed, account.terms.adjacency), note=what)
+    try:
+        listed = result if isinstance(result, tuple | list) else [result]
+        account.spend(_together(listed, account.terms.adjacency), note=what)
+    except BaseException as error:
+        # what was drawn and not paid for must not be found in the frames of a traceback
+        del result, listed
+        raise error.with_traceback(None) from None
     return result
 
 

@@ -8,15 +8,17 @@ noise that it was begun with, wherever it is run again.
 
 import glob
 import hashlib
+import hmac
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from indistinct.data import Table
 from indistinct.errors import ArgumentError, FileError, Refused, SourceChanged
 from indistinct.files import meaning
 from indistinct.ledger import Account, Ledger, Spend
@@ -35,6 +37,8 @@ _ASKED = "asked.json"
 """Under which the ledger keeps a batch."""
 
 
+_READ = "read"
+"""Under which it keeps what tells whether the records are read as before."""
 _CRUMBS = Fraction(1, 10**6)
 """What calibration leaves of a budget: nothing can be bought for it."""
 _MORE = "Who answers for the data may allow more, for all that they are ever asked: indistinct ledger raise"
@@ -67,6 +71,21 @@ class ReleaseBatch:
         told = [self.key, self.labels[place], part.name, repr(self.scales[place]), self.version]
         return KeyedSource(secret, json.dumps(told).encode())
 
+    def check_read(self, account: Account, secret: bytes, looked: Mapping[str, Any]) -> None:
+        """Refuses to draw the same noise for records that are read differently now than when this batch was
+        begun, whatever the files look like: a query may depend on more than they hold. What was read is noted
+        under the secret of the charge, before anything is drawn."""
+        read = hmac.new(secret, digestmod="sha256")
+        for part in self.parts:
+            for piece in _pieces(part, looked[part.name]):
+                read.update(hashlib.sha256(piece).digest())
+        own = read.hexdigest().encode()
+        before = kept(account, self.key).get(_READ)
+        if before is None:
+            keep(account, self.key, {_READ: own})
+        elif before != own:
+            raise SourceChanged("the records are read differently than when this run was begun")
+
     def kept(self) -> bytes:
         """As the ledger keeps it."""
         releases = [
@@ -82,9 +101,9 @@ class ReleaseBatch:
         return json.dumps({"version": self.version, "releases": releases}).encode()
 
     @classmethod
-    def read(cls, plan: Plan, account: Account, spend: Spend) -> "ReleaseBatch":
-        """What the ledger kept of a spend, for the releases as the plan has them. That the scales are those
-        which were charged is seen by the digest of the mechanism."""
+    def read(cls, plan: Plan, account: Account, spend: Spend, labels: Mapping[str, str]) -> "ReleaseBatch":
+        """What the ledger kept of a spend, for the releases as the plan has them. That each is the one which
+        was charged is seen by its label; the scales, by the digest of the mechanism."""
         with meaning(account.ledger.book.store.where, "a ledger that plans have written"):
             told = json.loads(kept(account, spend.key)[_ASKED])
             listed = told["releases"]
@@ -100,6 +119,10 @@ class ReleaseBatch:
             )
             scales = tuple(float(one["scale"]) for one in listed)
             found = cls(parts, scales, tuple(one["label"] for one in listed), version)
+        for name, label in zip(names, found.labels, strict=True):
+            if labels[name] != label:
+                allowed = "as it was when it was charged together with others; a new one needs another name"
+                raise ArgumentError(f"releases.{name}", "a changed one", allowed)
         if found.mechanism != spend.mechanism:
             raise FileError(
                 account.ledger.book.store.where, "what it kept of this plan is not what it charged"
@@ -125,13 +148,16 @@ class Standing:
         """By what is in the files; nothing is charged."""
         account = ledger.recognise(files, plan.spending.account)
         data = tuple(ledger.digest(path) for path in files)
+        if len(set(data)) < len(data):
+            allowed = "different files: one that is listed twice, or a copy, would count its records twice"
+            raise ArgumentError("data", "the same file again", allowed)
         labels = {part.name: _sha256([plan.part_digest(part.name), *data]) for part in plan.parts}
         spends = {}
         if account is not None:
             found = (labelled(account, label) for label in labels.values())
             spends = {spend.key: spend for spend in found if spend is not None}
         before = tuple(
-            (ReleaseBatch.read(plan, account, spend), spend) for spend in spends.values() if account
+            (ReleaseBatch.read(plan, account, spend, labels), spend) for spend in spends.values() if account
         )
         return cls(plan, account, labels, before, tuple(files), data)
 
@@ -243,6 +269,17 @@ def source_files(data: DataSource) -> list[str]:
     for path in (*data.csv, *data.parquet):
         files += [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
     return files
+
+
+def _pieces(part: PlannedRelease, looked: Any) -> Iterator[bytes]:
+    """Of what a release is drawn from."""
+    if isinstance(looked, Table):
+        found = [looked.total(bounded).units for bounded in part.sums]
+    else:  # the values that occur, and their counts
+        yield repr(looked.values).encode("utf-8", "backslashreplace")
+        found = [looked.counts]
+    # integers of any size may be Python's own, which are known by their places in memory
+    yield from (repr(one.tolist()).encode() if one.dtype.hasobject else one.tobytes() for one in found)
 
 
 def _sha256(content: Any) -> str:

@@ -121,12 +121,15 @@ def _draw(
             reason = f"indistinct {batch.version} has begun this run, and only that can finish it as it was"
             raise Refused(account.name, reason)
     missing = [part for batch, _ in work for part in batch.parts]
-    looked = {}
+    if any(spend.state == "reserved" for _, spend in work):
+        account.check_open()  # before the records are read, which may tell something
+    looked, passed = {}, False
     try:
         if missing:
             say(f"reading 0/{len(missing)}: the table")
         with guarded("the table"):
             checked.table.totals([bounded for part in missing for bounded in part.sums])
+        passed = True
         for place, part in enumerate(missing, start=1):
             say(f"reading {place}/{len(missing)}: {part.name}")
             with guarded("the table"):
@@ -136,7 +139,9 @@ def _draw(
     except BaseException as error:
         for batch, spend in work:
             if spend.state == "reserved":  # nothing was drawn; but that it failed may tell something
-                tells = isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
+                # who stops a run when the records have passed has learnt that they do
+                may = isinstance(error, Exception) and not isinstance(error, OSError | MemoryError)
+                tells = passed or may
                 account.cancel(batch.key, f"not read: {type(error).__name__}", told=tells)
         raise
     for batch, spend in work:
@@ -144,6 +149,7 @@ def _draw(
         now = account.find(batch.key)
         if now is None or now.digest != spend.digest:
             raise Refused(account.name, "another run has asked for something else in the meantime")
+        batch.check_read(account, secret, looked)
         if spend.state == "reserved":
             say(f"charged: {_price(checked, batch, account)}")
         for part in batch.parts:

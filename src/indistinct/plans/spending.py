@@ -44,7 +44,11 @@ class Spending:
             return str(folder / f".{LEDGER}")
         if self.at is not None:
             return self.at
-        return str(Path(files[0]).resolve().parent / LEDGER)
+        folders = {Path(file).resolve().parent for file in files}
+        if len(folders) > 1:
+            allowed = "given, in [ledger]: the files lie in several folders, and the ledger in one"
+            raise ArgumentError("ledger.at", None, allowed)
+        return str(folders.pop() / LEDGER)
 
 
 def ledger_there(place: str) -> bool:
