@@ -313,3 +313,35 @@ def test_a_destroyed_secret_is_in_no_file(tmp_path: Path) -> None:
         asked = [sys.executable, "-c", look, str(tmp_path), secret.hex()]
         found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
         assert len(found) == 3 and set(found) == {"False"}
+
+
+def _forked(account, first: bool, told, go) -> None:
+    try:
+        if first:
+            account.spend(Laplace(10))
+        told.put("ready")
+        go.get()
+        for _ in range(20):
+            account.spend(Laplace(10))
+    except (Refused, FileError) as error:
+        told.put(str(error))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_forked_process_outlives_the_one_that_opened_the_ledger(tmp_path: Path, first: bool) -> None:
+    """SQLite's locks stay with the process that had them: the other one has its own, or stops."""
+    path = tmp_path / "budget.db"
+    ledger = Ledger.open(path)
+    account = ledger.open_account("census", Budget(epsilon=1))
+    told, go = PROCESSES.Queue(), PROCESSES.Queue()
+    forked = PROCESSES.Process(target=_forked, args=(account, first, told, go))
+    forked.start()
+    assert told.get(timeout=60) == "ready"
+    ledger.close()
+    assert _spent_elsewhere(path, 2) == 2  # and the log would be taken away
+    go.put("on")
+    assert ("is left" if first else "fork first") in told.get(timeout=60)
+    forked.join(60)
+    with Ledger.open(path) as ledger:
+        assert len(ledger.account("census").spends()) == (10 if first else 2)
+        assert ledger.verify() == []

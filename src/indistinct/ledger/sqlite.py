@@ -14,6 +14,12 @@ _PATIENCE = 60.0
 _APPLICATION = 0x1ED6E201
 """Marks the file as a ledger (`PRAGMA application_id`)."""
 _MAKING = threading.Lock()
+_PROCESS = os.getpid()
+_SHARED, _IN_USE = (0x40000002, 510), (128, 1)
+"""Bytes that SQLite locks (first, count): of the file while it reads, of the index of the log while it is
+connected."""
+_HELD: dict[Any, int] = {}
+"""Descriptors that are never closed: that would give up the locks."""
 
 
 class SqliteStore(Store):
@@ -57,7 +63,24 @@ class SqliteStore(Store):
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # now the log is open
         self._own.log = _identity(f"{self.where}-wal")
+        if os.getpid() != _PROCESS:
+            self._hold()
         return connection
+
+    def _hold(self) -> None:
+        """SQLite in a process that was forked believes to have the locks that it had before, which stayed
+        with the other one: those that say that the file and its log are in use are taken again, for good."""
+        import fcntl  # where there are forks
+
+        if _gone(f"{os.path.realpath(self.where)}-shm"):
+            raise FileError(
+                self.where, "it was open when this process was forked, and then closed; fork first"
+            )
+        for path, first, count in ((self.where, *_SHARED), (f"{self.where}-shm", *_IN_USE)):
+            own = os.getpid(), _identity(path)
+            if own[1] is not None and own not in _HELD:
+                _HELD[own] = os.open(path, os.O_RDWR)
+                fcntl.lockf(_HELD[own], fcntl.LOCK_SH, count, first)
 
     def run(self, sql: str, *values: Any) -> Rows:
         with self._told():
@@ -131,3 +154,12 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _gone(path: str) -> bool:
+    """Whether this process has in its memory a file that was removed since (where the system tells that)."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            return any(line.rstrip().endswith(f" {path} (deleted)") for line in maps)
+    except OSError:
+        return False
