@@ -82,12 +82,12 @@ def chained(book: Book, name: str, found: list[str]) -> Iterator[JournalEntry]:
 def _ledger(book: Book, name: str, states: dict[str, State]) -> Iterator[str]:
     """The journal of the ledger itself names every account, and the tokens that were given out."""
     parents: dict[str, str] = {}
-    tokens: list[_Token] = []
+    tokens: list[_Issued] = []
     for entry in chained(book, LEDGER, []):
         if entry.event == "account":
             parents[entry.key] = entry.content["parent"]
         elif entry.event == "token":
-            tokens.append(_Token(**entry.content))
+            tokens.append(_Issued(**entry.content))
         elif entry.event == "token revoked":
             ended = entry.content["name"]
             tokens = [replace(one, revoked=one.revoked or one.name == ended) for one in tokens]
@@ -96,7 +96,7 @@ def _ledger(book: Book, name: str, states: dict[str, State]) -> Iterator[str]:
     rows, noted = book.store.run("SELECT name, role, expires, digest, revoked FROM tokens"), set[str]()
     noted.update(one.digest for one in tokens)  # earlier versions noted none
     if Counter(tokens) != Counter(
-        _Token(who, role, expires, digest if digest in noted else "", bool(revoked))
+        _Issued(who, role, expires, digest if digest in noted else "", bool(revoked))
         for who, role, expires, digest, revoked in rows
     ):
         yield f"{_called(LEDGER)}: its tokens are not those of its entries"
@@ -109,7 +109,7 @@ def _ledger(book: Book, name: str, states: dict[str, State]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class _Token:
+class _Issued:
     name: str
     role: str
     expires: str
@@ -145,11 +145,11 @@ def _account(book: Book, name: str, states: dict[str, State]) -> list[str]:
         wrong = [part for part, value in vars(after).items() if value != getattr(state, part)]
         found.append(f"{called}: its {' and '.join(wrong)} are not what its entries lead to")
     found += _spends(book, state, spends)
-    secrets = {key for key in drawn if spends[key].state == CHARGED} | ({FILES} if not name else set())
+    needed = {key for key in drawn if spends[key].state == CHARGED} | ({FILES} if not name else set())
     kept = {row[0] for row in book.store.run("SELECT key FROM hidden WHERE account = ?", name)}
-    if kept - secrets:
+    if kept - needed:
         found.append(f"{called}: it keeps the secret of what is not being drawn")
-    if secrets - kept:
+    if needed - kept:
         found.append(f"{called}: the secret of what is being drawn is missing")
     sql = "SELECT plan, who FROM approvals WHERE account = ?"
     if set(book.store.run(sql, name)) != approved:
