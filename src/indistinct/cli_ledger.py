@@ -43,7 +43,10 @@ def open_(options: argparse.Namespace) -> None:
 
 def approve(options: argparse.Namespace) -> None:
     """A plan may run."""
-    _done(options, lambda account: account.approve(_plan_digest(options.plan)))
+    plan = _plan_digest(options.plan)
+    _done(options, lambda account: account.approve(plan))
+    if not options.json:
+        print(f"approved: the plan {plan}")
 
 
 def raise_(options: argparse.Namespace) -> None:

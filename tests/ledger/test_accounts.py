@@ -259,3 +259,12 @@ def test_accounts_belong_to_data(ledger: Ledger, tmp_path: Path) -> None:
     with pytest.raises(FileError):
         ledger.recognise([tmp_path / "none.csv"])
     assert ledger.verify() == []
+
+
+def test_what_is_closed_is_not_unlocked_and_promises_are_words(small: Ledger) -> None:
+    account = small.open_account("both", Budget(epsilon=2, delta=1e-6))
+    assert str(account) == "both: nothing spent of epsilon 2 at delta 1e-6"
+    account.close()
+    with pytest.raises(Refused, match="closed, for good"):
+        account.unlock()
+    assert account.state().status == "closed" and small.verify() == []

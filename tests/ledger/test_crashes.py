@@ -6,6 +6,8 @@ import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -249,3 +251,97 @@ def test_places_that_are_no_ledger(tmp_path: Path) -> None:
     for wrong in ("", None, 3, "mysql://host/db", "a\0b"):
         with pytest.raises(ValueError, match="ledger must be"):
             Ledger.open(wrong)
+
+
+_OTHER = """
+import sys
+from indistinct import Laplace
+from indistinct.errors import Refused
+from indistinct.ledger import Ledger
+with Ledger.open(sys.argv[1]) as ledger:
+    account, count = ledger.account("census"), 0
+    try:
+        while count < int(sys.argv[2]):
+            account.spend(Laplace(10))
+            count += 1
+    except Refused:
+        pass
+    print(count)
+"""
+
+
+def _spent_elsewhere(path: Path, most: int) -> int:
+    asked = [sys.executable, "-c", _OTHER, str(path), str(most)]
+    return int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+
+
+def test_a_second_look_in_one_process_loses_no_charges(tmp_path: Path) -> None:
+    """Whoever closes a file gives up the locks that SQLite has on it: then another process took the log
+    away, and 1.8 was spent of 1."""
+    path = tmp_path / "budget.db"
+    with Ledger.open(path) as ledger:
+        account = ledger.open_account("census", Budget(epsilon=1))
+        account.spend(Laplace(10))
+        Ledger.open(path).close()
+        acknowledged = 1 + _spent_elsewhere(path, 1)
+        with pytest.raises(Refused):
+            for _ in range(20):
+                account.spend(Laplace(10))
+                acknowledged += 1
+        assert acknowledged + _spent_elsewhere(path, 20) == 10
+        assert len(account.spends()) == 10 and ledger.verify() == []
+
+
+def test_without_its_log_nothing_is_written(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "budget.db") as ledger:
+        account = ledger.open_account("census", Budget(epsilon=1))
+        (tmp_path / "budget.db-wal").unlink()
+        with pytest.raises(FileError, match="removed"):
+            account.spend(Laplace(10))
+
+
+def test_a_destroyed_secret_is_in_no_file(tmp_path: Path) -> None:
+    """Also while somebody else has the ledger open, so that its log stays."""
+    with Ledger.open(tmp_path / "budget.db") as ledger, Ledger.open(tmp_path / "budget.db"):
+        account = ledger.open_account("census", Budget(epsilon=1))
+        account.reserve(Laplace(10), key="k")
+        secret = account.charge("k")
+        account.complete("k", {"f": "d"})
+        # looked at by another process: whoever closes the file gives up the locks of this one
+        look = "import pathlib, sys; print(*(sys.argv[2] in one.read_bytes().hex() for one in "
+        look += "pathlib.Path(sys.argv[1]).iterdir()))"
+        asked = [sys.executable, "-c", look, str(tmp_path), secret.hex()]
+        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+        assert len(found) == 3 and set(found) == {"False"}
+
+
+def _forked(account, first: bool, told, go) -> None:
+    try:
+        if first:
+            account.spend(Laplace(10))
+        told.put("ready")
+        go.get()
+        for _ in range(20):
+            account.spend(Laplace(10))
+    except (Refused, FileError) as error:
+        told.put(str(error))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_forked_process_outlives_the_one_that_opened_the_ledger(tmp_path: Path, first: bool) -> None:
+    """SQLite's locks stay with the process that had them: the other one has its own, or stops."""
+    path = tmp_path / "budget.db"
+    ledger = Ledger.open(path)
+    account = ledger.open_account("census", Budget(epsilon=1))
+    told, go = PROCESSES.Queue(), PROCESSES.Queue()
+    forked = PROCESSES.Process(target=_forked, args=(account, first, told, go))
+    forked.start()
+    assert told.get(timeout=60) == "ready"
+    ledger.close()
+    assert _spent_elsewhere(path, 2) == 2  # and the log would be taken away
+    go.put("on")
+    assert ("is left" if first else "fork first") in told.get(timeout=60)
+    forked.join(60)
+    with Ledger.open(path) as ledger:
+        assert len(ledger.account("census").spends()) == (10 if first else 2)
+        assert ledger.verify() == []

@@ -105,7 +105,7 @@ def test_what_is_cancelled_comes_back_and_what_it_told_counts(served: Served) ->
     for number in range(5):
         asked = {"account": "census", "key": f"k{number}"}
         served.post("/v1/reserve", **asked, mechanism="laplace(2)")
-        cancelled = served.post("/v1/cancel", **asked, reason="a value outside its bounds", told=True)
+        cancelled = served.post("/v1/cancel", **asked, reason="a value outside its bounds")
         assert cancelled.json()["state"] == "cancelled"
     assert served.state()["status"] == "locked" and served.state()["spent"] == "0"
     assert (
@@ -113,6 +113,15 @@ def test_what_is_cancelled_comes_back_and_what_it_told_counts(served: Served) ->
     )
     assert served.post("/v1/unlock", "owner", account="census").json()["status"] == "open"
     assert served.post("/v1/spend", account="census", mechanism="laplace(9)", key="x").status_code == 200
+
+
+def test_only_an_owner_says_that_a_reason_tells_nothing(served: Served) -> None:
+    asked = {"account": "census", "key": "k"}
+    served.post("/v1/reserve", **asked, mechanism="laplace(2)")
+    assert problem(served.post("/v1/cancel", **asked, reason="none", told=False), 403) == "told"
+    assert served.state()["reserved"] == "1/2"
+    cancelled = served.post("/v1/cancel", "owner", **asked, reason="a mistake of ours", told=False)
+    assert cancelled.json()["state"] == "cancelled" and served.state()["told"] == 0
 
 
 def test_owners_open_approve_raise_and_close(served: Served) -> None:

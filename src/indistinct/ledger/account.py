@@ -220,6 +220,7 @@ class Account:
                 raise self._refused(state, key, reason, who)
             _, done = self._book.append(state, spend, "complete", key, told, who)
             self._book.forget(state.name, key)
+        self._book.store.scrub()
         assert done is not None
         return replace(done, description=self._book.text(done.digest))
 

@@ -80,16 +80,24 @@ class Book:
             if number:
                 raise FileError(self.store.where, f"the account {name!r} has vanished")
             return None
-        state = _state_of(rows[0])
+        state = self._stated(rows[0])
         if state.number < number or (state.number == number and state.head != head):
             raise FileError(self.store.where, "it was set back to an older copy of itself")
         return state
+
+    def _stated(self, row: tuple[Any, ...]) -> State:
+        try:
+            return _state_of(row)
+        except (ValueError, KeyError, TypeError):
+            raise FileError(
+                self.store.where, f"the state of {row[0]!r} was changed, and cannot be read"
+            ) from None
 
     def states(self, parent: str | None = None) -> list[State]:
         """Of all accounts, or of the parts of one."""
         where, values = ("name <> ''", ()) if parent is None else ("parent = ? AND name <> ''", (parent,))
         rows = self.store.run(f"SELECT {_STATE} FROM accounts WHERE {where}", *values)
-        return sorted((_state_of(row) for row in rows), key=lambda state: state.name)
+        return sorted(map(self._stated, rows), key=lambda state: state.name)
 
     def spend(self, account: str, key: str) -> Spend | None:
         """Of a key, without its description."""

@@ -127,6 +127,11 @@ class State:
             return NONE
         return max(self.cap.limit - self.total, NONE)
 
+    @property
+    def keeps_all(self) -> bool:
+        """Whether something infinite is reserved. It is alone, so that nothing is left if it is cancelled."""
+        return not isinstance(self.reserved, Fraction)
+
     def takes(self, cost: Amount) -> bool:
         """The filter."""
         return self.cap is not None and isinstance(cost, Fraction) and self.total + cost <= self.cap.limit
@@ -252,7 +257,7 @@ def _divide(
     """A division holds the largest cap of its parts, for good."""
     before, cost = NONE if spend is None else spend.cost, read(content["cost"])
     fits = state.status == OPEN and state.takes(minus(cost, before))
-    if cost < before or not (fits or content.get("merged")):
+    if cost < before or not (fits or (content.get("merged") and not state.keeps_all)):
         raise _impossible(entry, "within the cap, and no less than before")
     state = replace(state, total=state.total + minus(cost, before))
     made = Spend(
@@ -296,6 +301,8 @@ def _merge(
     )
     if spend is not None and (spend.hash != made.hash or spend.state == COMPLETE):
         raise _impossible(entry, "new, or the same spend carried further")
+    if state.keeps_all or (made.state == RESERVED and not isinstance(made.cost, Fraction)):
+        raise _impossible(entry, "beside nothing infinite that may still be cancelled")
     for old, sign in ((spend, -1), (made, 1)):
         if old is None or old.state == CANCELLED:
             continue

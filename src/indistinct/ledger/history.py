@@ -7,7 +7,7 @@ from indistinct.errors import check_probability
 from indistinct.guarantees import PureDP
 from indistinct.ledger.book import Book
 from indistinct.ledger.events import OPEN, State
-from indistinct.ledger.notions import Cap, Notion
+from indistinct.ledger.notions import Cap, Notion, promise
 from indistinct.mechanisms import Mechanism, Stated, parallel
 from indistinct.mechanisms.mechanism import Composed, Repeated
 from indistinct.numerics.rounding import rounded_up
@@ -20,7 +20,7 @@ def line(state: State) -> str:
     cap, budget = state.cap, state.terms.budget
     shut = "" if state.status == OPEN else f" ({state.status})"
     if cap is None:
-        return f"{state.name}: nothing spent{'' if budget is None else f' of {budget}'}{shut}"
+        return f"{state.name}: nothing spent{'' if budget is None else f' of {promise(budget)}'}{shut}"
     of = f" of {cap.told(cap.limit, budget)}" if isinstance(cap.limit, Fraction) else ""
     kept = f", {cap.told(state.reserved, budget)} reserved" if state.reserved else ""
     return f"{state.name}: {cap.told(state.spent, budget)} spent{of}{kept}{shut}"

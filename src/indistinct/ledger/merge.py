@@ -56,6 +56,7 @@ def merged(ledger: "Ledger", other: "Ledger | Mapping[str, Any]") -> list[str]:
             said += _account(book, name, *accounts[account], ledger.who)
         _divisions(book, ledger.who)
         said += [f"{one.name}: more is spent than its cap" for one in book.states() if _over(one)]
+    book.store.scrub()
     return said
 
 
@@ -96,6 +97,8 @@ def _account(book: Book, origin: str, theirs: State, spends: dict[str, Spend], w
     ours = book.locked(theirs.name)
     if (ours.terms, ours.parent) != (theirs.terms, theirs.parent) or _differ(ours.cap, theirs.cap):
         raise Refused(theirs.name, "both ledgers have it, with other terms or in another notion")
+    if ours.keeps_all or theirs.keeps_all:
+        raise Refused(theirs.name, "all of it is reserved for one release: charge or cancel that, then merge")
     if ours.cap is None and theirs.cap is not None:
         ours, _ = book.append(ours, None, "notion", "", {"cap": theirs.cap.to_json()}, who)
     count, known = 0, dict[str, list[Spend]]()
@@ -105,6 +108,10 @@ def _account(book: Book, origin: str, theirs: State, spends: dict[str, Spend], w
         if spend.key.startswith(DIVISION):
             continue
         alike = known.get(spend.hash, [])
+        if any(spend.digest != one.digest or spend.cost < one.cost for one in alike):
+            raise Refused(
+                theirs.name, f"the spend {spend.key!r} is one of ours, of something else or cheaper"
+            )
         same = [one for one in alike if spend.drawn in (one.drawn, "") or not one.drawn]  # not drawn apart
         if same and _FURTHER[spend.state] <= _FURTHER[same[0].state]:
             continue
@@ -132,6 +139,8 @@ def _taken(book: Book, state: State, before: Spend | None, theirs: Spend, origin
     names = ("state", "digest", "plan", "time", "who", "note", "hash", "drawn")
     told = {name: getattr(theirs, name) for name in names}
     told |= {"cost": written(cost), "digests": dict(theirs.digests)}
+    if before is not None and theirs.state == COMPLETE:
+        book.forget(state.name, key)
     return book.append(state, before, "merged", key, {"origin": origin, "spend": told}, who)[0]
 
 

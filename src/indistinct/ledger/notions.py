@@ -133,6 +133,24 @@ class Cap:
         return f"{self.unit} {short(amount, down=down)}"
 
 
+def promise(budget: Budget | None) -> str:
+    """What an account keeps, for people."""
+    if budget is None:
+        return "none: what is spent is only added up"
+    if budget.epsilon is not None:
+        return f"epsilon {_plain(budget.epsilon)}" + (
+            f" at delta {_plain(budget.delta)}" if budget.delta else ""
+        )
+    if budget.renyi is not None and budget.order is not None:
+        return f"a Rényi divergence of {_plain(budget.renyi)} at order {_plain(budget.order)}"
+    return f"rho {_plain(budget.rho)}" if budget.rho is not None else f"mu {_plain(budget.mu or 0.0)}"
+
+
+def _plain(number: float) -> str:
+    """As people write it: 1e-5, not 1e-05."""
+    return f"{number:g}".replace("e-0", "e-")
+
+
 def check_notion(notion: Any, argument: str = "notion") -> Notion:
     """The notion of this name."""
     try:

@@ -3,7 +3,7 @@
 from indistinct.errors import Refused
 from indistinct.ledger.book import Book
 from indistinct.ledger.chain import check_text
-from indistinct.ledger.events import State
+from indistinct.ledger.events import CLOSED, State
 from indistinct.ledger.notions import cap_of, check_sensible
 from indistinct.mechanisms import Budget
 
@@ -37,4 +37,7 @@ def shut(book: Book, whole: State, event: str, who: str) -> None:
     windows = [one.name for one in book.states(whole.name)] if whole.terms.renews else []
     for name in [whole.name, *windows]:
         with book.transaction():
-            book.append(book.locked(name), None, event, "", {}, who)
+            state = book.locked(name)
+            if event == "unlocked" and state.status == CLOSED:
+                raise Refused(name, "it is closed, for good; only what is locked can be unlocked")
+            book.append(state, None, event, "", {}, who)

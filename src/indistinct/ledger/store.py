@@ -157,6 +157,13 @@ class Store(ABC):
                     self.run("DELETE FROM ledger_version")
                 self.run("INSERT INTO ledger_version VALUES (?)", len(MIGRATIONS))
 
+    def scrub(self) -> None:  # noqa: B027
+        """Destroys what was deleted, where a database would keep it for a while."""
+
+    def strangers(self) -> list[str]:
+        """What is in the database and changes it, or hides it, and is not the ledger's."""
+        return []
+
     @abstractmethod
     def alone(self) -> None:
         """Locks the ledger against anybody who would make or change its tables."""

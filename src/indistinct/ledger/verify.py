@@ -4,7 +4,9 @@ Who can write to the database can also write all hashes anew. What they cannot c
 elsewhere: receipts in released folders, and signed heads.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from indistinct.adjacency import Adjacency
@@ -21,15 +23,44 @@ from indistinct.mechanisms import Mechanism
 if TYPE_CHECKING:
     from indistinct.ledger.ledger import Ledger
 
+FILES = "files"
+"""Under which the ledger itself hides the key for digests of files."""
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading something that was changed by hand may raise; all errors of this package are among them."""
+
 
 def mistakes(ledger: "Ledger", receipts: Iterable[Mapping[str, Any]]) -> list[str]:
     """What is wrong, one sentence for each mistake."""
-    book = ledger.book
-    found = list(_ledger(book))
-    for state in book.states():
-        found += _account(book, state)
+    book, found = ledger.book, list[str]()
+    states: dict[str, State] = {}
+    for (name,) in book.store.run("SELECT name FROM accounts ORDER BY name"):
+        found += _read(_known, book, name, states)
+    found += _read(_ledger, book, LEDGER, states)
+    for state in list(states.values()):
+        found += _read(_account, book, state.name, states)
     found += _descriptions(book)
+    found += [f"the ledger: there is a {one} in it, which is not its own" for one in book.store.strangers()]
     return found + list(_receipts(book, receipts))
+
+
+def _read(
+    look: Callable[[Book, str, dict[str, State]], Iterable[str]],
+    book: Book,
+    name: str,
+    states: dict[str, State],
+) -> list[str]:
+    """What a look at an account finds; also that it cannot be read."""
+    try:
+        return list(look(book, name, states))
+    except _UNREADABLE as error:
+        return [f"{_called(name)}: it cannot be read ({type(error).__name__}: {error})"]
+
+
+def _known(book: Book, name: str, states: dict[str, State]) -> list[str]:
+    state = book.state(name)
+    if state is not None:
+        states[name] = state
+    return []
 
 
 def chained(book: Book, name: str, found: list[str]) -> Iterator[JournalEntry]:
@@ -48,20 +79,28 @@ def chained(book: Book, name: str, found: list[str]) -> Iterator[JournalEntry]:
         yield entry
 
 
-def _ledger(book: Book) -> Iterator[str]:
-    """The journal of the ledger itself names every account."""
-    found: list[str] = []
-    state, parents = book.state(LEDGER), {}
-    last: JournalEntry | None = None
-    for last in chained(book, LEDGER, found):
-        if last.event == "account":
-            parents[last.key] = last.content["parent"]
-    yield from found
-    if not found and (
-        state is None or last is None or (state.number, state.head) != (last.number, last.hash)
+def _ledger(book: Book, name: str, states: dict[str, State]) -> Iterator[str]:
+    """The journal of the ledger itself names every account, and the tokens that were given out."""
+    parents: dict[str, str] = {}
+    tokens: list[_Issued] = []
+    for entry in chained(book, LEDGER, []):
+        if entry.event == "account":
+            parents[entry.key] = entry.content["parent"]
+        elif entry.event == "token":
+            tokens.append(_Issued(**entry.content))
+        elif entry.event == "token revoked":
+            ended = entry.content["name"]
+            tokens = [replace(one, revoked=one.revoked or one.name == ended) for one in tokens]
+    if name not in states:
+        yield f"{_called(name)}: its state is missing"
+    rows, noted = book.store.run("SELECT name, role, expires, digest, revoked FROM tokens"), set[str]()
+    noted.update(one.digest for one in tokens)  # earlier versions noted none
+    if Counter(tokens) != Counter(
+        _Issued(who, role, expires, digest if digest in noted else "", bool(revoked))
+        for who, role, expires, digest, revoked in rows
     ):
-        yield f"{_called(LEDGER)}: its last entries are missing, or its state was changed"
-    there = {one.name: one.parent for one in book.states()}
+        yield f"{_called(LEDGER)}: its tokens are not those of its entries"
+    there = {name: state.parent for name, state in states.items() if name != LEDGER}
     yield from (f"{_called(name)}: it is missing" for name in sorted(parents.keys() - there.keys()))
     yield from (f"{_called(name)}: it was not opened here" for name in sorted(there.keys() - parents.keys()))
     for name in sorted(there.keys() & parents.keys()):
@@ -69,42 +108,60 @@ def _ledger(book: Book) -> Iterator[str]:
             yield f"{_called(name)}: it was opened as a part of {parents[name]!r}"
 
 
-def _account(book: Book, state: State) -> list[str]:
-    found: list[str] = []
-    approved: set[str] = set()
-    noted: set[str] = set()
+@dataclass(frozen=True)
+class _Issued:
+    name: str
+    role: str
+    expires: str
+    digest: str = ""
+    revoked: bool = False
+
+
+def _account(book: Book, name: str, states: dict[str, State]) -> list[str]:
+    state, found = states[name], list[str]()
+    approved: set[tuple[str, str]] = set()
+    noted: set[tuple[str, str]] = set()
+    drawn: set[str] = set()
+    """Charged here: what was charged in another ledger has its secret there."""
 
     def seen(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
         for entry in entries:
             if entry.event == "approved":
-                approved.add(entry.content["plan"])
+                approved.add((entry.content["plan"], entry.who))
             if entry.event == "files":
-                noted.update(entry.content["digests"].values())
+                noted.update(entry.content["digests"].items())
+            if entry.event == "charged":
+                drawn.add(entry.key)
             yield entry
 
-    called = _called(state.name)
+    called = _called(name)
     try:
-        after, spends = replayed(seen(chained(book, state.name, found)), state.parent)
-    except (ArgumentError, KeyError, TypeError, ValueError) as error:
+        after, spends = replayed(seen(chained(book, name, found)), state.parent if name else "")
+    except _UNREADABLE as error:
         return [*found, f"{called}: {error}"]
     if found:
         return found
     if after != state:
-        names = [name for name, value in vars(after).items() if value != getattr(state, name)]
-        found.append(f"{called}: its {' and '.join(names)} are not what its entries lead to")
+        wrong = [part for part, value in vars(after).items() if value != getattr(state, part)]
+        found.append(f"{called}: its {' and '.join(wrong)} are not what its entries lead to")
     found += _spends(book, state, spends)
-    sql = "SELECT plan FROM approvals WHERE account = ?"
-    if {row[0] for row in book.store.run(sql, state.name)} != approved:
+    needed = {key for key in drawn if spends[key].state == CHARGED} | ({FILES} if not name else set())
+    kept = {row[0] for row in book.store.run("SELECT key FROM hidden WHERE account = ?", name)}
+    if kept - needed:
+        found.append(f"{called}: it keeps the secret of what is not being drawn")
+    if needed - kept:
+        found.append(f"{called}: the secret of what is being drawn is missing")
+    sql = "SELECT plan, who FROM approvals WHERE account = ?"
+    if set(book.store.run(sql, name)) != approved:
         found.append(f"{called}: its approvals are not those of its entries")
-    sql = "SELECT digest FROM files WHERE account = ?"
-    if not {row[0] for row in book.store.run(sql, state.name)} <= noted:
+    sql = "SELECT path, digest FROM files WHERE account = ?"
+    if set(book.store.run(sql, name)) != noted:
         found.append(f"{called}: its files are not those of its entries")
     return found
 
 
 def _spends(book: Book, state: State, spends: dict[str, Spend]) -> Iterator[str]:
-    """Rows of spends are what entries lead to; each has its mechanism, at no less than its cost, and a
-    secret exactly while it is charged and not complete."""
+    """Rows of spends are what entries lead to; each has its mechanism, at no less than its cost."""
     called, costs = _called(state.name), dict[tuple[str, Amount], str]()
     there = {spend.key: spend for spend in book.all_spends(state.name)}
     for key in sorted(there.keys() | spends.keys()):
@@ -117,10 +174,6 @@ def _spends(book: Book, state: State, spends: dict[str, Spend]) -> Iterator[str]
             wrong = _understated(book, digest, cost, state.cap)
             if wrong:
                 yield f"{called}: the spend {key!r} {wrong}"
-    sql = "SELECT key FROM hidden WHERE account = ?"
-    kept = {row[0] for row in book.store.run(sql, state.name)}
-    if not kept <= {key for key, spend in spends.items() if spend.state == CHARGED}:
-        yield f"{called}: it keeps the secret of what is not being drawn"
 
 
 def _understated(book: Book, digest: str, cost: Amount, cap: Cap) -> str:
@@ -128,7 +181,7 @@ def _understated(book: Book, digest: str, cost: Amount, cap: Cap) -> str:
         told = book.description(digest)
         mechanism = Mechanism.from_json(told["mechanism"])
         now = cost_of(mechanism, cap, Adjacency(told["adjacency"]))
-    except (ArgumentError, KeyError) as error:
+    except _UNREADABLE as error:
         return f"cannot be read again: {error}"
     return "" if cost >= now else "cost more than was counted"
 

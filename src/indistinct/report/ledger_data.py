@@ -9,9 +9,8 @@ from indistinct.ledger import Spend
 from indistinct.ledger.amounts import Amount, written
 from indistinct.ledger.chain import JournalEntry
 from indistinct.ledger.events import ANSWERS, AccountTerms, State
-from indistinct.ledger.notions import Cap
+from indistinct.ledger.notions import Cap, promise
 from indistinct.mechanisms import Budget
-from indistinct.report.text import short
 
 _LONGEST = 300
 _DELTA = 1e-6
@@ -62,19 +61,6 @@ def share(state: State) -> float | None:
 def _words(state: State, amount: Amount, *, down: bool = False) -> str:
     told = "nothing" if state.cap is None else state.cap.told(amount, state.terms.budget, down=down)
     return told.replace("e-0", "e-")  # 1e-6, as people write it
-
-
-def promise(budget: Budget | None) -> str:
-    """What an account keeps, for people."""
-    if budget is None:
-        return "none: what is spent is only added up"
-    if budget.epsilon is not None:
-        return f"epsilon {short(budget.epsilon)}" + (
-            f" at delta {short(budget.delta)}" if budget.delta else ""
-        )
-    if budget.renyi is not None and budget.order is not None:
-        return f"a Rényi divergence of {short(budget.renyi)} at order {short(budget.order)}"
-    return f"rho {short(budget.rho)}" if budget.rho is not None else f"mu {short(budget.mu or 0.0)}"
 
 
 def spend_data(spend: Spend) -> dict[str, Any]:

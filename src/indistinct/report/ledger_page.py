@@ -14,10 +14,10 @@ from indistinct.ledger.amounts import NONE, Amount, read
 from indistinct.ledger.amounts import short as short_amount
 from indistinct.ledger.chain import JournalEntry
 from indistinct.ledger.events import ANSWERS, State
-from indistinct.ledger.notions import Cap
+from indistinct.ledger.notions import Cap, promise
 from indistinct.mechanisms import Mechanism
 from indistinct.report.ledger_charts import ByWhom, Spent, left_chart, people_chart, time_chart
-from indistinct.report.ledger_data import entry_words, mechanism_words, promise, report_delta
+from indistinct.report.ledger_data import entry_words, mechanism_words, report_delta
 from indistinct.report.ledger_text import QUIET, facts, percent, when
 from indistinct.report.page import document, guarantee_html
 from indistinct.report.subject import Subject, explain

@@ -11,7 +11,7 @@ from indistinct.mechanisms.expression import parse
 from indistinct.report.ledger_data import account_data, spend_data
 from indistinct.report.ledger_page import ledger_page, ledger_subject
 from indistinct.web.desk import Problem
-from indistinct.web.tokens import Caller
+from indistinct.web.tokens import OWNER, Caller
 
 _HOMES = ("mechanisms", "guarantees", "data")
 """Packages that declare what the service takes as JSON: noise, claims and queries. A strategy for a million
@@ -84,12 +84,18 @@ def complete(ledger: Ledger, caller: Caller, account: str, key: str, digests: di
     return spend_data(_found(own, caller, key))
 
 
-def cancel(ledger: Ledger, caller: Caller, account: str, key: str, reason: str, told: bool = False) -> Any:
-    """Give back what is reserved; `told` says that the reason depends on the data."""
+def cancel(ledger: Ledger, caller: Caller, account: str, key: str, reason: str, told: bool = True) -> Any:
+    """Give back what is reserved. It counts as a reason that depends on the data; an owner, who may cancel
+    what anybody has reserved, can say with `told` that it does not."""
     own = _account(ledger, account)
-    _found(own, caller, key)
+    if caller.role != OWNER:
+        _found(own, caller, key)
+        if not told:
+            raise Problem(403, "told", "only an owner says of a reason that it tells nothing")
     own.cancel(key, reason, told=told, who=caller.name)
-    return spend_data(_found(own, caller, key))
+    found = own.find(key)
+    assert found is not None
+    return spend_data(found)
 
 
 # -- owners ---------------------------------------------------------------------------------------

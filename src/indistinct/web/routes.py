@@ -181,7 +181,7 @@ ROUTES = (
         Fields({"secret": _DIGEST, "spend": _SPEND}),
     ),
     Route("POST", "/v1/complete", (ANALYST,), do.complete, Fields({**_KEYED, "digests": _DIGESTS}), _SPEND),
-    Route("POST", "/v1/cancel", (ANALYST,), do.cancel, _CANCELLED, _SPEND),
+    Route("POST", "/v1/cancel", (ANALYST, OWNER), do.cancel, _CANCELLED, _SPEND),
     Route("POST", "/v1/accounts", (OWNER,), do.open_account, _OPENED, _STATE),
     Route("POST", "/v1/approve", (OWNER,), do.approve, Fields({**_ACCOUNT, "plan": _DIGEST}), _STATE),
     Route("POST", "/v1/raise", (OWNER,), do.raise_cap, _RAISED, _STATE),

@@ -46,7 +46,8 @@ def issue(ledger: Ledger, name: str, role: str, days: float) -> str:
     expires = (datetime.fromisoformat(now) + timedelta(days=days)).isoformat(timespec="microseconds")
     sql = "INSERT INTO tokens (digest, name, role, issued, expires, revoked) VALUES (?, ?, ?, ?, ?, '')"
     with ledger.book.transaction():
-        _journal(ledger, "token", {"name": name, "role": role, "expires": expires})
+        told = {"name": name, "role": role, "expires": expires, "digest": _digest(token)}
+        _journal(ledger, "token", told)
         ledger.book.store.run(sql, _digest(token), name, role, now, expires)
     return token
 
