@@ -97,7 +97,7 @@ def model_card(
     taking_part = [] if hasattr(run, "assumptions") else list(about.sampling)  # a run says it itself
     rows = _rows(about, (unit.strip(), words), taking_part, tuning, assumptions)
     if getattr(run, "at_least", None) is not None:
-        least = run.at_least.guarantee(guarantee.adjacency).epsilon(delta)
+        least = run.at_least.guarantee(guarantee.adjacency).epsilon_interval(delta).low
         rows.append((f"ε at δ = {short(delta)} is at least", f"{least:.4g}; what is stated is a bound"))
     return ModelCard(_paragraph(about, words, tuning), PaperTable(("", "value"), tuple(rows)))
 
