@@ -1,12 +1,27 @@
 """What only dominates a mechanism has no lower end, and what dominates both neighbours is read."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from indistinct import Gaussian, RandomShift, TruncatedSum
+from indistinct import (
+    AboveThreshold,
+    ArgumentError,
+    Budget,
+    DrawnSum,
+    Gaussian,
+    Laplace,
+    RandomShift,
+    TruncatedSum,
+    dp_sgd,
+    repeat_and_select,
+)
 from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.ledger import Ledger
 from indistinct.workloads import CorrelatedGaussian, ToeplitzStream, TreeStream, banded_stream
 
 
@@ -74,3 +89,35 @@ def test_gaussians_merge_with_their_mark() -> None:
     assert pair is not None and isinstance(pair.single, GaussianPair) and not pair.single.exact
     assert not (2 * bound).group(3).product.exact  # type: ignore[union-attr]
     assert np.all((exact + exact).delta_interval(0.1).low > 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: RandomShift(1.0, [0, 1], [(), True]), "weights"),  # type: ignore[arg-type]
+        (lambda: AboveThreshold(1.0, 1.0, 1.0, np.array([1.0, 2.0])), "monotonic"),  # type: ignore[arg-type]
+        (lambda: DrawnSum(1.0, 10**30, 2**63), "size"),
+        (lambda: DrawnSum(1.0, 2**31, 2**31), "size"),
+        (lambda: DrawnSum(1.0, 2, 2**63), "of"),
+        (lambda: TruncatedSum(1.0, 0.5, 1, 2**31), "of"),
+        (
+            lambda: dp_sgd(
+                records=2**31, batch=9, epochs=1, noise=1, sampling="truncated poisson", largest_batch=9
+            ),
+            "records",
+        ),
+    ],
+)
+def test_refused_in_our_own_words(make: Callable[[], Any], name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name} must be"):
+        make()
+
+
+def test_an_account_pays_for_what_is_found(tmp_path: Path) -> None:
+    noisy = Laplace(scale=20.0)
+    with Ledger.open(tmp_path / "budget.db") as ledger:
+        account = ledger.open_account("census", Budget(epsilon=3))
+        first = AboveThreshold(8, 8).release([0.0, 1e6], threshold=1e3, ledger=account)
+        repeat_and_select(noisy, 2).release(lambda: (1.0, "model"), ledger=account)
+        spent = [spend.mechanism for spend in account.spends()]
+    assert spent == [repeat_and_select(noisy, 2), first.mechanism]  # the newest first

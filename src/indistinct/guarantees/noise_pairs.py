@@ -1,7 +1,7 @@
 """The pairs of additive noise: Gaussian and Laplace, by how far a neighbour moves the centre."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -23,7 +23,7 @@ class GaussianPair(Pair):
     """N(shift, 1) against N(0, 1); L = shift x - shift^2/2 is itself Gaussian."""
 
     shift: float
-    dominates: bool = False
+    dominates: bool = field(default=False, repr=False)
     """Whether it only dominates what it stands for."""
 
     @property

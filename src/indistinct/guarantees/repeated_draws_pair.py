@@ -1,7 +1,7 @@
 """A sum that several records of one person may join, each by a coin of its own, with Gaussian noise."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,7 +41,7 @@ class RepeatedDrawsPair(Pair):
     shift: float
     weights: tuple[float, ...]
     replaced: bool = False
-    dominates: bool = False
+    dominates: bool = field(default=False, repr=False)
     """Whether it only dominates what it stands for."""
 
     @property

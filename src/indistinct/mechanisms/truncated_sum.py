@@ -4,7 +4,7 @@ from scipy.special import bdtrc
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
-from indistinct.errors import check_count, check_positive, check_probability
+from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
 from indistinct.guarantees.alternatives import parallel
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.mixture_pair import mixture
@@ -13,7 +13,7 @@ from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair
 from indistinct.guarantees.told_pair import ToldPair
-from indistinct.mechanisms.drawn_sums import SampledSum
+from indistinct.mechanisms.drawn_sums import MOST_COINS, SampledSum
 from indistinct.mechanisms.mechanism import Mechanism
 
 _ROUNDING = 1 + 1e-12
@@ -46,7 +46,8 @@ class TruncatedSum(Mechanism):
         object.__setattr__(self, "noise", check_positive("noise", self.noise))
         object.__setattr__(self, "rate", check_probability("rate", self.rate))
         check_count("largest", self.largest, least=1)
-        check_count("of", self.of, least=1)
+        if check_count("of", self.of, least=1) > MOST_COINS:
+            raise ArgumentError("of", self.of, f"at most {MOST_COINS}")
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is Adjacency.REPLACE_ONE:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.guarantees import Guarantee
 from indistinct.guarantees.guarantee import as_bound
 from indistinct.mechanisms import Discrete, DrawnSum, Gaussian, Mechanism, SampledSum
+from indistinct.mechanisms.drawn_sums import MOST_COINS
 
 
 class Sampling(Enum):
@@ -94,7 +96,11 @@ class Training:
         if self.at_least is not None:
             most = self.epsilon(1e-5)
             least = self.at_least.guarantee(self.adjacency).epsilon_interval(1e-5).low
-            lines.append(f"At delta = 1e-5 epsilon is between {least:.4g} and {most:.4g}.")
+            ends = [
+                Context(prec=4, rounding=way).create_decimal_from_float(float(end))
+                for end, way in ((least, ROUND_FLOOR), (most, ROUND_CEILING))
+            ]
+            lines.append(f"At delta = 1e-5 epsilon is between {ends[0]:f} and {ends[1]:f}.")
         return "\n".join(lines)
 
 
@@ -184,6 +190,8 @@ def _truncated(run: _Run) -> Made:
         raise ArgumentError("accumulation", run.accumulation, "1, where batches are cut")
     if run.largest_batch is None:
         raise ArgumentError("largest_batch", None, "given: from which size on a batch is cut")
+    if run.records > MOST_COINS:
+        raise ArgumentError("records", run.records, f"at most {MOST_COINS} for this sampling")
     limit = check_count("largest_batch", run.largest_batch, least=1)
     # the other records alone fill the batch: an event that has the same chance on both sides, and at worst
     # gives everything away
