@@ -53,9 +53,37 @@ def test_batches_that_are_cut_often_promise_nothing() -> None:
 
 
 def test_a_shuffled_loader_is_told_by_both_ends() -> None:
-    run = dp_sgd(**MNIST, sampling="shuffled")  # type: ignore[arg-type]
-    assert "epsilon is between 2.341 and 54.05" in str(run)
+    run = dp_sgd(**{**MNIST, "batch": 250}, sampling="shuffled")  # type: ignore[arg-type]
+    assert run.at_least is not None
+    least = run.at_least.guarantee().epsilon_interval(1e-5).low
+    assert f"epsilon is between {least:.4g} and 54.05" in str(run)
     assert "No exact theory" in str(run) and "AllocatedBatches" in str(run)
+    # a remainder makes batches of another size, which an allocation does not have
+    assert dp_sgd(**MNIST, sampling="shuffled").at_least is None  # type: ignore[arg-type]
+
+
+def test_what_only_bounds_a_run_has_no_lower_end() -> None:
+    small = {"records": 100, "batch": 10, "epochs": 2, "noise": 2.0, "largest_batch": 30}
+    bounds = (
+        ("shuffled", "zero-out"),
+        ("shuffled", "replace-one"),
+        ("allocation", "replace-one"),
+        ("without replacement", "zero-out"),
+        ("with replacement", "replace-one"),
+        ("truncated poisson", "add/remove"),
+    )
+    for way, whom in bounds:
+        run = dp_sgd(**small, sampling=way, adjacency=whom)  # type: ignore[arg-type]
+        assert run.bound and run.epsilon(1e-5) == run.mechanism.guarantee(run.adjacency).epsilon(1e-5)
+        for one in (run, run + run):
+            assert one.guarantee().epsilon_interval(1e-5).low == 0.0 < one.epsilon(1e-5)
+            assert one.guarantee().delta_interval(0.5).low == 0.0 < one.guarantee().delta(0.5)
+    for way, whom in (("cyclic", "zero-out"), ("poisson", "add/remove"), ("without replacement", None)):
+        known = dp_sgd(**small, sampling=way, adjacency=whom).guarantee()  # type: ignore[arg-type]
+        assert known.epsilon_interval(1e-5).low > 0.99 * known.epsilon(1e-5)
+    # one phase that is only bounded is enough
+    mixed = dp_sgd(**small, sampling="shuffled") + dp_sgd(**small, adjacency="zero-out")  # type: ignore[arg-type]
+    assert mixed.guarantee().epsilon_interval(1e-5).low == 0.0
 
 
 def test_phases_add_up() -> None:
@@ -65,7 +93,7 @@ def test_phases_add_up() -> None:
     both = first + second
     assert str(both.mechanism) == "2 * gaussian(1.0).allocate(100) + 2 * gaussian(2.0).allocate(100)"
     assert both.epsilon(1e-5) > max(first.epsilon(1e-5), second.epsilon(1e-5))
-    with pytest.raises(ArgumentError, match="adjacency"):
+    with pytest.raises(ArgumentError, match="neighbours must be add/remove, as in the first phase"):
         first + dp_sgd(records=1000, batch=10, epochs=2, noise=1.0, adjacency="replace-one")
 
 
@@ -87,6 +115,7 @@ def test_accumulated_batches_may_hold_a_record_twice() -> None:
         ({"sampling": "truncated poisson"}, "largest_batch"),
         ({"sampling": "without replacement", "adjacency": "add/remove"}, "adjacency"),
         ({"sampling": "shuffled", "adjacency": "add/remove"}, "adjacency"),
+        ({"sampling": "cyclic", "adjacency": "add/remove"}, "adjacency"),
         ({"sampling": "allocation", "user_records": 2}, "user_records"),
         ({"user_records": 100}, "records"),
     ],

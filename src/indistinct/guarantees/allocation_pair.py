@@ -17,6 +17,8 @@ from indistinct.numerics.rule import LossRule, TooFineError
 
 _SHARPEST = 12.0
 """With a larger shift allocation is not credited: the Gaussian pair, which dominates, is read instead."""
+_FLATTEST = 0.005
+"""With a smaller one neither: its moments differ from 1 by less than integrals tell."""
 _NEAR_ONE = 1e-3
 """Orders nearer to 1 are read by convexity: there a difference from 1 has few digits."""
 
@@ -31,6 +33,8 @@ def allocation(shift: float, steps: int, times: int = 1) -> Product:
     """
     if shift == 0 or times == 0 or times == steps:
         return Product.of([(GaussianPair(shift), times)])
+    if shift < _FLATTEST:
+        return Product.of([(GaussianPair(shift, dominates=True), times)])
     return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1), times)])
 
 
@@ -69,6 +73,13 @@ class AllocationPair(Pair):
     def _base(self) -> GaussianPair:
         return GaussianPair(self.shift)
 
+    def as_bound(self) -> "AllocationPair":
+        return replace(self, dominates=True)
+
+    @property
+    def plain(self) -> GaussianPair:
+        return GaussianPair(self.shift, dominates=True)
+
     def reverse(self) -> Pair:
         return replace(self, turned=not self.turned)
 
@@ -87,13 +98,20 @@ class AllocationPair(Pair):
         if not self._known:
             return base
         order = 1 - order if self.turned else order
-        if abs(order) < _NEAR_ONE or abs(order - 1) < _NEAR_ONE:
-            return self._near_one(order)
         try:
+            if abs(order) < _NEAR_ONE or abs(order - 1) < _NEAR_ONE:
+                return self._near_one(order)
             value, error = (float(part[0]) for part in self._ratio.log_moments(np.array([order])))
         except TooFineError:
-            return float(self._ratio.at_most(np.array([order]))[0])
+            return self._at_most(order, base)
         return min(value + error, base) if not 0 < order < 1 else max(value - error, base)
+
+    def _at_most(self, order: float, base: float) -> float:
+        """Where the moment itself is too dear."""
+        try:
+            return float(self._ratio.at_most(np.array([order]))[0])
+        except TooFineError:
+            return base
 
     def _near_one(self, order: float) -> float:
         """K is convex and 0 at both ends of orders 0 and 1: outside them it is below the chord to the next
@@ -123,7 +141,10 @@ class AllocationPair(Pair):
     def finite_mean(self) -> float:
         if not self._known:
             return self._base.finite_mean
-        return min(self._slopes[0 if self.turned else 1], self._base.finite_mean)
+        try:
+            return min(self._slopes[0 if self.turned else 1], self._base.finite_mean)
+        except TooFineError:
+            return self._base.finite_mean
 
     @property
     def size(self) -> float:

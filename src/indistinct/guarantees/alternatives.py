@@ -199,7 +199,10 @@ def mixture(guarantees: Sequence[Guarantee], weights: Sequence[float]) -> Guaran
 
 def check_shares(parts: int, weights: Sequence[float]) -> list[float]:
     """Probabilities of so many parts."""
-    weights = np.atleast_1d(weights).tolist()
+    try:
+        weights = np.atleast_1d(weights).tolist()
+    except ValueError:  # a list of lists of several lengths
+        raise ArgumentError("weights", weights, "one probability for each part") from None
     if not parts or parts != len(weights):
         raise ArgumentError("weights", weights, "one probability for each part, at least one")
     shares = [check_probability(f"weights[{k}]", weight) for k, weight in enumerate(weights)]

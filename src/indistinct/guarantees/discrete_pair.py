@@ -26,6 +26,9 @@ class DiscretePair(Pair):
     q: tuple[float, ...]
     exact: bool = True
 
+    def as_bound(self) -> "DiscretePair":
+        return DiscretePair(self.p, self.q, exact=False)
+
     def __repr__(self) -> str:
         if len(self.p) > _SHOWN:
             return f"<pair of {len(self.p)} outcomes>"

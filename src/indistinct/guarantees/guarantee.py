@@ -348,6 +348,13 @@ class RenyiSum(RenyiGuarantee):
         return compose((part.group(size), count) for part, count in self.parts)
 
 
+def as_bound(guarantee: Guarantee) -> Guarantee:
+    """The same of a release that this one only bounds from above: no reading has a lower end."""
+    if isinstance(guarantee, PairsGuarantee):
+        return ExactGuarantee(guarantee.product.as_bound(), guarantee.adjacency)
+    return guarantee  # whose readings have none
+
+
 _NOTHING = Product.of([])
 
 

@@ -26,8 +26,10 @@ def mixture(base: Pair, rate: float) -> Pair:
     """((1-rate) Q + rate P, Q) in its simplest form."""
     if rate == 0:
         return GaussianPair(0.0)
-    if rate == 1 or (isinstance(base, GaussianPair) and base.shift > _SHARPEST):
-        return base  # which dominates its mixtures
+    if rate == 1:
+        return base
+    if isinstance(base, GaussianPair) and base.shift > _SHARPEST:
+        return base.as_bound()  # it dominates its mixtures
     if isinstance(base, MixturePair):
         return MixturePair(base.base, base.rate * rate)
     if isinstance(base, DiscretePair):
@@ -51,6 +53,9 @@ class MixturePair(Pair):
     @property
     def exact(self) -> bool:  # type: ignore[override]
         return self.base.exact
+
+    def as_bound(self) -> "MixturePair":
+        return MixturePair(self.base.as_bound(), self.rate)
 
     @property
     def profiled(self) -> bool:  # type: ignore[override]

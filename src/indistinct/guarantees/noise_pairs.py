@@ -1,7 +1,7 @@
 """The pairs of additive noise: Gaussian and Laplace, by how far a neighbour moves the centre."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -23,6 +23,15 @@ class GaussianPair(Pair):
     """N(shift, 1) against N(0, 1); L = shift x - shift^2/2 is itself Gaussian."""
 
     shift: float
+    dominates: bool = field(default=False, repr=False)
+    """Whether it only dominates what it stands for."""
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return not self.dominates
+
+    def as_bound(self) -> "GaussianPair":
+        return GaussianPair(self.shift, dominates=True)
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         if self.shift == 0:
@@ -63,7 +72,7 @@ class GaussianPair(Pair):
         return self
 
     def scaled(self, size: int) -> Pair:
-        return GaussianPair(size * self.shift)
+        return GaussianPair(size * self.shift, self.dominates)
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return GaussianCumulant(self.shift)

@@ -159,6 +159,17 @@ class Pair(ABC):
         """delta(0), or more."""
         return float(self.profile(np.zeros(1))[0])
 
+    def as_bound(self) -> "Pair":
+        """The same, of something that it only dominates: not `exact`, so that no reading has a lower end."""
+        if self.exact:
+            raise NotImplementedError(f"{self!r} does not tell a bound from a mechanism's own pair")
+        return self
+
+    @property
+    def plain(self) -> "Pair":
+        """A pair that dominates it and is read in closed form, or itself."""
+        return self
+
     def scaled(self, size: int) -> "Pair | None":
         """The pair for `size` records at once, if it is known in closed form."""
         return None
@@ -263,6 +274,9 @@ class ReversedPair(Pair):
     @property
     def from_below(self) -> Pair:
         return ReversedPair(self.pair.from_below)
+
+    def as_bound(self) -> Pair:
+        return self.pair.as_bound().reverse()
 
     def coarse(self, enough: float) -> Pair:
         return ReversedPair(self.pair.coarse(enough)) if self.profiled else self

@@ -17,6 +17,7 @@ from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.rounding import weighted_sum_up
+from indistinct.numerics.rule import TooFineError
 
 _FOR_TABLES = 1e-32, 1e-6
 """Smaller deltas are not told apart; relative accuracy of the others."""
@@ -33,19 +34,24 @@ class Product:
     @classmethod
     def of(cls, terms: list[Term]) -> "Product":
         counts: dict[Pair, int] = {}
-        shift = 0.0
+        shift, dominates = 0.0, False
         for pair, count in terms:
             if isinstance(pair, GaussianPair):
                 shift = math.hypot(shift, math.sqrt(count) * pair.shift)
+                dominates |= pair.dominates and count > 0
             elif count:
                 counts[pair] = counts.get(pair, 0) + count
         merged = list(counts.items())
         if shift or not merged:
-            merged.append((GaussianPair(shift), 1))
+            merged.append((GaussianPair(shift, dominates and shift > 0), 1))
         return cls(tuple(merged))
 
     def __str__(self) -> str:
         return counted_terms(self.terms)
+
+    def as_bound(self) -> "Product":
+        """The same, of something that it only dominates."""
+        return Product.of([(pair.as_bound(), count) for pair, count in self.terms])
 
     def reverse(self) -> "Product":
         return Product.of([(pair.reverse(), count) for pair, count in self.terms])
@@ -125,7 +131,14 @@ class Product:
         open_ = np.flatnonzero(~beyond & (self.infinite_mass < 1))
         if open_.size:
             known = np.broadcast_to(enough, epsilon.shape)[open_]
-            low[open_], high[open_] = self._reader.delta_bounds(epsilon[open_], known, accuracy)
+            plain = self._plain
+            try:
+                low[open_], high[open_] = self._reader.delta_bounds(epsilon[open_], known, accuracy)
+            except TooFineError:
+                if plain is None:
+                    raise
+            if plain is not None:
+                high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
         return low, high
 
     def delta(self, epsilon: Array) -> Array:
@@ -147,12 +160,26 @@ class Product:
         open_ = np.flatnonzero((delta > infinite) & (delta < 1) & (top > 0))
         if open_.size:
             known = np.broadcast_to(enough, delta.shape)[open_]
-            low[open_], high[open_] = self._reader.epsilon_bounds(delta[open_], known)
+            plain = self._plain
+            try:
+                low[open_], high[open_] = self._reader.epsilon_bounds(delta[open_], known)
+            except TooFineError:
+                if plain is None:
+                    raise
+            if plain is not None:
+                high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))
         return low, high
 
     def epsilon(self, delta: Array) -> Array:
         """Upper bounds on epsilon."""
         return self.epsilon_bounds(delta)[1]
+
+    @cached_property
+    def _plain(self) -> "Product | None":
+        """Where all is Gaussian noise without its amplification: that, which dominates, and may be read more
+        closely where little is told."""
+        plain = Product.of([(pair.plain, count) for pair, count in self.terms])
+        return plain if plain != self and isinstance(plain.single, GaussianPair) else None
 
     @cached_property
     def _reader(self) -> LossReader:

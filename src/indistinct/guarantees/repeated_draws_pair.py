@@ -1,7 +1,7 @@
 """A sum that several records of one person may join, each by a coin of its own, with Gaussian noise."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,15 @@ class RepeatedDrawsPair(Pair):
     shift: float
     weights: tuple[float, ...]
     replaced: bool = False
+    dominates: bool = field(default=False, repr=False)
+    """Whether it only dominates what it stands for."""
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return not self.dominates
+
+    def as_bound(self) -> "RepeatedDrawsPair":
+        return replace(self, dominates=True)
 
     # -- the loss as a function of the released number ---------------------------------------------------
 

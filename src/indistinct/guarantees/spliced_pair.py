@@ -41,6 +41,13 @@ class SplicedPair(Pair):
     mixture: MixturePair
 
     @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.mixture.exact
+
+    def as_bound(self) -> "SplicedPair":
+        return SplicedPair(self.mixture.as_bound())
+
+    @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         positive = [atom for atom in self.mixture.atoms if atom > 0]
         return (*(-atom for atom in positive), *positive)

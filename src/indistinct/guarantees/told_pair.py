@@ -13,7 +13,10 @@ from indistinct.numerics.rule import LossRule
 @dataclass(frozen=True)
 class ToldPair(Pair):
     """With probability `share` the second pair, else the first, whichever of P and Q it is, and both see
-    that. So the law of the loss, its tails, moments and delta are averages of theirs."""
+    that. So the law of the loss, its tails, moments and delta are averages of theirs. Nobody is told which
+    one it was, so it only dominates."""
+
+    exact = False
 
     first: Pair
     second: Pair

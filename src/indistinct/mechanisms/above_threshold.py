@@ -12,6 +12,7 @@ from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.stated import PureDP
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Lattice, Release, no_guarantee
 from indistinct.noise import Source, SystemSource, discrete_laplace
 from indistinct.numerics.arrays import EPS
@@ -43,7 +44,7 @@ class AboveThreshold(Mechanism):
     monotonic: bool = False
 
     def __post_init__(self) -> None:
-        if self.monotonic not in (0, 1):
+        if not isinstance(self.monotonic, int | np.bool_) or self.monotonic not in (0, 1):
             raise ArgumentError("monotonic", self.monotonic, "True or False")
         object.__setattr__(self, "monotonic", bool(self.monotonic))
 
@@ -52,8 +53,15 @@ class AboveThreshold(Mechanism):
         most = (quotient_up(self.sensitivity, self.threshold_scale) + answers) * (1 + 2 * EPS)
         return no_guarantee(adjacency) if most > NO_NOISE else PureDP(most, adjacency=adjacency)
 
+    @charged
     def release(
-        self, answers: Iterable[float], /, *, threshold: float = 0.0, source: Source | None = None
+        self,
+        answers: Iterable[float],
+        /,
+        *,
+        threshold: float = 0.0,
+        source: Source | None = None,
+        ledger: Payer | None = None,
     ) -> Release[Any]:
         """The place of the first answer that is above the threshold, up to the noise; None if none is.
         Answers are taken one by one, and none after that one.

@@ -1,5 +1,7 @@
 """Noisy sums of clipped vectors whose records are drawn otherwise than one coin for each person."""
 
+import sys
+
 import numpy as np
 from scipy.special import bdtrc
 
@@ -15,6 +17,8 @@ from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair, drawn_c
 from indistinct.guarantees.spliced_pair import spliced
 from indistinct.mechanisms.mechanism import Mechanism
 
+MOST_COINS = 2**31 - 2
+"""Of more, scipy's binomial law says 0 or NaN."""
 _MOST_RECORDS = 64
 _LEAST_NOISE = 0.02
 _LEFT_OUT = 1e-30
@@ -86,8 +90,10 @@ class DrawnSum(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", check_positive("noise", self.noise))
-        check_count("size", self.size, least=1)
-        check_count("of", self.of, least=2)
+        if check_count("size", self.size, least=1) > MOST_COINS:
+            raise ArgumentError("size", self.size, f"at most {MOST_COINS}")
+        if check_count("of", self.of, least=2) > sys.maxsize:
+            raise ArgumentError("of", self.of, f"at most {sys.maxsize}")
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.REPLACE_ONE:

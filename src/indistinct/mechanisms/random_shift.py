@@ -55,30 +55,34 @@ class RandomShift(Mechanism):
         }
         largest = max(shift for shift, _ in moving)
         if largest == 0 or largest / self.noise > _SHARPEST:
-            pair: GaussianPair | RepeatedDrawsPair = GaussianPair(largest / self.noise)
+            only = all(shift == largest for shift, _ in moving)
+            pair: GaussianPair | RepeatedDrawsPair = GaussianPair(largest / self.noise, dominates=not only)
         else:
-            unit, weights = _on_lattice(self.shifts, self.weights, largest)
-            pair = RepeatedDrawsPair(unit / self.noise, weights)
+            unit, weights, rounded = _on_lattice(self.shifts, self.weights, largest)
+            pair = RepeatedDrawsPair(unit / self.noise, weights, dominates=rounded)
         return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
 
 
 def _on_lattice(
     shifts: tuple[float, ...], weights: tuple[float, ...], largest: float
-) -> tuple[float, tuple[float, ...]]:
-    """A unit, and the probability of each of its multiples, none of which is below what it stands for."""
+) -> tuple[float, tuple[float, ...], bool]:
+    """A unit, the probability of each of its multiples, none of which is below what it stands for, and
+    whether some are above it by more than rounding errors."""
     known = np.array([shift for shift, weight in zip(shifts, weights, strict=True) if weight > 0])
     share = np.array([weight for weight in weights if weight > 0])
     for parts in range(1, _FINEST + 1):
         places = np.rint(known / largest * parts)
         if np.allclose(places * (largest / parts), known, rtol=1e-12, atol=0.0):
+            rounded = False
             break
     else:
+        rounded = True
         places = np.ceil(known / largest * parts * (1 - 1e-15))
     unit = largest / parts
     # what is a multiple but for rounding is so from above
     unit *= float(np.max(np.where(places > 0, known / np.maximum(places * unit, 1e-300), 0.0), initial=1.0))
     masses = np.bincount(places.astype(int), share / share.sum())
-    return math.nextafter(unit, math.inf), tuple(masses.tolist())
+    return math.nextafter(unit, math.inf), tuple(masses.tolist()), rounded
 
 
 def _listed(values: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.selected import selected
 from indistinct.guarantees.tries import Tries as Tries
 from indistinct.mechanisms.mechanism import Mechanism, Stated
+from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Release
 from indistinct.noise import Source, SystemSource, negative_binomial, poisson
 
@@ -49,8 +50,14 @@ class RepeatAndSelect(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return selected(self.base.guarantee(adjacency), self.tries)
 
+    @charged
     def release(
-        self, run: Callable[[], tuple[float, Any]], /, *, source: Source | None = None
+        self,
+        run: Callable[[], tuple[float, Any]],
+        /,
+        *,
+        source: Source | None = None,
+        ledger: Payer | None = None,
     ) -> Release[Any]:
         """The best of what `run()` gives, a score and an output each time it is called: `values` is that
         output, or None if nothing was tried. That a run has the stated guarantee, score and all, is its own

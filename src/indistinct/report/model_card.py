@@ -19,7 +19,7 @@ from indistinct.report.compare import guarantee_of
 from indistinct.report.data import value_of
 from indistinct.report.paper_table import PaperTable, latex
 from indistinct.report.subject import Subject, explain
-from indistinct.report.text import rounded_up, short
+from indistinct.report.text import rounded_down, rounded_up, short
 
 _RATES = (0.001, 0.01)
 _NOT_SAID = "not stated: whatever was chosen by looking at these data is not accounted for"
@@ -97,8 +97,10 @@ def model_card(
     taking_part = [] if hasattr(run, "assumptions") else list(about.sampling)  # a run says it itself
     rows = _rows(about, (unit.strip(), words), taking_part, tuning, assumptions)
     if getattr(run, "at_least", None) is not None:
-        least = run.at_least.guarantee(guarantee.adjacency).epsilon(delta)
-        rows.append((f"ε at δ = {short(delta)} is at least", f"{least:.4g}; what is stated is a bound"))
+        least = run.at_least.guarantee(guarantee.adjacency).epsilon_interval(delta).low
+        rows.append(
+            (f"ε at δ = {short(delta)} is at least", f"{rounded_down(least, 4)}; what is stated is a bound")
+        )
     return ModelCard(_paragraph(about, words, tuning), PaperTable(("", "value"), tuple(rows)))
 
 

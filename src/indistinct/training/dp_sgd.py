@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy.special import bdtrc
 
@@ -11,7 +12,9 @@ from indistinct.adjacency import Adjacency
 from indistinct.description import one_of
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.guarantees import Guarantee
+from indistinct.guarantees.guarantee import as_bound
 from indistinct.mechanisms import Discrete, DrawnSum, Gaussian, Mechanism, SampledSum
+from indistinct.mechanisms.drawn_sums import MOST_COINS
 
 
 class Sampling(Enum):
@@ -56,10 +59,13 @@ class Training:
     at_least: Mechanism | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     user_records: int = 1
+    bound: bool = False
+    """Whether the mechanism tells more than the run: its readings have no lower end then."""
 
     def guarantee(self) -> Guarantee:
         """What is known of telling neighbours apart from all that training releases."""
-        return self.mechanism.guarantee(self.adjacency)
+        known = self.mechanism.guarantee(self.adjacency)
+        return as_bound(known) if self.bound else known
 
     def epsilon(self, delta: Any) -> Any:
         """The guarantee's epsilon."""
@@ -82,13 +88,19 @@ class Training:
         phases = [one.at_least for one in (self, other) if one.at_least is not None]
         least = phases[0] + phases[1] if len(phases) > 1 else next(iter(phases), None)
         both = self.mechanism + other.mechanism
-        return Training(both, self.adjacency, told, least, self.neighbours, self.user_records)
+        bound = self.bound or other.bound
+        return Training(both, self.adjacency, told, least, self.neighbours, self.user_records, bound)
 
     def __str__(self) -> str:
         lines = [str(self.mechanism), *self.assumptions]
         if self.at_least is not None:
-            most, least = (m.guarantee(self.adjacency).epsilon(1e-5) for m in (self.mechanism, self.at_least))
-            lines.append(f"At delta = 1e-5 epsilon is between {least:.4g} and {most:.4g}.")
+            most = self.epsilon(1e-5)
+            least = self.at_least.guarantee(self.adjacency).epsilon_interval(1e-5).low
+            ends = [
+                Context(prec=4, rounding=way).create_decimal_from_float(float(end))
+                for end, way in ((least, ROUND_FLOOR), (most, ROUND_CEILING))
+            ]
+            lines.append(f"At delta = 1e-5 epsilon is between {ends[0]:f} and {ends[1]:f}.")
         return "\n".join(lines)
 
 
@@ -126,6 +138,12 @@ class _Run:
             allowed = " or ".join(repr(one.value) for one in known)
             raise ArgumentError("adjacency", self.neighbours.value, f"{allowed} for this sampling")
 
+    def fixed_batches(self) -> None:
+        """Batches are cut by place: with one more record others are in them."""
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            allowed = "'zero-out' or 'replace-one': one more record moves all batches"
+            raise ArgumentError("adjacency", "add/remove", allowed)
+
     def one_record(self) -> None:
         if self.user_records > 1:
             raise ArgumentError(
@@ -133,7 +151,14 @@ class _Run:
             )
 
 
-Made = tuple[Mechanism, list[str], Mechanism | None]
+class Made(NamedTuple):
+    """What a way to make batches amounts to: a mechanism and its words, whether that is only a bound, and
+    one that tells no more."""
+
+    mechanism: Mechanism
+    told: list[str]
+    bound: bool
+    at_least: Mechanism | None = None
 
 
 def _poisson(run: _Run) -> Made:
@@ -155,7 +180,7 @@ def _poisson(run: _Run) -> Made:
             "cut "
             "into parts that fit into memory, say accumulation=1."
         ]
-    return run.steps * step, told, None
+    return Made(run.steps * step, told, bound=False)
 
 
 def _truncated(run: _Run) -> Made:
@@ -165,23 +190,26 @@ def _truncated(run: _Run) -> Made:
         raise ArgumentError("accumulation", run.accumulation, "1, where batches are cut")
     if run.largest_batch is None:
         raise ArgumentError("largest_batch", None, "given: from which size on a batch is cut")
+    if run.records > MOST_COINS:
+        raise ArgumentError("records", run.records, f"at most {MOST_COINS} for this sampling")
     limit = check_count("largest_batch", run.largest_batch, least=1)
     # the other records alone fill the batch: an event that has the same chance on both sides, and at worst
     # gives everything away
     full = min(float(bdtrc(limit - 1, run.records, run.batch / run.records)) * (1 + 1e-9) + 1e-300, 1.0)
-    sampled, told, _ = _poisson(run)
+    sampled, told = _poisson(run)[:2]
     told.append(
         f"Batches of more than {limit} records are cut to {limit}: that a step's others fill a batch has "
         "probability "
         f"{full:.3g}, and then nothing is claimed."
     )
-    return sampled + run.steps * Discrete((1 - full, full, 0.0), (1 - full, 0.0, full)), told, None
+    cut = Discrete((1 - full, full, 0.0), (1 - full, 0.0, full))
+    return Made(sampled + run.steps * cut, told, bound=True)
 
 
 def _allocation(run: _Run) -> Made:
     if run.neighbours is Neighbours.REPLACE_ONE:
         told = ["Random allocation is not known exactly under replace-one: no amplification is credited."]
-        return run.epochs * run.clipped, told, None
+        return Made(run.epochs * run.clipped, told, bound=True)
     run.one_record()
     t = run.steps_of_epoch
     told = [
@@ -189,7 +217,7 @@ def _allocation(run: _Run) -> Made:
         "by itself "
         f"(AllocatedBatches): batches have {run.records / t:.6g} records on average."
     ]
-    return run.epochs * Gaussian(run.noise).allocate(t), told, None
+    return Made(run.epochs * Gaussian(run.noise).allocate(t), told, bound=False)
 
 
 def _without_replacement(run: _Run) -> Made:
@@ -200,7 +228,8 @@ def _without_replacement(run: _Run) -> Made:
         told.append(
             "An empty record is one among all that may replace a record: the number is that of replace-one."
         )
-    return run.steps * Gaussian(run.noise, 2).subsample(run.batch, of=run.records), told, None
+    step = Gaussian(run.noise, 2).subsample(run.batch, of=run.records)
+    return Made(run.steps * step, told, bound=run.neighbours is Neighbours.ZERO_OUT)
 
 
 def _with_replacement(run: _Run) -> Made:
@@ -211,31 +240,31 @@ def _with_replacement(run: _Run) -> Made:
         "count "
         "several times, and the bound is as if it were told how often."
     ]
-    return run.steps * DrawnSum(run.noise, run.batch, run.records), told, None
+    return Made(run.steps * DrawnSum(run.noise, run.batch, run.records), told, bound=True)
 
 
 def _shuffled(run: _Run) -> Made:
-    if run.neighbours is Neighbours.ADD_REMOVE:
-        raise ArgumentError(
-            "adjacency", "add/remove", "'zero-out' or 'replace-one': one more record moves all batches"
-        )
+    run.fixed_batches()
     told = [
         "Records are shuffled and cut into batches, once in each epoch. No exact theory is known of that: no "
-        "amplification is credited. If all other gradients are zero it is random allocation, so it tells "
-        "no less "
+        "amplification is credited. If all batches have one size and all other gradients are zero it is "
+        "random allocation, so it tells no less "
         "than that, which has a loader (AllocatedBatches) and a guarantee."
     ]
-    least = run.epochs * Gaussian(run.noise).allocate(run.steps_of_epoch)
-    return run.epochs * run.clipped, told, None if run.neighbours is Neighbours.REPLACE_ONE else least
+    # with a remainder a record's chances are not those of an allocation
+    same = run.neighbours is Neighbours.ZERO_OUT and run.records % run.batch == 0
+    least = run.epochs * Gaussian(run.noise).allocate(run.steps_of_epoch) if same else None
+    return Made(run.epochs * run.clipped, told, bound=True, at_least=least)
 
 
 def _cyclic(run: _Run) -> Made:
+    run.fixed_batches()
     told = [
         f"A record takes part at most once in {run.steps_of_epoch} steps, so {run.epochs} times in all, "
         "in steps "
         "that are known: no amplification."
     ]
-    return run.epochs * run.clipped, told, None
+    return Made(run.epochs * run.clipped, told, bound=False)
 
 
 _MADE: dict[Sampling, Callable[[_Run], Made]] = {
@@ -284,7 +313,7 @@ def dp_sgd(
     usual = Neighbours.ADD_REMOVE
     if way in (Sampling.WITHOUT_REPLACEMENT, Sampling.WITH_REPLACEMENT):
         usual = Neighbours.REPLACE_ONE
-    elif way is Sampling.SHUFFLED:
+    elif way in (Sampling.SHUFFLED, Sampling.CYCLIC):
         usual = Neighbours.ZERO_OUT
     run = _Run(
         check_count("records", records, least=1),
@@ -298,7 +327,7 @@ def dp_sgd(
     )
     if run.batch > run.records:
         raise ArgumentError("batch", batch, f"at most records={run.records}")
-    mechanism, told, least = _MADE[way](run)
+    mechanism, told, bound, least = _MADE[way](run)
     if run.accumulation > 1 and way is not Sampling.POISSON:
         told.append(f"The batch of a step is handled in {run.accumulation} parts, and noise is added once.")
     whose = "one record" if user_records == 1 else f"all records (at most {user_records}) of one person"
@@ -316,7 +345,7 @@ def dp_sgd(
     same = Adjacency.REPLACE_ONE if way in _BY_REPLACEMENT else Adjacency.ADD_REMOVE
     replaced = run.neighbours is Neighbours.REPLACE_ONE
     found = Adjacency.REPLACE_ONE if replaced else same
-    return Training(mechanism, found, tuple(assumed), least, run.neighbours, run.user_records)
+    return Training(mechanism, found, tuple(assumed), least, run.neighbours, run.user_records, bound)
 
 
 _BY_REPLACEMENT = Sampling.WITHOUT_REPLACEMENT, Sampling.WITH_REPLACEMENT

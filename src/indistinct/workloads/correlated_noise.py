@@ -27,6 +27,10 @@ class CorrelatedGaussian(Mechanism):
     `participations` steps, any two of them at least `separation` apart: whoever makes the batches keeps to
     that, as a loader does that goes through the data in one fixed order, epoch by epoch.
 
+    The steps of a record must not depend on which other records there are: they are assigned record by
+    record. Where batches are cut by place, one more record moves all that follow it, and the number holds
+    for a record that is emptied (zero-out) or replaced, but not for one that is added or removed.
+
     It is Gaussian noise of this scale on something of sensitivity sens(C) (Denisov et al. 2022, Theorem
     2.1). A replaced record may turn its gradients around, so it moves twice as far.
 
@@ -50,7 +54,8 @@ class CorrelatedGaussian(Mechanism):
         shift = quotient_up(moved * (1 if adjacency is Adjacency.ADD_REMOVE else 2), self.scale)
         if shift > NO_NOISE:
             return no_guarantee(adjacency)
-        return ExactGuarantee(Product.of([(GaussianPair(shift), 1)]), adjacency)
+        exact = self.stream.sensitivity_is_exact(self.separation, self.participations)
+        return ExactGuarantee(Product.of([(GaussianPair(shift, dominates=not exact), 1)]), adjacency)
 
     def root_mean_square_error(self) -> float:
         """Of the prefix sums of one coordinate."""

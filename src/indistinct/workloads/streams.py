@@ -63,6 +63,12 @@ class Stream(Described, ABC):
         check_dense(self.steps)
         return pattern_norm(self.gram(), apart, most)
 
+    def sensitivity_is_exact(self, separation: int = 1, participations: int | None = 1) -> bool:
+        """Whether `sensitivity` is known to be reached, and is no mere bound: a record takes part once, or
+        X vanishes from `separation` on."""
+        apart, most = check_participation(self.steps, separation, participations)
+        return most == 1 or not np.triu(self.gram(), apart).any()
+
     def root_mean_square_error(self, separation: int = 1, participations: int | None = 1) -> float:
         """Of a prefix sum, for noise that makes the measurements 1-Gaussian DP."""
         return self.sensitivity(separation, participations) * math.sqrt(self.error() / self.steps)
@@ -104,11 +110,10 @@ class ToeplitzStream(Stream):
         return float(np.arange(self.steps, 0, -1) @ sums**2) * _UP
 
     def sensitivity(self, separation: int = 1, participations: int | None = 1) -> float:
+        if not self.sensitivity_is_exact(separation, participations):
+            return super().sensitivity(separation, participations)
         apart, most = check_participation(self.steps, separation, participations)
         c = self.coefficients.array
-        falling = bool((c >= 0).all() and (np.diff(c) <= 0).all())
-        if not falling and not (most == 1 or apart >= self.bands):
-            return super().sensitivity(separation, participations)
         # Falling coefficients: the first steps that are just far enough apart (Kalinin and Lampert 2024,
         # Theorem 2). Bands no wider than that: columns are orthogonal, and the first is the longest.
         total = np.zeros(self.steps)
@@ -116,6 +121,11 @@ class ToeplitzStream(Stream):
             room = min(self.bands, self.steps - start)
             total[start : start + room] += c[:room]
         return math.sqrt(float(total @ total)) * _UP
+
+    def sensitivity_is_exact(self, separation: int = 1, participations: int | None = 1) -> bool:
+        apart, most = check_participation(self.steps, separation, participations)
+        c = self.coefficients.array
+        return most == 1 or apart >= self.bands or bool((c >= 0).all() and (np.diff(c) <= 0).all())
 
     def rows(self, draws: Iterator[Array]) -> Iterator[Array]:
         c = self.coefficients.array

@@ -1,0 +1,123 @@
+"""What only dominates a mechanism has no lower end, and what dominates both neighbours is read."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from indistinct import (
+    AboveThreshold,
+    ArgumentError,
+    Budget,
+    DrawnSum,
+    Gaussian,
+    Laplace,
+    RandomShift,
+    TruncatedSum,
+    dp_sgd,
+    repeat_and_select,
+)
+from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.ledger import Ledger
+from indistinct.workloads import CorrelatedGaussian, ToeplitzStream, TreeStream, banded_stream
+
+
+def test_distances_that_are_rounded_up() -> None:
+    """The truth, by integrating the mixtures: epsilon at most 0.344, and delta 4.1374e-5."""
+    rare = RandomShift(1.0, (60.0, 0.1), (1e-6, 1 - 1e-6)).guarantee()
+    assert rare.epsilon_interval(1e-5).low <= 0.344 <= rare.epsilon(1e-5)
+    off = RandomShift(1.9635875, (1.0, 0.37616987), (0.09861997, 0.90138003)).guarantee()
+    assert off.delta_interval(0.8022147).low <= 4.1374e-5 <= off.delta(0.8022147)
+    assert (3 * RandomShift(1.0, (60.0, 0.1), (1e-6, 1 - 1e-6))).guarantee().delta_interval(1.0).low == 0.0
+    # what is on a lattice, or has one distance, is exact
+    for known in (RandomShift(2, (0, 1, 2), (0.81, 0.18, 0.01)), RandomShift(1, (60.0,), (1.0,))):
+        assert known.guarantee().epsilon_interval(1e-5).low > 0
+
+
+def test_sampling_that_is_not_credited_has_no_lower_end() -> None:
+    sharp = Gaussian(1, 201).subsample(1e-3).guarantee()
+    assert sharp.delta_interval(1.0).low <= 1e-3 < sharp.delta(1.0)
+
+
+def test_truncated_sums_count_those_who_are_added() -> None:
+    """With one record none is cut; with two one may take the other's place: epsilon is at least 3.860."""
+    assert TruncatedSum(1.0, 0.5, 1, 1).guarantee().epsilon(1e-5) >= 3.860
+    two = TruncatedSum(1.0, 0.5, 1, 2)
+    for whom in ("add/remove", "replace-one"):
+        assert two.guarantee(whom).delta_interval(0.5).low == 0.0
+    assert two.guarantee().delta(0.5) >= 0.08666
+    assert (2 * two).guarantee().delta(0.5) > two.guarantee().delta(0.5)
+    # never cut, neither of the two
+    plain = Gaussian(1).subsample(0.5).guarantee()
+    assert TruncatedSum(1.0, 0.5, 9, 8).guarantee().epsilon(1e-5) == pytest.approx(plain.epsilon(1e-5))
+
+
+def test_streams_whose_sensitivity_is_a_bound() -> None:
+    waves = ToeplitzStream(16, [1.0, -0.5, 0.4])
+    for stream, times, exact in (
+        (waves, 1, True),
+        (waves, 8, False),
+        (TreeStream(16), 4, False),
+        (banded_stream(16, 2), 8, True),
+    ):
+        run = CorrelatedGaussian(stream, scale=5.0, separation=2, participations=times)
+        both = run.guarantee().epsilon_interval(1e-5)
+        assert both.low == pytest.approx(both.high if exact else 0.0) and both.high > 0
+
+
+@pytest.mark.parametrize("noise", [100.0, 300.0, 1e3, 1e5, 1e308])
+def test_much_noise_allocated(noise: float) -> None:
+    """Never more than without its amplification, whatever is read."""
+    mine, plain = Gaussian(noise).allocate(10).guarantee(), Gaussian(noise).guarantee()
+    assert mine.epsilon(1e-5) <= plain.epsilon(1e-5)
+    assert mine.delta(1e-3) <= plain.delta(1e-3)
+    assert mine.renyi(2) <= plain.renyi(2) * (1 + 1e-9)
+    assert mine.epsilon_interval(1e-5).low <= mine.epsilon(1e-5) < math.inf
+
+
+def test_moments_too_dear_for_the_engine() -> None:
+    mine, plain = Gaussian(100).allocate(100_000).guarantee(), Gaussian(100).guarantee()
+    assert 0 < mine.delta(1e-3) <= plain.delta(1e-3)
+
+
+def test_gaussians_merge_with_their_mark() -> None:
+    exact, bound = Gaussian(2).guarantee(), RandomShift(1.0, (60.0, 0.1), (1e-6, 1 - 1e-6)).guarantee()
+    pair = (exact + bound).product
+    assert pair is not None and isinstance(pair.single, GaussianPair) and not pair.single.exact
+    assert not (2 * bound).group(3).product.exact  # type: ignore[union-attr]
+    assert np.all((exact + exact).delta_interval(0.1).low > 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: RandomShift(1.0, [0, 1], [(), True]), "weights"),  # type: ignore[arg-type]
+        (lambda: AboveThreshold(1.0, 1.0, 1.0, np.array([1.0, 2.0])), "monotonic"),  # type: ignore[arg-type]
+        (lambda: DrawnSum(1.0, 10**30, 2**63), "size"),
+        (lambda: DrawnSum(1.0, 2**31, 2**31), "size"),
+        (lambda: DrawnSum(1.0, 2, 2**63), "of"),
+        (lambda: TruncatedSum(1.0, 0.5, 1, 2**31), "of"),
+        (
+            lambda: dp_sgd(
+                records=2**31, batch=9, epochs=1, noise=1, sampling="truncated poisson", largest_batch=9
+            ),
+            "records",
+        ),
+    ],
+)
+def test_refused_in_our_own_words(make: Callable[[], Any], name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name} must be"):
+        make()
+
+
+def test_an_account_pays_for_what_is_found(tmp_path: Path) -> None:
+    noisy = Laplace(scale=20.0)
+    with Ledger.open(tmp_path / "budget.db") as ledger:
+        account = ledger.open_account("census", Budget(epsilon=3))
+        first = AboveThreshold(8, 8).release([0.0, 1e6], threshold=1e3, ledger=account)
+        repeat_and_select(noisy, 2).release(lambda: (1.0, "model"), ledger=account)
+        spent = [spend.mechanism for spend in account.spends()]
+    assert spent == [repeat_and_select(noisy, 2), first.mechanism]  # the newest first
