@@ -103,9 +103,8 @@ def main() -> None:
     loaders = {
         name: lambda source, n=n: PoissonBatches(RECORDS, BATCH, n, source) for name, n in steps.items()
     } | {"random allocation, exactly": lambda source: AllocatedBatches(RECORDS, EPOCH, epochs, source)}
-    print(
-    print(f"epsilon {given.epsilon:g} at delta {DELTA:g}, noise {NOISE:g}, batches of {BATCH}, on {device}")
-    )
+    told = f"epsilon {given.epsilon:g} at delta {DELTA:g}, noise {NOISE:g}, batches of {BATCH}"
+    print(f"{told}, on {device}")
     print(f"{'counted by':<28}{'steps':>7}{'accuracy':>10}{'+-':>7}{'seconds':>9}")
     for name, loader in loaders.items():
         began = time.perf_counter()
