@@ -106,3 +106,12 @@ def test_what_was_not_paid_for_is_not_in_a_traceback(account: Account) -> None:
         seen += [repr(value) for value in found.tb_frame.f_locals.values() if value is not caught]
         found = found.tb_next
     assert not [one for one in seen if "Release(" in one]
+
+
+def test_a_part_of_what_is_closed_reads_nothing(account: Account) -> None:
+    part = account.part("north", division="region", cap=Budget(mu=0.1))
+    account.close()
+    before = len(part.entries())
+    with pytest.raises(Refused, match="closed"):
+        Gaussian(scale=50).release(3, ledger=part)
+    assert len(part.entries()) == before

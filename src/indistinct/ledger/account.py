@@ -299,8 +299,9 @@ class Account:
 
     def check_open(self) -> None:
         """Refuses where nothing may be asked any more: before data are read, since to read them may tell."""
-        if (status := self.state().status) != OPEN:
-            raise Refused(self.name, f"it is {status}")
+        state = self.state()
+        if shut := self._shut(state, self._above(state)):
+            raise Refused(self.name, shut)
 
     def paid(self, what: str, draw: Callable[[], R]) -> R:
         """What `draw` releases; the argument `ledger` of every release comes here.
@@ -376,15 +377,22 @@ class Account:
 
     def _forbidden(self, state: State, plan: str) -> str | None:
         """Why nothing may be asked of an account now: it or its parent is shut, or a plan not approved."""
-        above = self._book.state(state.parent) if state.parent else None
-        for one in (state, above):
-            if one is not None and one.status != OPEN:
-                return f"it is {one.status}"
+        above = self._above(state)
+        if shut := self._shut(state, above):
+            return shut
         if not state.terms.approval or (
             plan and any(self._book.approved(one.name, plan) for one in (state, above) if one is not None)
         ):
             return None
         return "the plan has not been approved" if plan else "it asks for a plan that was approved"
+
+    def _above(self, state: State) -> State | None:
+        return self._book.state(state.parent) if state.parent else None
+
+    def _shut(self, state: State, above: State | None) -> str | None:
+        """Why nobody may ask an account, whatever it is: it or its parent is locked or closed."""
+        shut = (one.status for one in (state, above) if one is not None and one.status != OPEN)
+        return next((f"it is {status}" for status in shut), None)
 
     def _refused(self, state: State, key: str, reason: str, who: str) -> Refused:
         """A refusal, journalled: the transaction that it is raised in is kept."""

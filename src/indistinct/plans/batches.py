@@ -28,15 +28,13 @@ from indistinct.mechanisms import Budget, Mechanism
 from indistinct.noise import KeyedSource
 from indistinct.plans.check import Checked, check_plan, together
 from indistinct.plans.declarations import DataSource
-from indistinct.plans.plan import Plan
+from indistinct.plans.plan import Plan, content_digest
 from indistinct.plans.planned_release import PlannedRelease
 from indistinct.plans.spending import ledger_there, share_of
 from indistinct.workloads import Noise
 
 _ASKED = "asked.json"
 """Under which the ledger keeps a batch."""
-
-
 _READ = "read"
 """Under which it keeps what tells whether the records are read as before."""
 _CRUMBS = Fraction(1, 10**6)
@@ -62,7 +60,7 @@ class ReleaseBatch:
     @property
     def key(self) -> str:
         """By which the ledger charges it once."""
-        return _sha256(sorted(self.labels))
+        return content_digest(sorted(self.labels))
 
     def source(self, secret: bytes, part: PlannedRelease) -> KeyedSource:
         """The bits of one release. Whatever its noise depends on is in the label, so that other data, or
@@ -151,7 +149,7 @@ class Standing:
         if len(set(data)) < len(data):
             allowed = "different files: one that is listed twice, or a copy, would count its records twice"
             raise ArgumentError("data", "the same file again", allowed)
-        labels = {part.name: _sha256([plan.part_digest(part.name), *data]) for part in plan.parts}
+        labels = {part.name: content_digest([plan.part_digest(part.name), *data]) for part in plan.parts}
         spends = {}
         if account is not None:
             found = (labelled(account, label) for label in labels.values())
@@ -280,7 +278,3 @@ def _pieces(part: PlannedRelease, looked: Any) -> Iterator[bytes]:
         found = [looked.counts]
     # integers of any size may be Python's own, which are known by their places in memory
     yield from (repr(one.tolist()).encode() if one.dtype.hasobject else one.tobytes() for one in found)
-
-
-def _sha256(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -61,7 +61,7 @@ class Plan:
     def digest(self) -> str:
         """Tells this plan from others. Comments, the order of keys, what the report is called, where files
         lie, what is reserved and which ledger is kept do not count."""
-        return _sha256([self.part_digest(part.name) for part in self.parts])
+        return content_digest([self.part_digest(part.name) for part in self.parts])
 
     def part_digest(self, name: str) -> str:
         """Tells one release from all others, and stays the same where the plan gets further ones: only the
@@ -73,7 +73,7 @@ class Plan:
         fields = {**asdict(part), "terms": None, "kind": part.kind}
         columns = {column: asdict(declared) for column, declared in self.terms.named_in(fields)}
         terms = {**asdict(self.terms), "data": source, "noise": None, "columns": columns}
-        return _sha256({"terms": terms, "release": fields})
+        return content_digest({"terms": terms, "release": fields})
 
     def part_as(self, name: str, noise: Noise, *, alone: bool) -> PlannedRelease:
         """The release as it is with this noise, and with no other one beside it or with some."""
@@ -145,6 +145,7 @@ def part_class(kind: str) -> type[PlannedRelease]:
     return found
 
 
-def _sha256(content: Any) -> str:
+def content_digest(content: Any) -> str:
+    """Tells JSON data from any other."""
     text = json.dumps(content, sort_keys=True, default=lambda word: word.value)
     return hashlib.sha256(text.encode()).hexdigest()
