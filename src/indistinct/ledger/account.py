@@ -10,7 +10,7 @@ from indistinct.errors import ArgumentError, Refused
 from indistinct.guarantees import Guarantee
 from indistinct.ledger import files, history, owners, parts
 from indistinct.ledger.amounts import Amount, written
-from indistinct.ledger.chain import JournalEntry, check_content, check_digests, check_text
+from indistinct.ledger.chain import JournalEntry, check_content, check_digests, check_text, commitment
 from indistinct.ledger.decide import Decision, Request, decided
 from indistinct.ledger.events import (
     ANSWERS,
@@ -158,12 +158,11 @@ class Account:
                 self._book.append(state, None, "refused", "", told, who)
                 raise decision.refused
             assert asked.known is not None and decision.cap is not None
-            self._book.describe(asked.known)
             if state.cap is None:
                 cap = {"cap": decision.cap.to_json()}
                 state, _ = self._book.append(state, None, "notion", "", cap, who)
             cost = {"digest": asked.known.digest, "cost": written(decision.cost), "versions": versions()}
-            content |= cost | ({"block": True} if decision.block else {})
+            content |= cost | self._book.describe(asked.known) | ({"block": True} if decision.block else {})
             _, spend = self._book.append(state, before, event, own, content, who)
         assert spend is not None
         return replace(spend, description=asked.known.text)
@@ -195,8 +194,8 @@ class Account:
                 )
             if shut := self._forbidden(state, spend.plan):
                 raise self._refused(state, key, shut, who)
-            self._book.append(state, spend, "charged", key, {}, who)
             secret = SystemSource().integer(_SECRET_BITS).to_bytes(_SECRET_BITS // 8, "big")
+            self._book.append(state, spend, "charged", key, {"secret": commitment(secret)}, who)
             self._book.hide(state.name, key, secret)
         return secret
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from indistinct.errors import ArgumentError, FileError
 from indistinct.ledger.amounts import read, written
-from indistinct.ledger.chain import JournalEntry, canonical, now
+from indistinct.ledger.chain import JournalEntry, canonical, digest, now
 from indistinct.ledger.events import AccountTerms, Spend, State, applied, opened
 from indistinct.ledger.known import Known
 from indistinct.ledger.notions import Cap
@@ -21,6 +21,8 @@ from indistinct.ledger.store import Store
 _AT_ONCE = 10_000
 LEDGER = ""
 """The name under which the ledger itself keeps a journal: which accounts were opened."""
+DESCRIBED = "described"
+"""In a content: the digest of the whole description of its mechanism, for the first that has it."""
 _STATE = "name, parent, terms, cap, total, reserved, told, status, number, head, time"
 _SPEND = (
     "s.account, s.key, s.number, s.state, s.digest, s.cost, s.plan, s.time, s.who, s.note, s.digests, s.hash,"
@@ -278,11 +280,14 @@ class Book:
         sql = "INSERT INTO approvals (account, plan, who) VALUES (?, ?, ?)"
         self.store.put(f"{sql} ON CONFLICT (account, plan) DO NOTHING", account, plan, who)
 
-    def describe(self, known: Known) -> None:
-        """Keeps the description of a mechanism."""
-        if known.digest not in self._described:
-            self.keep_description(known.digest, known.description())
-            self._own.described.add(known.digest)
+    def describe(self, known: Known) -> dict[str, str]:
+        """Keeps the description of a mechanism; what the entry says of it, if it may be new."""
+        if known.digest in self._described:
+            return {}
+        text = known.description()
+        self.keep_description(known.digest, text)
+        self._own.described.add(known.digest)
+        return {DESCRIBED: digest(text.encode())}
 
     def keep_description(self, digest: str, text: str) -> None:
         """As it was written elsewhere."""

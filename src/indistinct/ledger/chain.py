@@ -5,6 +5,7 @@ Whoever changes, drops or reorders an entry must change every later hash, and wi
 released folders and signed heads hold a copy of.
 """
 
+import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,6 +66,17 @@ class JournalEntry:
         return cls(
             **{name: data[name] for name in names if name != "content"}, text=canonical(data["content"])
         )
+
+
+def commitment(secret: bytes) -> str:
+    """Tells a secret of 256 random bits from any other, and nothing about it: a pseudorandom function of it
+    at a place of its own (what a run has read is noted at others, which are longer)."""
+    return hmac.new(secret, b"committed", "sha256").hexdigest()
+
+
+def digest(content: bytes) -> str:
+    """Tells bytes from all others."""
+    return sha256(content).hexdigest()
 
 
 def now() -> str:

@@ -329,7 +329,7 @@ _CHANGES = {
     "division": _divide,
     "merged": _merge,
 }
-EVENTS = frozenset(_CHANGES) | {"opened", "refused", "approved", "files"}
+EVENTS = frozenset(_CHANGES) | {"opened", "refused", "approved", "files", "kept"}
 """Words that the ledger writes itself; callers name attempts otherwise."""
 
 

@@ -2,8 +2,8 @@
 written.
 
 Digests are taken under the ledger's random key (HMAC-SHA256), so that they tell nothing to who does not have
-the key, not even to who can guess the files. A file that nobody has touched since it was read is not read
-again.
+the key, not even to who can guess the files. A process does not read a file again that nobody has touched
+since.
 """
 
 import hmac
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from indistinct.errors import ArgumentError, FileError, Refused
 from indistinct.ledger.book import LEDGER
-from indistinct.ledger.chain import canonical
 
 if TYPE_CHECKING:
     from indistinct.ledger.account import Account
@@ -39,25 +38,21 @@ class FilesKey:
         return own.hexdigest()
 
 
-def status_of(path: str) -> list[Any]:
-    """What tells a file from a later version of it, without a look at what is in it. The change time cannot
-    be set back by hand."""
+def digest_of(ledger: "Ledger", path: str) -> str:
+    """Of a file. The change time, which tells it from a later version, cannot be set back by hand."""
     try:
         one = os.stat(path)
     except OSError as error:
         raise FileError(path, f"it cannot be read: {error.strerror}") from None
-    return [one.st_size, one.st_dev, one.st_ino, one.st_mtime_ns, one.st_ctime_ns]
-
-
-def digest_of(ledger: "Ledger", path: str) -> str:
-    """Of a file; of one that lies untouched, as it was noted."""
-    status = canonical(status_of(path))
-    rows = ledger.book.store.run("SELECT digest FROM files WHERE path = ? AND status = ?", path, status)
-    return str(rows[0][0]) if rows else _read(ledger.files_key, path, status)
+    return _read(
+        ledger.files_key,
+        path,
+        (one.st_size, one.st_dev, one.st_ino, one.st_mtime_ns, one.st_ctime_ns),
+    )
 
 
 @lru_cache(maxsize=64)
-def _read(key: FilesKey, path: str, status: str) -> str:
+def _read(key: FilesKey, path: str, status: tuple[int, ...]) -> str:
     """Each version of a file is read once."""
     return key.digest(path)
 
@@ -70,41 +65,25 @@ def _paths(paths: Any) -> list[str]:
 
 def add_files(ledger: "Ledger", account: str, paths: Any, who: str) -> None:
     """Notes that files are data of an account; refuses those of another."""
-    found = [(path, digest_of(ledger, path), canonical(status_of(path))) for path in _paths(paths)]
+    found = {path: digest_of(ledger, path) for path in _paths(paths)}
     book = ledger.book
     with book.transaction():
         book.locked(LEDGER)  # two accounts do not get the same file at once
         state = book.locked(account)
-        new = []
-        for path, digest, status in found:
+        new = False
+        for path, digest in found.items():
             others = book.store.run(
                 "SELECT account FROM files WHERE digest = ? AND account <> ?", digest, account
             )
             if others:
                 raise Refused(account, f"{path} is data of the account {others[0][0]!r}")
-            known = book.store.run(
-                "SELECT status FROM files WHERE account = ? AND digest = ? AND path = ?",
-                account,
-                digest,
-                path,
-            )
-            if not known:
-                new.append(path)
-                book.store.run(
-                    "INSERT INTO files (account, digest, path, status) VALUES (?, ?, ?, ?)",
-                    account,
-                    digest,
-                    path,
-                    status,
-                )
-            elif known[0][0] != status:
-                book.store.run(
-                    "UPDATE files SET status = ? WHERE account = ? AND digest = ? AND path = ?",
-                    *(status, account, digest, path),
-                )
+            own = "account = ? AND digest = ? AND path = ?"
+            if not book.store.run(f"SELECT 1 FROM files WHERE {own}", account, digest, path):
+                new = True
+                sql = "INSERT INTO files (account, digest, path) VALUES (?, ?, ?)"
+                book.store.run(sql, account, digest, path)
         if new:
-            digests = {path: digest for path, digest, _ in found}
-            book.append(state, None, "files", "", {"digests": digests}, who)
+            book.append(state, None, "files", "", {"digests": found}, who)
 
 
 def recognised(ledger: "Ledger", paths: Any, name: str | None) -> "Account | None":

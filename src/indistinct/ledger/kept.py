@@ -1,12 +1,12 @@
 """What a ledger keeps beside its journal: what a spend was for, so that it can be finished elsewhere, and
-what was released, so that nobody has to ask for it twice. Released results are public, and their digests are
-in the journal; what a spend was for is checked, by who reads it, against the mechanism that was charged.
+what was released, so that nobody has to ask for it twice. The journal has digests of all of it.
 """
 
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from indistinct.ledger.chain import digest
 from indistinct.ledger.events import CANCELLED, Spend
 
 if TYPE_CHECKING:
@@ -22,8 +22,11 @@ def keep(account: "Account", key: str, files: Mapping[str, bytes], labels: Itera
     packed = {name: zlib.compress(content) for name, content in files.items()}
     if sum(map(len, packed.values())) > MOST_KEPT:
         return False
-    book = account.ledger.book
+    book, labels = account.ledger.book, sorted(labels)
     with book.transaction():
+        state = book.locked(account.name)
+        noted = {"files": {name: digest(content) for name, content in packed.items()}, "labels": labels}
+        book.append(state, None, "kept", key, noted, account.ledger.who)
         for name, content in packed.items():
             book.store.run(
                 "DELETE FROM kept WHERE account = ? AND key = ? AND name = ?", account.name, key, name

@@ -8,7 +8,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.account import Account
 from indistinct.ledger.book import LEDGER, Book, someone
-from indistinct.ledger.chain import check_text
+from indistinct.ledger.chain import check_text, commitment
 from indistinct.ledger.events import AccountTerms, State, check_terms
 from indistinct.ledger.files import FilesKey, recognised
 from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, check_sensible, notions_for
@@ -64,9 +64,10 @@ class Ledger:
         with self.book.transaction():
             self.book.store.alone()
             if self.book.state(LEDGER) is None:
-                content = {"ledger": random_bytes(16).hex()}
+                key = random_bytes(_KEY_BYTES)
+                content = {"ledger": random_bytes(16).hex(), "secret": commitment(key)}
                 self.book.open(LEDGER, "", AccountTerms(None), None, self.who, content)
-                self.book.hide(LEDGER, "files", random_bytes(_KEY_BYTES))
+                self.book.hide(LEDGER, "files", key)
 
     @property
     def id(self) -> str:

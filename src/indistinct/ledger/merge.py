@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.amounts import NONE, Amount, written
-from indistinct.ledger.book import LEDGER, Book
-from indistinct.ledger.chain import JournalEntry, check_text
+from indistinct.ledger.book import DESCRIBED, LEDGER, Book
+from indistinct.ledger.chain import JournalEntry, check_text, digest
 from indistinct.ledger.costs import cost_of
 from indistinct.ledger.events import CANCELLED, CHARGED, COMPLETE, RESERVED, Spend, State, replayed
 from indistinct.ledger.known import digest_of
@@ -50,8 +50,8 @@ def merged(ledger: "Ledger", other: "Ledger | Mapping[str, Any]") -> list[str]:
     book = ledger.book
     with book.transaction():
         book.locked(LEDGER)
-        for digest, text in described.items():
-            book.keep_description(digest, text)
+        for own, text in described.items():
+            book.keep_description(own, text)
         for account in sorted(accounts, key=lambda one: one.count("/")):  # wholes before their parts
             said += _account(book, name, *accounts[account], ledger.who)
         _divisions(book, ledger.who)
@@ -79,14 +79,14 @@ def _whole(content: Mapping[str, Any]) -> tuple[str, dict[str, Replayed], dict[s
         chain.append(entry)
     if content["heads"] != {name: chain[-1].hash for name, chain in chains.items()}:
         raise ArgumentError("export", len(content["entries"]), "whole: the last entries are missing")
-    own = chains.pop(LEDGER)
-    parents = {entry.key: entry.content["parent"] for entry in own if entry.event == "account"}
-    if own[0].content["ledger"] != content["ledger"] or parents.keys() != chains.keys():
+    first = chains.pop(LEDGER)
+    parents = {entry.key: entry.content["parent"] for entry in first if entry.event == "account"}
+    if first[0].content["ledger"] != content["ledger"] or parents.keys() != chains.keys():
         raise ArgumentError("export", content["ledger"], "whole: an account is missing, or not opened there")
-    described = {str(digest): str(text) for digest, text in content["mechanisms"].items()}
-    for digest, text in described.items():
-        if digest_of(text) != digest:
-            raise ArgumentError("export", digest, "whole: the description of a mechanism was changed")
+    described = {str(own): str(text) for own, text in content["mechanisms"].items()}
+    for own, text in described.items():
+        if digest_of(text) != own:
+            raise ArgumentError("export", own, "whole: the description of a mechanism was changed")
     return content["ledger"], {name: replayed(chains[name], parents[name]) for name in chains}, described
 
 
@@ -141,7 +141,8 @@ def _taken(book: Book, state: State, before: Spend | None, theirs: Spend, origin
     told |= {"cost": written(cost), "digests": dict(theirs.digests)}
     if before is not None and theirs.state == COMPLETE:
         book.forget(state.name, key)
-    return book.append(state, before, "merged", key, {"origin": origin, "spend": told}, who)[0]
+    content = {"origin": origin, "spend": told, DESCRIBED: digest(book.text(theirs.digest).encode())}
+    return book.append(state, before, "merged", key, content, who)[0]
 
 
 def _divisions(book: Book, who: str) -> None:

@@ -49,6 +49,7 @@ MIGRATIONS = [
         "CREATE TABLE tokens (digest TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL,"
         " issued TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT NOT NULL)",
     ],
+    ["ALTER TABLE files DROP COLUMN status"],
 ]
 """Each is run once, in one transaction, in this order."""
 

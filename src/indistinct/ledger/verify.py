@@ -6,14 +6,15 @@ elsewhere: receipts in released folders, and signed heads.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError
 from indistinct.ledger.amounts import Amount
-from indistinct.ledger.book import LEDGER, Book
-from indistinct.ledger.chain import JournalEntry
+from indistinct.ledger.book import DESCRIBED, LEDGER, Book
+from indistinct.ledger.chain import JournalEntry, commitment, digest
 from indistinct.ledger.costs import cost_of
 from indistinct.ledger.events import CHARGED, Spend, State, replayed
 from indistinct.ledger.known import digest_of
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 FILES = "files"
 """Under which the ledger itself hides the key for digests of files."""
+_NOTED = {"approved", "files", "kept", "charged", "opened"}
+"""Events that say something of a table beside the journal."""
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What reading something that was changed by hand may raise; all errors of this package are among them."""
 
@@ -33,12 +36,14 @@ def mistakes(ledger: "Ledger", receipts: Iterable[Mapping[str, Any]]) -> list[st
     """What is wrong, one sentence for each mistake."""
     book, found = ledger.book, list[str]()
     states: dict[str, State] = {}
+    described: dict[str, set[str]] = {}
     for (name,) in book.store.run("SELECT name FROM accounts ORDER BY name"):
         found += _read(_known, book, name, states)
     found += _read(_ledger, book, LEDGER, states)
     for state in list(states.values()):
-        found += _read(_account, book, state.name, states)
-    found += _descriptions(book)
+        found += _read(partial(_account, described), book, state.name, states)
+    found += _descriptions(book, described)
+    found += [f"{_called(name)}: it is not there, and some of {table} is" for table, name in _orphans(book)]
     found += [f"the ledger: there is a {one} in it, which is not its own" for one in book.store.strangers()]
     return found + list(_receipts(book, receipts))
 
@@ -89,16 +94,12 @@ def _ledger(book: Book, name: str, states: dict[str, State]) -> Iterator[str]:
         elif entry.event == "token":
             tokens.append(_Issued(**entry.content))
         elif entry.event == "token revoked":
-            ended = entry.content["name"]
-            tokens = [replace(one, revoked=one.revoked or one.name == ended) for one in tokens]
+            ended, at = entry.content["name"], entry.content["at"]
+            tokens = [replace(one, revoked=at) if one.valid_of(ended) else one for one in tokens]
     if name not in states:
         yield f"{_called(name)}: its state is missing"
-    rows, noted = book.store.run("SELECT name, role, expires, digest, revoked FROM tokens"), set[str]()
-    noted.update(one.digest for one in tokens)  # earlier versions noted none
-    if Counter(tokens) != Counter(
-        _Issued(who, role, expires, digest if digest in noted else "", bool(revoked))
-        for who, role, expires, digest, revoked in rows
-    ):
+    rows = book.store.run("SELECT name, role, issued, expires, digest, revoked FROM tokens")
+    if Counter(tokens) != Counter(_Issued(*row) for row in rows):
         yield f"{_called(LEDGER)}: its tokens are not those of its entries"
     there = {name: state.parent for name, state in states.items() if name != LEDGER}
     yield from (f"{_called(name)}: it is missing" for name in sorted(parents.keys() - there.keys()))
@@ -112,31 +113,53 @@ def _ledger(book: Book, name: str, states: dict[str, State]) -> Iterator[str]:
 class _Issued:
     name: str
     role: str
+    issued: str
     expires: str
-    digest: str = ""
-    revoked: bool = False
+    digest: str
+    revoked: str = ""
+
+    def valid_of(self, name: str) -> bool:
+        return self.name == name and not self.revoked
 
 
-def _account(book: Book, name: str, states: dict[str, State]) -> list[str]:
-    state, found = states[name], list[str]()
-    approved: set[tuple[str, str]] = set()
-    noted: set[tuple[str, str]] = set()
-    drawn: set[str] = set()
-    """Charged here: what was charged in another ledger has its secret there."""
+@dataclass
+class _Beside:
+    """What a journal says of the tables beside it, each of which is compared with all of its rows."""
 
-    def seen(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
+    approvals: set[tuple[str, str]] = field(default_factory=set)
+    files: set[tuple[str, str]] = field(default_factory=set)
+    labels: set[tuple[str, str]] = field(default_factory=set)
+    kept: dict[tuple[str, str], str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+    """Commitments to them. What was charged in another ledger has its secret there."""
+    described: dict[str, set[str]] = field(default_factory=dict)
+
+    def seen(self, entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
+        """The same entries, noted."""
         for entry in entries:
+            content = entry.content if entry.event in _NOTED or DESCRIBED in entry.text else {}
             if entry.event == "approved":
-                approved.add((entry.content["plan"], entry.who))
-            if entry.event == "files":
-                noted.update(entry.content["digests"].items())
-            if entry.event == "charged":
-                drawn.add(entry.key)
+                self.approvals.add((content["plan"], entry.who))
+            elif entry.event == "files":
+                self.files.update(content["digests"].items())
+            elif entry.event == "kept":
+                self.labels.update((label, entry.key) for label in content["labels"])
+                self.kept.update({(entry.key, name): own for name, own in content["files"].items()})
+            elif entry.event == "charged":
+                self.secrets[entry.key] = content["secret"]
+            elif entry.event == "opened" and entry.account == LEDGER:
+                self.secrets[FILES] = content["secret"]
+            if DESCRIBED in content:
+                mechanism = content.get("spend", content)["digest"]
+                self.described.setdefault(mechanism, set()).add(content[DESCRIBED])
             yield entry
 
+
+def _account(described: dict[str, set[str]], book: Book, name: str, states: dict[str, State]) -> list[str]:
+    state, found, beside = states[name], list[str](), _Beside(described=described)
     called = _called(name)
     try:
-        after, spends = replayed(seen(chained(book, name, found)), state.parent if name else "")
+        after, spends = replayed(beside.seen(chained(book, name, found)), state.parent if name else "")
     except _UNREADABLE as error:
         return [*found, f"{called}: {error}"]
     if found:
@@ -145,19 +168,37 @@ def _account(book: Book, name: str, states: dict[str, State]) -> list[str]:
         wrong = [part for part, value in vars(after).items() if value != getattr(state, part)]
         found.append(f"{called}: its {' and '.join(wrong)} are not what its entries lead to")
     found += _spends(book, state, spends)
-    needed = {key for key in drawn if spends[key].state == CHARGED} | ({FILES} if not name else set())
-    kept = {row[0] for row in book.store.run("SELECT key FROM hidden WHERE account = ?", name)}
-    if kept - needed:
+    rows = book.store.run("SELECT key, secret FROM hidden WHERE account = ?", name)
+    hidden = {key: commitment(bytes(secret)) for key, secret in rows}
+    needed = {
+        key: own
+        for key, own in beside.secrets.items()
+        if (not name and key == FILES) or (key in spends and spends[key].state == CHARGED)
+    }
+    if hidden.keys() - needed.keys():
         found.append(f"{called}: it keeps the secret of what is not being drawn")
-    if needed - kept:
-        found.append(f"{called}: the secret of what is being drawn is missing")
-    sql = "SELECT plan, who FROM approvals WHERE account = ?"
-    if set(book.store.run(sql, name)) != approved:
-        found.append(f"{called}: its approvals are not those of its entries")
-    sql = "SELECT path, digest FROM files WHERE account = ?"
-    if set(book.store.run(sql, name)) != noted:
-        found.append(f"{called}: its files are not those of its entries")
+    if any(hidden.get(key) != own for key, own in needed.items()):
+        found.append(f"{called}: the secret of what is being drawn is missing, or another")
+    rows = book.store.run("SELECT key, name, content FROM kept WHERE account = ?", name)
+    kept = {(key, file): digest(bytes(content)) for key, file, content in rows}
+    tables: dict[str, tuple[str, Any]] = {
+        "approvals": ("plan, who", beside.approvals),
+        "files": ("path, digest", beside.files),
+        "labels": ("label, key", beside.labels),
+    }
+    for table, (columns, noted) in tables.items():
+        if set(book.store.run(f"SELECT {columns} FROM {table} WHERE account = ?", name)) != noted:
+            found.append(f"{called}: its {table} are not those of its entries")
+    if kept != beside.kept:
+        found.append(f"{called}: what it keeps is not what its entries say")
     return found
+
+
+def _orphans(book: Book) -> Iterator[tuple[str, str]]:
+    """Rows of accounts that are not there."""
+    for table in ("entries", "spends", "approvals", "files", "labels", "kept", "hidden"):
+        sql = f"SELECT DISTINCT account FROM {table} WHERE account NOT IN (SELECT name FROM accounts)"
+        yield from ((table, name) for (name,) in book.store.run(sql))
 
 
 def _spends(book: Book, state: State, spends: dict[str, Spend]) -> Iterator[str]:
@@ -169,16 +210,16 @@ def _spends(book: Book, state: State, spends: dict[str, Spend]) -> Iterator[str]
             yield f"{called}: the spend {key!r} is not what its entries lead to"
     for spend in spends.values():
         costs.setdefault((spend.digest, spend.cost), spend.key)
-    for (digest, cost), key in costs.items():
-        if digest and state.cap is not None:
-            wrong = _understated(book, digest, cost, state.cap)
+    for (own, cost), key in costs.items():
+        if own and state.cap is not None:
+            wrong = _understated(book, own, cost, state.cap)
             if wrong:
                 yield f"{called}: the spend {key!r} {wrong}"
 
 
-def _understated(book: Book, digest: str, cost: Amount, cap: Cap) -> str:
+def _understated(book: Book, own: str, cost: Amount, cap: Cap) -> str:
     try:
-        told = book.description(digest)
+        told = book.description(own)
         mechanism = Mechanism.from_json(told["mechanism"])
         now = cost_of(mechanism, cap, Adjacency(told["adjacency"]))
     except _UNREADABLE as error:
@@ -186,10 +227,11 @@ def _understated(book: Book, digest: str, cost: Amount, cap: Cap) -> str:
     return "" if cost >= now else "cost more than was counted"
 
 
-def _descriptions(book: Book) -> Iterator[str]:
-    for digest, text in book.store.run("SELECT digest, description FROM mechanisms"):
-        if digest_of(text) != digest:
-            yield f"the description of the mechanism {digest} was changed"
+def _descriptions(book: Book, described: dict[str, set[str]]) -> Iterator[str]:
+    """One that no entry speaks of came with a merge, and nothing was taken in by it."""
+    for own, text in book.store.run("SELECT digest, description FROM mechanisms"):
+        if digest_of(text) != own or digest(text.encode()) not in described.get(own, {digest(text.encode())}):
+            yield f"the description of the mechanism {own} was changed"
 
 
 def _receipts(book: Book, receipts: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -46,7 +46,7 @@ def issue(ledger: Ledger, name: str, role: str, days: float) -> str:
     expires = (datetime.fromisoformat(now) + timedelta(days=days)).isoformat(timespec="microseconds")
     sql = "INSERT INTO tokens (digest, name, role, issued, expires, revoked) VALUES (?, ?, ?, ?, ?, '')"
     with ledger.book.transaction():
-        told = {"name": name, "role": role, "expires": expires, "digest": _digest(token)}
+        told = {"name": name, "role": role, "issued": now, "expires": expires, "digest": _digest(token)}
         _journal(ledger, "token", told)
         ledger.book.store.run(sql, _digest(token), name, role, now, expires)
     return token
@@ -76,8 +76,9 @@ def revoke(ledger: Ledger, name: str) -> int:
     valid = [one for one in listing(ledger) if one["name"] == name and one["status"] == "valid"]
     sql = "UPDATE tokens SET revoked = ? WHERE name = ? AND revoked = ''"
     with ledger.book.transaction():
-        _journal(ledger, "token revoked", {"name": _NAME.check("name", name)})
-        ledger.book.store.run(sql, _now(ledger), name)
+        now = _now(ledger)
+        _journal(ledger, "token revoked", {"name": _NAME.check("name", name), "at": now})
+        ledger.book.store.run(sql, now, name)
     return len(valid)
 
 
