@@ -98,11 +98,14 @@ def test_a_plan_is_approved_by_its_file(shell: Shell) -> None:
     plan = '[data]\ncsv = "people.csv"\nrecords = 9\n[budget]\nepsilon = 1.0\n'
     plan += '[[releases]]\nname = "n"\nkind = "count"\n'
     Path("plan.toml").write_text(plan)
-    shell.run("approve", "b.db", "census", "plan.toml")
-    from indistinct.plans import read_plan
-
+    Path("people.csv").write_text("age\n31\n")
+    told = shell.run("approve", "b.db", "census", "plan.toml")
+    assert "epsilon 1" in told and "people.csv" in told
+    digest = told.strip().split()[-1]
     with Ledger.open("b.db") as ledger:
-        assert ledger.book.approved("census", read_plan("plan.toml").digest)
+        assert ledger.book.approved("census", digest)
+    Path("people.csv").write_text("age\n32\n")  # of other data it is another plan
+    assert digest not in shell.run("approve", "b.db", "census", "plan.toml")
     assert "plan.tml" in shell.run("approve", "b.db", "census", "plan.tml", code=2)
 
 

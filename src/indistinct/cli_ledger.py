@@ -43,10 +43,13 @@ def open_(options: argparse.Namespace) -> None:
 
 def approve(options: argparse.Namespace) -> None:
     """A plan may run."""
-    plan = _plan_digest(options.plan)
-    _done(options, lambda account: account.approve(plan))
+    with _opened(options) as ledger:
+        account = ledger.account(options.account)
+        plan, told = _approved(ledger, options.plan)
+        account.approve(plan)
+        _tell_state(account, options)
     if not options.json:
-        print(f"approved: the plan {plan}")
+        print("\n".join([*told, f"approved: the plan {plan}"]))
 
 
 def raise_(options: argparse.Namespace) -> None:
@@ -239,12 +242,18 @@ def _budget(options: argparse.Namespace) -> Any:
     return Budget(**given) if given else None
 
 
-def _plan_digest(text: str) -> str:
+def _approved(ledger: "Ledger", text: str) -> tuple[str, list[str]]:
+    """The digest of a plan and of what is in its files, and what is to be known of it: from the plan, or the
+    digest itself, as `check` and refusals tell it."""
     if len(text) == 64 and all(letter in "0123456789abcdef" for letter in text):
-        return text
-    from indistinct.plans import read_plan
+        return text, []
+    from indistinct.plans import check_plan, read_plan
+    from indistinct.plans.batches import Standing, source_files
 
-    return read_plan(text).digest
+    plan = read_plan(text)
+    told, files = str(check_plan(plan)).splitlines(), source_files(plan.terms.data)
+    query = [] if plan.terms.data.sql is None else [f"Query: {plan.terms.data.sql}"]
+    return Standing.of(plan, ledger, files).digest, [f"Data: {', '.join(files)}.", *query, *told]
 
 
 def _only(ledger: "Ledger") -> str:

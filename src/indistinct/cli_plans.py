@@ -39,7 +39,7 @@ def check(options: argparse.Namespace) -> None:
         if standing is None or standing.account is None:
             print(check_plan(plan))
         else:
-            standing.account.journal("checked", {"plan": plan.digest})
+            standing.account.journal("checked", {"plan": standing.digest})
             checked = standing.checked()
             print(checked)
             print(f"The ledger has an account for these data. {standing.account}.")

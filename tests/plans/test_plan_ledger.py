@@ -141,7 +141,66 @@ def test_an_owner_may_want_to_see_the_plan_first(folder: Path) -> None:
     with account(folder, "people") as own:
         plan = own.entries()[0].content["plan"]
         own.approve(plan)
+    first = (folder / "people.csv").read_text()
+    others: list[dict[str, Any]] = [
+        {"budget": {"epsilon": 0.5}},
+        {"budget": {"delta": 1e-6, "noise": "gaussian"}},
+        {"budget": {"reserve": 0.1}},
+        {"privacy": {"user": "age", "most": 1}, "ledger": {"account": "people", "unit": "one record"}},
+        {"columns": {"age": {"high": 65}}, "releases": [AGES]},
+    ]
+    for other in others:  # whatever decides what is released, and of which data, is what was approved
+        asked = other.pop("releases", [COUNTS])
+        with pytest.raises(Refused, match="approved"):
+            run(folder, *asked, out="other", **{"ledger": {"account": "people"}, **other})
+    (folder / "people.csv").write_text(first + "3,Bern\n")
+    with pytest.raises(Refused, match="approved"):
+        run(folder, COUNTS, out="other", ledger={"account": "people"})
+    (folder / "people.csv").write_text(first)
     run(folder, COUNTS, ledger={"account": "people"})
+
+
+def test_the_kind_of_noise_is_approved(folder: Path) -> None:
+    plans = [
+        parse_plan(
+            {
+                "data": {"csv": "people.csv"},
+                "budget": {"epsilon": 1, "delta": 1e-6, "noise": noise},
+                "releases": [COUNTS],
+            },
+            folder,
+        )
+        for noise in ("gaussian", "laplace")
+    ]
+    assert plans[0].digest != plans[1].digest
+    assert plans[0].part_digest("people") == plans[1].part_digest("people")  # the same release, drawn once
+
+
+def test_a_query_may_not_repeat_records_unless_that_is_declared(folder: Path) -> None:
+    import duckdb
+
+    with duckdb.connect(str(folder / "people.db")) as connection:
+        connection.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{folder / 'people.csv'}')")
+
+    def go(query: str, **more: Any) -> dict[str, bytes]:
+        data = {"sql": query, "database": "people.db", **more.pop("data", {})}
+        return run(folder, COUNTS, data=data, budget={"epsilon": 0.1}, **more)
+
+    go("SELECT age, town FROM people WHERE age > 3", ledger={"epsilon": 1})
+    many = "SELECT age, town FROM people, generate_series(1, 1000)"
+    with pytest.raises(ArgumentError, match=r"FROM one table.*data\.multiplies = true"):
+        go(many, out="o")
+    for ledger in ({}, {"unit": "one record"}):  # to declare it is not to have it count as one record
+        with pytest.raises(Refused, match="it protects one record, and the plan protects one row of a query"):
+            go(many, out="o", data={"multiplies": True}, ledger=ledger)
+    with pytest.raises(ArgumentError, match="whom it protects"):
+        go("SELECT age || town AS town FROM people", out="o", privacy={"user": "town", "most": 1})
+    with Ledger.open(folder / "own.db") as ledger:
+        ledger.open_account("joined", Budget(epsilon=1), unit="one row of a query")
+    go(many, out="joined", data={"multiplies": True}, ledger={"at": "own.db", "account": "joined"})
+    told = (folder / "joined" / "guarantee.json").read_text()
+    assert "one row of what the query returns" in told and "several times" in told
+    assert "one row of what the query returns" in (folder / "joined" / "report.md").read_text()
 
 
 def test_absurd_budgets_are_meant(folder: Path) -> None:
@@ -249,7 +308,7 @@ def test_records_that_are_read_differently_get_none_of_the_old_noise(folder: Pat
     with duckdb.connect(str(folder / "people.db")) as connection:
         connection.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{folder / 'people.csv'}')")
     query = "SELECT * FROM people WHERE age <> 7 OR current_setting('TimeZone') = 'UTC'"
-    data = {"sql": query, "database": "people.db"}
+    data = {"sql": query, "database": "people.db", "multiplies": True}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "UTC")
         with pytest.raises(Crash):

@@ -5,6 +5,7 @@ from indistinct.data.engines.csv_lines import Dialect, read_csv
 from indistinct.data.engines.duckdb_engine import read_sql
 from indistinct.data.engines.parquet import read_parquet
 from indistinct.data.engines.postgres import read_postgres
+from indistinct.data.engines.select import check_by_record
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table
 from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
@@ -110,6 +111,7 @@ __all__ = [
     "WithLaplace",
     "Within",
     "best_factor",
+    "check_by_record",
     "flat",
     "frame_from_file",
     "half_width",

@@ -383,7 +383,7 @@ class Account:
             plan and any(self._book.approved(one.name, plan) for one in (state, above) if one is not None)
         ):
             return None
-        return "the plan has not been approved" if plan else "it asks for a plan that was approved"
+        return f"the plan {plan} has not been approved" if plan else "it asks for a plan that was approved"
 
     def _above(self, state: State) -> State | None:
         return self._book.state(state.parent) if state.parent else None

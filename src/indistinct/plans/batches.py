@@ -159,6 +159,11 @@ class Standing:
         )
         return cls(plan, account, labels, before, tuple(files), data)
 
+    @property
+    def digest(self) -> str:
+        """What an owner approves: the plan, and what is in its files (under the ledger's key)."""
+        return content_digest([self.plan.digest, *self.data])
+
     def check_data(self, account: Account) -> None:
         """Refuses files that are no longer what they were when the account was looked up."""
         if tuple(account.ledger.digest(path) for path in self.files) != self.data:
@@ -200,21 +205,25 @@ class Standing:
         return ReleaseBatch(tuple(part for part, _ in asked), tuple(scale for _, scale in asked), labels)
 
 
-def unit_of(plan: Plan) -> str:
-    """Whom the account of a plan protects."""
-    user = plan.terms.user
-    return plan.spending.unit or ("one record" if user is None else f"one user (a value of {user})")
+def unit_of(plan: Plan, *, approved: bool = False) -> str:
+    """Whom the account of a plan protects. What a query that may repeat records protects is not for the plan
+    to say in words of its own, unless an owner has to approve it."""
+    user, query = plan.terms.user, plan.terms.data.multiplies
+    own = "one record" if user is None else f"one user (a value of {user})"
+    if query:
+        own = "one row of a query" if user is None else f"{own} of a query"
+    return own if plan.spending.unit is None or (query and not approved) else plan.spending.unit
 
 
-def check_unit(account: Account, plan: Plan) -> None:
+def check_unit(account: Account, standing: "Standing") -> None:
     """Refuses to add up what a plan costs one sort of people and what others cost another; that is noted."""
-    theirs, own = account.terms.unit, unit_of(plan)
+    theirs, own = account.terms.unit, unit_of(standing.plan, approved=account.terms.approval)
     if theirs != own:
-        reason = (
-            f"it protects {theirs}, and the plan protects {own}: their costs do not add up. If the plan's one"
-            f' is what the account calls {theirs}, say so: [ledger] unit = "{theirs}"'
-        )
-        account.journal("not asked", {"plan": plan.digest, "reason": reason})
+        reason = f"it protects {theirs}, and the plan protects {own}: their costs do not add up"
+        if account.terms.approval or not standing.plan.terms.data.multiplies:
+            call = f"If the plan's one is what the account calls {theirs}, say so"
+            reason += f'. {call}: [ledger] unit = "{theirs}"'
+        account.journal("not asked", {"plan": standing.digest, "reason": reason})
         raise Refused(account.name, reason)
 
 
@@ -224,19 +233,19 @@ def fits(standing: Standing, checked: Checked) -> str | None:
     if standing.account is None or not batch.parts:
         return None
     try:
-        check_unit(standing.account, standing.plan)
+        check_unit(standing.account, standing)
     except Refused as error:
         return error.reason
     adjacency = standing.plan.terms.adjacency
-    return standing.account.refusal(batch.mechanism, plan=standing.plan.digest, adjacency=adjacency)
+    return standing.account.refusal(batch.mechanism, plan=standing.digest, adjacency=adjacency)
 
 
-def reserve(account: Account, batch: ReleaseBatch, plan: Plan) -> Spend:
+def reserve(account: Account, batch: ReleaseBatch, standing: Standing) -> Spend:
     """Keeps the cost of a batch, and what it was for."""
     names = ", ".join(part.name for part in batch.parts)
-    terms: dict[str, Any] = {"key": batch.key, "plan": plan.digest, "note": f"releases {names}"[:200]}
+    terms: dict[str, Any] = {"key": batch.key, "plan": standing.digest, "note": f"releases {names}"[:200]}
     try:
-        spend = account.reserve(batch.mechanism, adjacency=plan.terms.adjacency, **terms)
+        spend = account.reserve(batch.mechanism, adjacency=standing.plan.terms.adjacency, **terms)
     except Refused as error:
         if not isinstance(error.asked, Fraction):  # no budget is large enough
             raise

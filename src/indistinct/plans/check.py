@@ -13,12 +13,12 @@ the budget is met exactly. The proportions:
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from indistinct.data import CachedTable, Table, read_csv, read_parquet, read_sql
+from indistinct.data import CachedTable, Table, check_by_record, read_csv, read_parquet, read_sql
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.ledger.decide import best_cap
 from indistinct.ledger.notions import Cap
 from indistinct.mechanisms import Budget, Mechanism, calibrate
-from indistinct.plans.declarations import DataSource
+from indistinct.plans.declarations import Terms
 from indistinct.plans.noise_choice import proportions
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import PlannedRelease
@@ -71,7 +71,7 @@ def check_plan(
     the others may cost together is `left`, or else the budget of the plan less its reserve: a share of it in
     the notion of `cap`, which is that of the account.
     """
-    terms, table, charged = plan.terms, CachedTable(open_table(plan.terms.data)), charged or {}
+    terms, table, charged = plan.terms, CachedTable(open_table(plan.terms)), charged or {}
     new = [part for part in plan.parts if part.name not in charged]
     for part in plan.parts:
         part.check(table)
@@ -93,9 +93,12 @@ def check_plan(
     return Checked(plan, table, tuple(part for part, _ in chosen), tuple(scale for _, scale in chosen), cap)
 
 
-def open_table(data: DataSource) -> Table:
-    """The table of a plan; its schema only."""
+def open_table(terms: Terms) -> Table:
+    """The table of a plan; its schema only. Rows of a query are records, unless it is declared otherwise."""
+    data = terms.data
     if data.sql is not None:
+        if not data.multiplies:
+            check_by_record(data.sql, terms.user)
         return read_sql(data.sql, database=data.database)
     return read_csv(data.csv, **dict(data.dialect)) if data.csv else read_parquet(data.parquet)
 
@@ -195,17 +198,20 @@ def unit_words(plan: Plan) -> str:
     """Whose privacy is protected."""
     terms = plan.terms
     if terms.user is None:
-        return "one record"
+        return "one row of what the query returns" if terms.data.multiplies else "one record"
     take_part = [] if terms.most is None else [f"up to {terms.most} of which take part in each release"]
     if clipped := [part.name for part in plan.parts if part.clips_totals]:
         take_part.append(f"whose total is clipped in {', '.join(clipped)}")
-    return f"one user (a value of {terms.user}) with all their records, {', or '.join(take_part)}"
+    shown = ", as the query returns them" if terms.data.multiplies else ""
+    return f"one user (a value of {terms.user}) with all their records{shown}, {', or '.join(take_part)}"
 
 
 def budget_lines(plan: Plan) -> list[str]:
     """Whose privacy a plan protects, and its budget."""
     terms = plan.terms
+    told = "Declared: the query may show a record several times, or several as one; its rows are protected."
     return [
+        *([told] if terms.data.multiplies else []),
         f"Protected: {unit_words(plan)} ({terms.adjacency.value}).",
         f"Budget: epsilon {terms.budget.epsilon:g} at delta {short(terms.delta) if terms.delta else '0'},"
         f" for {'its one release' if len(plan.parts) == 1 else f'all {len(plan.parts)} releases together'}"

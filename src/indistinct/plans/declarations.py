@@ -52,6 +52,8 @@ class DataSource:
     """How CSV files are to be read, where that is not as usual: what `read_csv` takes."""
     sql: str | None = None
     database: str | None = None
+    multiplies: bool = False
+    """Whether the SELECT may show a record several times, or several as one: rows are protected then."""
     records: int | None = None
     """About how many there are, as everybody knows: errors are compared with it."""
 
@@ -268,12 +270,16 @@ _DIALECT = {"delimiter", "quote", "encoding", "names", "newlines"}
 
 
 def _source(given: Any, folder: Path) -> DataSource:
-    data = Section("data", given, {"csv", "parquet", "sql", "database", "records"} | _DIALECT)
+    data = Section("data", given, {"csv", "parquet", "sql", "database", "multiplies", "records"} | _DIALECT)
     kinds = [kind for kind in ("csv", "parquet", "sql") if kind in data]
     if len(kinds) != 1:
         raise ArgumentError("data", ", ".join(kinds) or None, "one of csv, parquet or sql")
     if ("sql" in data) != ("database" in data):
         raise ArgumentError("data.database", data.get("database"), "given with data.sql, and only with it")
+    if "multiplies" in data and "sql" not in data:
+        raise ArgumentError(
+            "data.multiplies", data.get("multiplies"), "given with data.sql, and only with it"
+        )
     records = data.maybe("records", data.count)
     dialect = {key: data.get(key) for key in sorted(_DIALECT) if key in data}
     if dialect and kinds != ["csv"]:
@@ -284,7 +290,8 @@ def _source(given: Any, folder: Path) -> DataSource:
         dialect["names"] = data.texts("names")
     named("data", Dialect, **dialect)
     if "sql" in data:
-        return DataSource(sql=data.text("sql"), database=str(folder / data.text("database")), records=records)
+        database, multiplies = str(folder / data.text("database")), data.truth("multiplies")
+        return DataSource(sql=data.text("sql"), database=database, multiplies=multiplies, records=records)
     paths = data.get(kinds[0])
     listed = paths if isinstance(paths, list) and paths else [paths]
     files = tuple(str(folder / text(f"data.{kinds[0]}", path)) for path in listed)

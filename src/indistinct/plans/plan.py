@@ -59,9 +59,11 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Tells this plan from others. Comments, the order of keys, what the report is called, where files
-        lie, what is reserved and which ledger is kept do not count."""
-        return content_digest([self.part_digest(part.name) for part in self.parts])
+        """Tells this plan from others: what is asked of what, for whom, with which noise and budget.
+        Comments, the order of keys, what the report is called, where files lie and which ledger is kept do
+        not count."""
+        asked = [[self.part_digest(part.name), part.noise.value] for part in self.parts]
+        return content_digest([asked, self.spending.reserve, self.spending.unit])
 
     def part_digest(self, name: str) -> str:
         """Tells one release from all others, and stays the same where the plan gets further ones: only the
@@ -69,6 +71,8 @@ class Plan:
         usual = Noise.GAUSSIAN if self.terms.delta else Noise.LAPLACE
         part = self.part_as(name, usual, alone=False)
         source = asdict(self.terms.data)
+        if not source["multiplies"]:  # as it was before it could be said
+            del source["multiplies"]
         source |= {"csv": len(source["csv"]), "parquet": len(source["parquet"]), "database": None}
         fields = {**asdict(part), "terms": None, "kind": part.kind}
         columns = {column: asdict(declared) for column, declared in self.terms.named_in(fields)}

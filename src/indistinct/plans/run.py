@@ -75,17 +75,17 @@ def _run(
     fresh = [batch for batch, spend in standing.before if spend.state == "reserved"] + [asked]
     _check_free(folder, [part for batch in fresh for part in batch.parts])
     account = standing.account or _opened(checked, ledger, files)
-    check_unit(account, checked.plan)
+    check_unit(account, standing)
     account.add_files(files)
     done = list(standing.before)
     if asked.parts:
-        done.append((asked, reserve(account, asked, checked.plan)))
+        done.append((asked, reserve(account, asked, standing)))
     work = [(batch, spend) for batch, spend in done if spend.state != "complete"]
     _draw(checked, account, work, standing, folder, say)
     spends = [spend for batch, _ in done if (spend := account.find(batch.key)) is not None]
     for spend in spends:
         _restore(account, spend, folder)
-    return _tell(checked, account, spends, folder, say, pdf, anything=bool(work))
+    return _tell(checked, standing.digest, account, spends, folder, say, pdf, anything=bool(work))
 
 
 def _opened(checked: Checked, ledger: Ledger, files: list[str]) -> Account:
@@ -206,6 +206,7 @@ def _restore(account: Account, spend: Spend, folder: Folder) -> None:
 
 def _tell(
     checked: Checked,
+    plan: str,
     account: Account,
     spends: list[Spend],
     folder: Folder,
@@ -222,7 +223,7 @@ def _tell(
         if not os.path.lexists(folder.path / f"{part.name}.parquet"):
             folder.write_parquet(part.name, part.types(checked.table), blanks=part.blanks)
     subject = _subject(checked)
-    charge = _charge(checked, subject, account, spends)
+    charge = {**_charge(checked, subject, account, spends), "plan": plan}
     told = ToldRun.of(checked, subject, charge, folder)
     for release in told.releases:
         for words in release.warnings:
@@ -297,7 +298,6 @@ def _charge(checked: Checked, subject: Subject, account: Account, spends: list[S
         "delta": terms.delta,
         "releases": releases,
         "readings": readings,
-        "plan": plan.digest,
         "ledger": {"account": account.name, "cap": state.cap.words, "receipts": receipts},
     }
 

@@ -1,4 +1,5 @@
-"""What may be asked in SQL: one SELECT, which only reads, and whose expressions are NULL where they fail."""
+"""What may be asked in SQL: one SELECT, which only reads, and whose expressions are NULL where they fail; and
+which of them treat records one by one."""
 
 import json
 from collections.abc import Iterator
@@ -15,6 +16,21 @@ _FUNCTIONS |= {f"{kind}_scan" for kind in ("parquet", "delta", "iceberg", "sqlit
 _FUNCTIONS |= {f"read_{kind}" for kind in ("csv", "csv_auto", "parquet", "json", "json_auto", "ndjson")}
 """Tables that SQL may make. Others take SQL of their own, or show what a table is like."""
 _CANNOT_FAIL = {"COLUMN_REF", "STAR", "CONSTANT"}
+_OF_A_RECORD = {
+    "OPERATOR",
+    "COMPARISON",
+    "CONJUNCTION",
+    "BETWEEN",
+    "CASE",
+    "CAST",
+    "TYPE",
+    "COLLATE",
+    "LAMBDA",
+}
+_OF_A_RECORD |= {"FUNCTION", *_CANNOT_FAIL}
+"""Classes of expressions that depend on one record: no SUBQUERY, no WINDOW. Functions are looked at too."""
+_OWN_PARTS = {"type", "select_list", "from_table", "where_clause", "cte_map", "aggregate_handling"}
+"""Of a SELECT; all others (GROUP BY, HAVING, QUALIFY, LIMIT, SAMPLE ...) must be absent."""
 
 
 @lru_cache
@@ -29,8 +45,8 @@ def one_select(query: str) -> str:
         tree = _tree(query)
     except (duckdb.Error, TypeError, ValueError, RecursionError):
         raise ArgumentError("query", query, f"{allowed}; it cannot be read") from None
-    kinds = {node.get("type") for node in _nodes(tree)}
-    queries = {str(kind) for kind in kinds if str(kind).endswith("_NODE")}
+    kinds = {str(node.get("type")) for node in _nodes(tree)}
+    queries = {kind for kind in kinds if kind.endswith("_NODE")}
     single = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
     if not single or tree.get("error") or not queries <= _SELECTS or kinds & _DATA_IN_NAMES:
         raise ArgumentError("query", query, allowed)
@@ -40,6 +56,84 @@ def one_select(query: str) -> str:
     if unknown := made - _FUNCTIONS:
         raise ArgumentError("query", query, f"{allowed}, and no table of {sorted(map(str, unknown))[0]}(…)")
     return str(statements[0].query).strip().rstrip(";")
+
+
+@lru_cache
+def check_by_record(query: str, user: str | None = None) -> None:
+    """Refuses a query that may do more than treat records of one table one by one: choose columns, filter,
+    compute within a record. Each row of its result is then one record, and each record one row or none; and
+    the column of the user is that of the table. What is not known to be so is refused."""
+    tree = _tree(one_select(query))
+    try:
+        wrong = _mixes(tree["statements"][0]["node"], user)
+    except (LookupError, TypeError, AttributeError):
+        wrong = "it cannot be read"
+    if wrong:
+        allowed = (
+            f"one SELECT that treats the records of one table one by one ({wrong}); or declare"
+            " data.multiplies = true: then one row of its result is protected, not one record"
+        )
+        raise ArgumentError("data.sql", query, allowed)
+
+
+def _mixes(node: dict[str, Any], user: str | None) -> str:
+    """Why rows of a query may not be records; empty if they are."""
+    if node["type"] != "SELECT_NODE" or node["cte_map"]["map"]:
+        return "no UNION and the like, no WITH"
+    if node["modifiers"]:
+        return "no DISTINCT, ORDER BY or LIMIT"
+    if more := sorted(part for part, value in node.items() if value and part not in _OWN_PARTS):
+        return f"no {more[0].replace('_', ' ')}"
+    if node["aggregate_handling"] != "STANDARD_HANDLING":
+        return "no GROUP BY"
+    source = node["from_table"]
+    changed = any(source.get(part) for part in ("sample", "at_clause", "column_name_alias"))
+    if source["type"] != "BASE_TABLE" or changed or _of_the_system(source):
+        return "FROM one table, by its name alone"
+    for one in _nodes([node["select_list"], node["where_clause"]]):
+        kind = one.get("class", "CONSTANT")
+        if kind not in _OF_A_RECORD or str(one.get("type")).endswith("_NODE"):
+            return f"no {kind}"
+        if kind == "FUNCTION" and (one["schema"] or one["function_name"] not in _functions_of_a_record()):
+            return f"no {one['function_name']}(…)"
+        if kind == "COLUMN_REF" and one["column_names"][-1].lower() == "rowid":
+            return "no rowid"
+        if kind == "STAR" and any(one.get(part) for part in ("columns", "expr", "rename_list")):
+            return "no COLUMNS, no RENAME"
+    return "" if user is None else _renames(node["select_list"], user)
+
+
+def _renames(selected: list[dict[str, Any]], user: str) -> str:
+    """Why the column of the user may not be that of the table; empty if it is."""
+    if [one["class"] for one in selected] == ["STAR"]:
+        (star,) = selected
+        replaced = {one["key"].lower() for one in star["replace_list"]}
+        return f"{user} as it is" if user.lower() in replaced or star["relation_name"] else ""
+    names = [(one["alias"] or one.get("column_names", [""])[-1]).lower() for one in selected]
+    own = [one for one in selected if one["class"] == "COLUMN_REF" and one["column_names"] == [user]]
+    single = "" not in names and len(set(names)) == len(names)
+    if single and len(own) == 1 and own[0]["alias"] in ("", user):
+        return ""
+    return f"* alone, or columns each by a name, and {user}, whom it protects, by its own"
+
+
+def _of_the_system(source: dict[str, Any]) -> bool:
+    """Whether a table may be one that DuckDB makes of what it knows of others."""
+    sql = "SELECT list(DISTINCT lower(view_name)) FROM duckdb_views() WHERE internal AND schema_name <> ?"
+    within = {str(source.get(part)).lower() for part in ("schema_name", "catalog_name")}
+    own = str(source["table_name"]).lower() in _asked(sql, "information_schema")
+    return own or bool(within & {"information_schema", "pg_catalog", "system", "temp"})
+
+
+@lru_cache
+def _functions_of_a_record() -> frozenset[str]:
+    """Those that give the same for the same arguments, and that nothing else is called as well."""
+    sql = "SELECT list([function_name, function_type, stability]) FROM duckdb_functions() WHERE ? = ''"
+    plain, other = set[str](), {"unnest"}
+    for name, kind, stability in _asked(sql, ""):
+        if kind != "table":  # which an expression never is
+            (plain if (kind, stability) == ("scalar", "CONSISTENT") else other).add(name)
+    return frozenset(plain - other)
 
 
 @lru_cache
