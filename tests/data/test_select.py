@@ -1,4 +1,4 @@
-"""Which queries treat records one by one, by DuckDB's own reading of them; what is not known to is refused."""
+"""Which queries treat records one by one, as DuckDB reads them; what is not known to is refused."""
 
 import pytest
 

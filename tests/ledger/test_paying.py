@@ -48,6 +48,17 @@ RELEASES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def test_records_that_could_have_been_refused_tell_something(account: Account) -> None:
+    strict = {"age": Numbers(0, 64, Outside.ERROR)}
+    Histogram({"age": Bins(0, 64, 4)}).gaussian(50.0).release(PEOPLE, ledger=account)
+    PrivateTable(PEOPLE, {"age": Numbers(0, 64)}).mean("age", low=0, high=64).release(SMALL, ledger=account)
+    assert account.state().told == 0
+    Histogram({"age": Bins(0, 64, 4, Outside.ERROR)}).gaussian(50.0).release(PEOPLE, ledger=account)
+    GaussianProcess(SPACE, 50).of_sum(PEOPLE, strict, ledger=account)
+    release_density(PEOPLE, strict, SMALL, records=500, ledger=account)
+    assert account.state().told == 3 and account.entries()[0].content["tells"]
+
+
 @pytest.mark.parametrize("name", RELEASES)
 def test_what_is_released_is_charged(account: Account, name: str) -> None:
     released = RELEASES[name](account)

@@ -125,6 +125,25 @@ def test_questions_by_refusal_are_counted(folder: Path) -> None:
         own.unlock()
 
 
+def test_records_that_pass_tell_as_much_as_those_that_are_refused(folder: Path) -> None:
+    """That no age is above a bound is an answer without noise, too: one rule for both."""
+    run(folder, COUNTS, budget={"epsilon": 0.1}, ledger={"epsilon": 1})
+    for bound in range(69, 64, -1):
+        strict = {"age": {"high": bound, "outside": "error"}}
+        run(folder, AGES, columns=strict, out=f"o{bound}", budget={"epsilon": 0.05})
+    with pytest.raises(Refused, match="locked"):
+        run(
+            folder, AGES, columns={"age": {"high": 64, "outside": "error"}}, out="o", budget={"epsilon": 0.05}
+        )
+    with account(folder) as own:
+        told = [entry.content["tells"] for entry in own.entries() if "tells" in entry.content]
+        assert told == [["no age is outside what is declared"]] * 5 and own.state().status == "locked"
+        own.unlock()
+    run(folder, AGES, out="o", budget={"epsilon": 0.05})  # where values are clipped nothing is told
+    with account(folder) as own:
+        assert own.state().told == 0
+
+
 def test_whom_an_account_protects_stays_the_same(folder: Path) -> None:
     run(folder, COUNTS)
     with pytest.raises(Refused, match="protects one record, and the plan protects one user"):

@@ -23,6 +23,7 @@ from indistinct.ledger.events import (
     AccountTerms,
     Spend,
     State,
+    telling,
 )
 from indistinct.ledger.known import versions
 from indistinct.ledger.notions import Cap
@@ -117,11 +118,12 @@ class Account:
         note: str = "",
         adjacency: Adjacency | str | None = None,
         digests: Mapping[str, str] | None = None,
+        tells: Sequence[str] = (),
     ) -> Spend:
         """Reserved, charged and complete at once, for noise that is drawn elsewhere. Without a key it is a
         new spend whenever it is asked; with one, asked again after an error or a crash, it is charged
-        once."""
-        content = {"plan": plan, "note": note, "digests": check_digests(digests or {})}
+        once. `tells` is what is learnt without noise; it counts as a refusal that tells."""
+        content = {"plan": plan, "note": note, "digests": check_digests(digests or {}), **telling(tells)}
         return self._ask("spent", mechanism, key, who, adjacency, content)
 
     def _ask(
@@ -176,26 +178,25 @@ class Account:
         refused = decided(state, asked, self._forbidden(state, plan)).refused
         return None if refused is None else refused.reason
 
-    def charge(self, key: str, *, who: str | None = None) -> bytes:
+    def charge(self, key: str, *, who: str | None = None, tells: Sequence[str] = ()) -> bytes:
         """Makes what is reserved final, and gives the 32 bytes that its noise is to be drawn from: the same
-        ones until it is complete. Nothing may be drawn before."""
+        ones until it is complete. Nothing may be drawn before. `tells` is as for `spend`."""
         with self._book.transaction():
             state, spend, who = self._found(key, who)
             if spend.state == CHARGED:
                 secret = self._book.secret(state.name, key)
                 if secret is None:
-                    raise self._refused(
-                        state, key, "it was charged in another ledger, which has its noise", who
-                    )
+                    words = "it was charged in another ledger, which has its noise"
+                    raise self._refused(state, key, words, who)
                 return secret
             if spend.state != RESERVED:
-                raise self._refused(
-                    state, key, f"{key!r} is {spend.state}: nothing more is drawn for it", who
-                )
+                words = f"{key!r} is {spend.state}: nothing more is drawn for it"
+                raise self._refused(state, key, words, who)
             if shut := self._forbidden(state, spend.plan):
                 raise self._refused(state, key, shut, who)
             secret = SystemSource().integer(_SECRET_BITS).to_bytes(_SECRET_BITS // 8, "big")
-            self._book.append(state, spend, "charged", key, {"secret": commitment(secret)}, who)
+            told = {"secret": commitment(secret), **telling(tells)}
+            self._book.append(state, spend, "charged", key, told, who)
             self._book.hide(state.name, key, secret)
         return secret
 
@@ -302,7 +303,7 @@ class Account:
         if shut := self._shut(state, self._above(state)):
             raise Refused(self.name, shut)
 
-    def paid(self, what: str, draw: Callable[[], R]) -> R:
+    def paid(self, what: str, draw: Callable[[], R], asked: Any = None) -> R:
         """What `draw` releases; the argument `ledger` of every release comes here.
 
         >>> import tempfile
@@ -316,7 +317,7 @@ class Account:
         """
         from indistinct.ledger.paying import paid
 
-        return paid(self, what, draw)
+        return paid(self, what, draw, asked)
 
     def receipt(self, key: str | None = None) -> dict[str, Any]:
         """What to keep elsewhere, to find out later whether the journal is still whole: the number and hash

@@ -27,6 +27,13 @@ ANSWERS = "told"
 """In a content: what happened could have told something about the data that no noise covers."""
 
 
+def telling(words: Iterable[str]) -> dict[str, Any]:
+    """For a content: what an answer tells without noise, if anything. Records that could have been refused
+    and were not tell as much as those that were, and count as much."""
+    listed = list(words)
+    return {ANSWERS: True, "tells": listed} if listed else {}
+
+
 @dataclass(frozen=True)
 class AccountTerms:
     """What an account was opened for; they stay, apart from a budget that is raised."""
@@ -150,13 +157,14 @@ def applied(state: State, spend: Spend | None, entry: JournalEntry) -> tuple[Sta
     if (entry.account, entry.number) != (state.name, state.number + 1) or entry.time < state.time:
         raise _impossible(entry, "the next one")
     state = replace(state, number=entry.number, head=entry.hash, time=entry.time)
-    content = entry.content
-    told = state.told + (1 if content.get(ANSWERS) is True else 0)
-    if told > state.told:
+    content, change = entry.content, _CHANGES.get(entry.event)
+    if change is not None:
+        state, spend = change(state, spend, entry, content)
+    if content.get(ANSWERS) is True:  # it counts for what comes next: the last that is allowed is answered
+        told = state.told + 1
         full = told >= state.terms.refusals and state.status == OPEN
         state = replace(state, told=told, status=LOCKED if full else state.status)
-    change = _CHANGES.get(entry.event)
-    return (state, spend) if change is None else change(state, spend, entry, content)
+    return state, spend
 
 
 def _reserve(

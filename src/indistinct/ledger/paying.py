@@ -1,10 +1,12 @@
 """Releases in Python that an account pays for: what is drawn is seen when it is charged, and not before."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from indistinct.adjacency import Adjacency
+from indistinct.data import Missing, Outside
 from indistinct.errors import ArgumentError, FileError, Refused, TargetError
 from indistinct.guarantees import GaussianDP, Guarantee, PureDP, RenyiCurve
 from indistinct.ledger.known import ORDERS
@@ -15,14 +17,16 @@ if TYPE_CHECKING:
     from indistinct.ledger.account import Account
 
 R = TypeVar("R")
+_LONGEST = 1000
 _TELL_NOTHING = (Refused, TargetError, FileError, OSError, MemoryError)
 """Errors that do not depend on what records hold."""
 
 
-def paid(account: "Account", what: str, draw: Callable[[], R]) -> R:
+def paid(account: "Account", what: str, draw: Callable[[], R], asked: Any = None) -> R:
     """What `draw` releases, charged to the account. An account that is shut is not asked, and reads nothing.
     An error on the way may tell something about the records that no noise covers: it is journalled, and
-    counts towards the refusals that the account allows."""
+    counts towards the refusals that the account allows. So does a release that could have refused records,
+    by what was `asked`, and did not."""
     account.check_open()
     account.journal("asked", {"what": what})
     try:
@@ -33,12 +37,23 @@ def paid(account: "Account", what: str, draw: Callable[[], R]) -> R:
         raise
     try:
         listed = result if isinstance(result, tuple | list) else [result]
-        account.spend(_together(listed, account.terms.adjacency), note=what)
+        told = ["no record is outside what is declared, or missing"] if _refuses(asked) else []
+        account.spend(_together(listed, account.terms.adjacency), note=what, tells=told)
     except BaseException as error:
         # what was drawn and not paid for must not be found in the frames of a traceback
         del result, listed
         raise error.with_traceback(None) from None
     return result
+
+
+def _refuses(asked: Any) -> bool:
+    """Whether what was asked says anywhere that records outside a domain, or missing, are an error."""
+    if is_dataclass(asked) and not isinstance(asked, type):
+        return any(_refuses(getattr(asked, one.name)) for one in fields(asked))
+    if isinstance(asked, Mapping | list | tuple):  # long ones are data
+        listed = asked.values() if isinstance(asked, Mapping) else asked
+        return len(listed) <= _LONGEST and any(map(_refuses, listed))
+    return asked is Outside.ERROR or asked is Missing.ERROR
 
 
 def _together(results: Iterable[Any], adjacency: Adjacency) -> Mechanism:

@@ -17,9 +17,10 @@ R = TypeVar("R")
 
 
 class Payer(Protocol):
-    """An account: it calls `draw`, charges itself for what came out, and then hands it over."""
+    """An account: it calls `draw`, charges itself for what came out, and then hands it over; `asked` is what
+    the release is called with."""
 
-    def paid(self, what: str, draw: Callable[[], R]) -> R: ...
+    def paid(self, what: str, draw: Callable[[], R], asked: Any = None) -> R: ...
 
 
 def charged(release: Callable[P, R]) -> Callable[P, R]:
@@ -32,7 +33,7 @@ def charged(release: Callable[P, R]) -> Callable[P, R]:
             return release(*args, **given)
         if not hasattr(ledger, "paid"):
             raise ArgumentError("ledger", ledger, "an account, such as Ledger.open(path).account(name)")
-        result: R = ledger.paid(release.__qualname__, lambda: release(*args, **given))
+        result: R = ledger.paid(release.__qualname__, lambda: release(*args, **given), (args, given))
         return result
 
     return paying

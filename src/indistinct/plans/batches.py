@@ -13,12 +13,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from indistinct.data import Table
+from indistinct.data import Missing, Table
 from indistinct.errors import ArgumentError, FileError, Refused, SourceChanged
 from indistinct.files import meaning
 from indistinct.ledger import Account, Ledger, Spend
@@ -61,6 +61,19 @@ class ReleaseBatch:
     def key(self) -> str:
         """By which the ledger charges it once."""
         return content_digest(sorted(self.labels))
+
+    @property
+    def tells(self) -> list[str]:
+        """What is learnt without noise when the records pass: that none of them was to be refused."""
+        found = []
+        for part in self.parts:
+            fields = {**asdict(part), "terms": None}
+            for name, column in part.terms.named_in(fields):
+                found += [f"no {name} is outside what is declared"] if column.outside == "error" else []
+                found += [f"no {name} is missing"] if column.missing == "error" else []
+            if fields.get("missing") is Missing.ERROR:
+                found.append(f"nothing is missing for {part.name}")
+        return list(dict.fromkeys(found))
 
     def source(self, secret: bytes, part: PlannedRelease) -> KeyedSource:
         """The bits of one release. Whatever its noise depends on is in the label, so that other data, or

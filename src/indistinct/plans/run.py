@@ -145,7 +145,7 @@ def _draw(
                 account.cancel(batch.key, f"not read: {type(error).__name__}", told=tells)
         raise
     for batch, spend in work:
-        secret = account.charge(batch.key)
+        secret = account.charge(batch.key, tells=batch.tells)
         now = account.find(batch.key)
         if now is None or now.digest != spend.digest:
             raise Refused(account.name, "another run has asked for something else in the meantime")
