@@ -274,3 +274,29 @@ def test_every_command_and_option_is_documented() -> None:
         assert f"indistinct ledger {name} " in section[1], f"document `indistinct ledger {name}`"
         options = {o for a in command._actions for o in a.option_strings if o.startswith("--")} - {"--help"}
         assert not {o for o in options if f"`{o}`" not in section[1]}, name
+
+
+def test_a_key_that_was_charged_before_says_by_whom(shell: Shell) -> None:
+    asked = ("spend", "b.db", "census", "laplace(30)", "--key", "k", "--who")
+    assert shell.run(*asked, "ana").startswith("Charged: ")
+    assert shell.run(*asked, "eve").startswith("Charged before, by ana on 20")
+
+
+def test_who_runs_a_plan_is_written_down_and_what_its_account_is_kept_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from indistinct.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("age\n31\n")
+    plan = '[data]\ncsv = "people.csv"\n[budget]\nepsilon = 1.0\n[[releases]]\nname = "n"\nkind = "count"\n'
+    Path("plan.toml").write_text(plan)
+    monkeypatch.setattr("indistinct.plans.run._report", lambda told, folder, pdf: folder.path)
+    assert main(["run", "plan.toml", "--who", "ana"]) == 0
+    told = capsys.readouterr().out
+    assert "kept in pure (epsilon at most 1)" in told and "indistinct ledger open" in told
+    assert main(["check", "plan.toml", "--who", "eve"]) == 0
+    with Ledger.open("indistinct-ledger.db") as ledger:
+        entries = ledger.account("people.csv").entries()
+        assert {entry.who for entry in entries if entry.event == "charged"} == {"ana"}
+        assert entries[0].event == "checked" and entries[0].who == "eve"

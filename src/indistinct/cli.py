@@ -242,6 +242,7 @@ def _add_plans(commands: Any) -> None:
         "check plan.toml",
     )
     command.add_argument("plan", help="the plan, a TOML file")
+    _add_who(command)
     command = _add_command(
         commands,
         _run,
@@ -252,6 +253,11 @@ def _add_plans(commands: Any) -> None:
     )
     command.add_argument("plan", help="the plan, a TOML file")
     command.add_argument("--out", metavar="DIR", help="the folder to write to (out/NAME beside the plan)")
+    _add_who(command)
+
+
+def _add_who(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--who", help="who asks, for the ledger (default: who runs this)")
 
 
 def _add_synth(commands: Any) -> None:

@@ -114,13 +114,18 @@ def spend(options: argparse.Namespace) -> None:
             "note": options.note,
             "adjacency": options.adjacency,
         }
+        before = None if options.key is None else account.find(options.key)
         spend = account.spend(mechanism, **told)
         found = account.find(spend.key)
         assert found is not None
         if options.json:
             print(_strict({"spend": spend_data(found), "account": account_data(account.state())}))
         else:
-            print(f"Charged: {mechanism}, under the key {spend.key}.\n{account}")
+            again = before is not None and before.hash == spend.hash
+            when = (
+                f"Charged before, by {spend.who} on {spend.time[:10]}, and not again" if again else "Charged"
+            )
+            print(f"{_plain(when)}: {mechanism}, under the key {spend.key}.\n{account}")
 
 
 def report(options: argparse.Namespace) -> None:

@@ -35,7 +35,7 @@ def check(options: argparse.Namespace) -> None:
     from indistinct.plans.batches import fits, looked_up
 
     plan = read_plan(options.plan)
-    with looked_up(plan, _out(options)) as standing:
+    with looked_up(plan, _out(options), options.who) as standing:
         if standing is None or standing.account is None:
             print(check_plan(plan))
         else:
@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> None:
             said.append(line)
             show(line)
 
-        report = run_plan(plan, out, say, pdf=True)
-    told = [line for line in said if line.startswith(("Warning:", "charged:", "complete,"))]
+        report = run_plan(plan, out, say, pdf=True, who=options.who)
+    told = [line for line in said if line.startswith(("Warning:", "opened:", "charged:", "complete,"))]
     print("\n".join([*(line[0].upper() + line[1:] for line in told), f"The report is in {report}."]))
 
 

@@ -2,11 +2,12 @@
 a `FileError` that names the file and the reason. Nothing that is read could run."""
 
 from indistinct.files.arrays import read_npz, read_saved, write_npz, write_safetensors
-from indistinct.files.opening import meaning, read_bytes, whole
+from indistinct.files.opening import identity, meaning, read_bytes, whole
 from indistinct.files.rows import plain_cell, read_rows, write_rows
 from indistinct.files.text import json_text, read_json, read_toml
 
 __all__ = [
+    "identity",
     "json_text",
     "meaning",
     "plain_cell",

@@ -115,3 +115,13 @@ def meaning(path: PathLike, allowed: str) -> Iterator[None]:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + " …"
+
+
+def identity(path: PathLike, *, links: bool) -> tuple[int, int] | None:
+    """What stays the same as long as it is the same file or folder, or with `links` what a link leads to;
+    None where there is none."""
+    try:
+        found = os.stat(path, follow_symlinks=links)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from indistinct.errors import FileError
+from indistinct.files import identity
 from indistinct.ledger.store import Rows, Store
 
 _PATIENCE = 60.0
@@ -34,7 +35,7 @@ class SqliteStore(Store):
         if not create and not os.path.exists(self.where):
             raise FileError(self.where, "no ledger is there")
         self._make(create)
-        self._file = _identity(self.where)
+        self._file = identity(self.where, links=True)
         with self._told():
             _ = self.connection
 
@@ -62,7 +63,7 @@ class SqliteStore(Store):
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # now the log is open
-        self._own.log = _identity(f"{self.where}-wal")
+        self._own.log = identity(f"{self.where}-wal", links=True)
         if os.getpid() != _PROCESS:
             self._hold()
         return connection
@@ -77,7 +78,7 @@ class SqliteStore(Store):
                 self.where, "it was open when this process was forked, and then closed; fork first"
             )
         for path, first, count in ((self.where, *_SHARED), (f"{self.where}-shm", *_IN_USE)):
-            own = os.getpid(), _identity(path)
+            own = os.getpid(), identity(path, links=True)
             if own[1] is not None and own not in _HELD:
                 _HELD[own] = os.open(path, os.O_RDWR)
                 fcntl.lockf(_HELD[own], fcntl.LOCK_SH, count, first)
@@ -101,7 +102,7 @@ class SqliteStore(Store):
                 pause = min(2 * pause, 0.02)
 
     def _check_place(self) -> None:
-        found = _identity(self.where), _identity(f"{self.where}-wal")
+        found = identity(self.where, links=True), identity(f"{self.where}-wal", links=True)
         if found != (self._file, self._own.log):
             raise FileError(self.where, "it was replaced or removed while it was open; open it again")
 
@@ -146,14 +147,6 @@ class SqliteStore(Store):
 
     def _has_version(self) -> bool:
         return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = 'ledger_version'"))
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _gone(path: str) -> bool:

@@ -269,14 +269,14 @@ def reserve(account: Account, batch: ReleaseBatch, standing: Standing) -> Spend:
 
 
 @contextmanager
-def looked_up(plan: Plan, out: str | Path) -> Iterator[Standing | None]:
+def looked_up(plan: Plan, out: str | Path, who: str | None = None) -> Iterator[Standing | None]:
     """Where a plan stands, if anything was ever charged for its data; nothing is charged."""
     files = source_files(plan.terms.data)
     place = plan.spending.place(files, Path(out)) if files else ""
     if not place or not ledger_there(place):
         yield None
         return
-    with Ledger.open(place, create=False) as ledger:
+    with Ledger.open(place, create=False, who=who) as ledger:
         yield Standing.of(plan, ledger, files)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from indistinct.data import Kind, write_parquet
 from indistinct.errors import ArgumentError, FileError
-from indistinct.files import read_bytes, read_rows, whole, write_rows
+from indistinct.files import identity, read_bytes, read_rows, whole, write_rows
 
 CHARGE = "guarantee.json"
 
@@ -52,7 +52,7 @@ class Folder:
         return path
 
     def _check_place(self) -> None:
-        if self._held is not None and _identity(self.path) != self._held:
+        if self._held is not None and identity(self.path, links=False) != self._held:
             raise FileError(self.path, "it was replaced while this run was writing to it: run it again")
 
     def read_rows(self, name: str) -> list[list[str]]:
@@ -86,14 +86,5 @@ class Folder:
                 raise ArgumentError(
                     "out", str(self.path), "a folder that no other run is writing to"
                 ) from None
-            self._held = _identity(self.path)
+            self._held = identity(self.path, links=False)
             yield  # the system lets go of the lock with the file, also after a crash
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """What stays the same as long as it is the same folder."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

@@ -39,12 +39,15 @@ REPORT, TEXT, PRINTED = "report.html", "report.md", "report.pdf"
 Work = list[tuple[ReleaseBatch, Spend]]
 
 
-def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False) -> Path:
+def run_plan(
+    plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False, who: str | None = None
+) -> Path:
     """Everything that the plan asks, written to a folder; the path of its report. With `pdf` it is also
     printed, by a browser that is there, else as text by matplotlib.
 
     What was released before, of the same data, is not drawn again, and costs nothing; what a run that was
-    interrupted has left is finished. Releases that are new are charged to the account of the data.
+    interrupted has left is finished. Releases that are new are charged to the account of the data. `who` asks
+    is written down: whoever runs the process, unless told.
     """
     folder, files = Folder(Path(out)), source_files(plan.terms.data)
     if not files:
@@ -52,7 +55,7 @@ def run_plan(plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: 
     place = plan.spending.place(files, folder.path)
     if not ledger_there(place):  # nothing was ever charged: a mistake leaves no trace
         check_plan(plan)
-    with folder.alone(), Ledger.open(place) as ledger:
+    with folder.alone(), Ledger.open(place, who=who) as ledger:
         standing = Standing.of(plan, ledger, files)
         checked = standing.checked()
         if standing.account is not None and plan.spending.cap not in (None, standing.account.terms.budget):
@@ -80,6 +83,13 @@ def _run(
     done = list(standing.before)
     if asked.parts:
         done.append((asked, reserve(account, asked, standing)))
+    if standing.account is None and (cap := account.cap) is not None:
+        kept = f"{cap.notion.value} ({cap.words})"
+        other = f"indistinct ledger open {ledger.book.store.where} NAME --notion ... --data {files[0]}"
+        say(
+            f"opened: the account {account.name!r}, with the budget of this plan, kept in {kept}. That stays,"
+            f" for all plans to come; to choose another notion or budget, before the first run: {other}"
+        )
     work = [(batch, spend) for batch, spend in done if spend.state != "complete"]
     _draw(checked, account, work, standing, folder, say)
     spends = [spend for batch, _ in done if (spend := account.find(batch.key)) is not None]
