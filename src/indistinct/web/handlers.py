@@ -13,6 +13,8 @@ from indistinct.report.ledger_page import ledger_page, ledger_subject
 from indistinct.web.desk import Problem
 from indistinct.web.tokens import OWNER, Caller
 
+MOST_KINDS = 100
+"""Different mechanisms whose composition the service reads: of 50 Laplace noises it took 16 s."""
 _HOMES = ("mechanisms", "guarantees", "data")
 """Packages that declare what the service takes as JSON: noise, claims and queries. A strategy for a million
 cells is to be spent in Python, by whoever has the memory for it."""
@@ -45,7 +47,7 @@ def state(ledger: Ledger, caller: Caller, account: str) -> Any:
 
 def guarantee(ledger: Ledger, caller: Caller, account: str, delta: float | None = None) -> Any:
     """What all that was charged tells, in every reading."""
-    return ledger_subject(_account(ledger, account), delta).data()
+    return ledger_subject(_read_here(ledger, account), delta).data()
 
 
 # -- analysts -------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def export(ledger: Ledger, caller: Caller) -> Any:
 
 def report(ledger: Ledger, caller: Caller, account: str) -> Any:
     """The page of an account."""
-    return ledger_page(_account(ledger, account))
+    return ledger_page(_read_here(ledger, account))
 
 
 # -- inside ---------------------------------------------------------------------------------------
@@ -171,6 +173,18 @@ def _account(ledger: Ledger, name: str) -> Account:
     if not name or ledger.book.state(name) is None:
         raise Problem(404, "account", "there is no account of this name")
     return ledger.account(name)
+
+
+def _read_here(ledger: Ledger, name: str) -> Account:
+    """An account whose composition is read in seconds: few threads answer everybody."""
+    account = _account(ledger, name)
+    names = [name, *(state.name for state in ledger.states() if state.name.startswith(f"{name}/"))]
+    if sum(len(ledger.book.kinds(one)) for one in names) > MOST_KINDS:
+        told = (
+            f"more than {MOST_KINDS} different mechanisms were charged; `indistinct ledger report` reads them"
+        )
+        raise Problem(422, "too_much", told)
+    return account
 
 
 def _found(account: Account, caller: Caller, key: str) -> Spend:
