@@ -25,6 +25,7 @@ most = 2
 [budget]
 epsilon = 4.0
 delta = 1e-6
+noise = "gaussian"
 
 [columns.age]
 low = 0

@@ -344,7 +344,7 @@ def test_the_report_says_who_is_protected(folder: Path) -> None:
 
 
 def test_a_page_has_pictures(folder: Path) -> None:
-    given = whole(budget={"epsilon": 20})
+    given = whole(budget={"epsilon": 20, "noise": "gaussian"})  # composes in closed form
     given["releases"].append(
         {"name": "crossed", "kind": "marginals", "columns": ["age", "town"], "ways": 2, "weight": 2}
     )

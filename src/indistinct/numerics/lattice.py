@@ -27,6 +27,8 @@ MAX_CELLS = 1 << 18
 _UNDERFLOW = 1e-300
 ON_POINT = 1e-9
 """Steps by which an atom may miss a lattice point that it is said to be; a reading is moved by as much."""
+_HIGHER = np.array([1.25, 1.5, 2.0, 3.0])
+"""Multiples of a tilt whose moments bound what lies beyond a window: each is as far again from 1."""
 _TAILS = 1e-12
 """Relative error of a cell's mass, from that of the tails whose difference it is."""
 
@@ -196,12 +198,14 @@ def convolve(
     tilt = aim.order
     tilted = [_tilted(law, tilt * step) for law, _ in laws]
     cells = 1 << max(4, math.ceil(math.log2(aim.period / step) - 1e-9))
-    orders = tilt * np.array([1.25, 1.5, 2.0, 3.0])
-    moments = [sum(n * _log_moment(law, order * step) for law, n in laws) for order in orders]
+    orders = tilt * _HIGHER
+    moments = np.zeros(orders.size)
+    for (law, n), (mass, log_total) in zip(laws, tilted, strict=True):
+        moments += n * _higher_moments(law, mass, log_total, tilt * step)
     while True:
         bottom = math.floor(aim.epsilon / step) - max(2, cells // 8)
         end = step * (bottom + cells)
-        log_missed = min(0.0, *(m - order * end for m, order in zip(moments, orders.tolist(), strict=True)))
+        log_missed = min(0.0, float((moments - orders * end).min()))
         if log_missed <= log_level or cells >= MAX_CELLS:
             break
         cells *= 2
@@ -253,5 +257,15 @@ def _tilted(law: LatticeLaw, tilt: float) -> tuple[Array, float]:
     return mass / total, top + math.log(total)
 
 
-def _log_moment(law: LatticeLaw, tilt: float) -> float:
-    return _tilted(law, tilt)[1]
+def _higher_moments(law: LatticeLaw, mass: Array, log_total: float, tilt: float) -> Array:
+    """The logarithms of moments at the `_HIGHER` multiples of a tilt, from the tilted masses; rounded up."""
+    if 2 * tilt * mass.size > 600:  # too steep: what underflows below would be felt
+        return np.array([_tilted(law, multiple * tilt)[1] for multiple in _HIGHER.tolist()])
+    # relative to the last point no factor exceeds 1: what underflows is less than TINY
+    power = np.exp(0.25 * tilt * np.arange(1 - mass.size, 1))
+    logs = []
+    for multiple in _HIGHER.tolist():
+        total = float(mass @ power) * (1 + 4 * mass.size * EPS) + mass.size * TINY
+        logs.append(log_total + math.log(total) + (multiple - 1) * tilt * (law.first + mass.size - 1))
+        power *= power
+    return np.array(logs)
