@@ -131,7 +131,7 @@ class _Beside:
     labels: set[tuple[str, str]] = field(default_factory=set)
     kept: dict[tuple[str, str], str] = field(default_factory=dict)
     commitments: dict[str, str] = field(default_factory=dict)
-    """To secrets. What was charged in another ledger has its secret there."""
+    """To each secret. What was charged in another ledger has its secret there."""
     described: dict[str, set[str]] = field(default_factory=dict)
 
     def seen(self, entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
