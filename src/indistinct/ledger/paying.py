@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, FileError, Refused, TargetError
 from indistinct.guarantees import GaussianDP, Guarantee, PureDP, RenyiCurve
+from indistinct.ledger.amounts import above
 from indistinct.ledger.known import ORDERS
 from indistinct.mechanisms import Mechanism, Release, Stated
 from indistinct.mechanisms.budget import known_mu
@@ -56,10 +57,10 @@ def _mechanism(result: Any, adjacency: Adjacency) -> Mechanism:
 
 
 def claimed(guarantee: Guarantee) -> Guarantee:
-    """A claim that a guarantee meets, and that can be written down: pure DP, Gaussian DP (without loss where
-    the noise is Gaussian), or Rényi divergences."""
+    """A claim that a guarantee meets, and that can be written down: pure DP, Gaussian DP (which loses only
+    the rounding where the noise is Gaussian), or Rényi divergences."""
     if math.isfinite(epsilon := guarantee.pure()):
-        return PureDP(epsilon, adjacency=guarantee.adjacency)
+        return PureDP(above(epsilon), adjacency=guarantee.adjacency)
     if math.isfinite(mu := known_mu(guarantee)):
-        return GaussianDP(mu, adjacency=guarantee.adjacency)
+        return GaussianDP(above(mu), adjacency=guarantee.adjacency)
     return RenyiCurve(ORDERS, [guarantee.renyi(order) for order in ORDERS], adjacency=guarantee.adjacency)

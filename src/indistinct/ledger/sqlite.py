@@ -149,10 +149,14 @@ class SqliteStore(Store):
 
 
 def _identity(path: str) -> tuple[int, int] | None:
+    """Which file it is. One with a second name would have a second log, which is found by the name."""
     try:
         status = os.stat(path)
     except OSError:
         return None
+    if status.st_nlink > 1:
+        words = "it has several names (hard links), each of which would have a log of its own: keep one"
+        raise FileError(path, words)
     return status.st_dev, status.st_ino
 
 
