@@ -101,12 +101,13 @@ class Account:
         who: str | None = None,
         note: str = "",
         adjacency: Adjacency | str | None = None,
+        unit: str | None = None,
     ) -> Spend:
         """Keeps the cost of a mechanism, of which nothing has been drawn yet. Request again with the same key
-        it is the same spend. Refusals are journalled."""
-        return self._ask(
-            "reserved", mechanism, check_text("key", key), who, adjacency, {"plan": plan, "note": note}
-        )
+        it is the same spend. Refusals are journalled. `unit` says whom it protects, in the words of the
+        account, where its queries say it in others."""
+        content = {"plan": plan, "note": note}
+        return self._ask("reserved", mechanism, check_text("key", key), who, adjacency, content, unit)
 
     def spend(
         self,
@@ -133,6 +134,7 @@ class Account:
         who: str | None,
         adjacency: Any,
         content: dict[str, Any],
+        unit: str | None = None,
     ) -> Spend:
         who, plan = self._who(who), check_text("plan", content["plan"], empty=True)
         check_text("note", content["note"], empty=True, longest=10_000)
@@ -140,7 +142,8 @@ class Account:
             raise ArgumentError("key", key, f"one that does not begin with {parts.DIVISION} or {_OWN}")
         about = None if adjacency is None else check_adjacency(adjacency)
         place = self._place(key or "", who)
-        asked = Request.of(mechanism, self._first.adjacency, about)
+        ours = self._first.unit
+        asked = Request.of(mechanism, self._first.adjacency, about, None if unit == ours else ours)
         asked.prepare(self._book.state(place))
         with self._book.transaction():
             line = lineage(self._book, place, locked=True)
@@ -245,7 +248,7 @@ class Account:
                 raise self._refused(state, key, words, who)
             self._book.append(state, spend, "cancelled", key, content, who)
             if told:
-                self._answered(line, "cancelled", who)
+                line.count(self._book, "cancelled", who)
 
     def journal(
         self,
@@ -266,7 +269,7 @@ class Account:
             line = lineage(self._book, place, locked=True, telling=told)
             self._book.append(line.own, None, event, "", noted, who)
             if told:
-                self._answered(line, event, who)
+                line.count(self._book, event, who)
 
     # -- owners --------------------------------------------------------------------------------
 
@@ -315,7 +318,7 @@ class Account:
         if shut := lineage(self._book, parts.current(self._book, self._own()).name).shut():
             raise Refused(self.name, shut)
 
-    def paid(self, what: str, draw: Callable[[], R]) -> R:
+    def paid(self, what: str, draw: Callable[[], R], about: Any = None) -> R:
         """What `draw` releases; the argument `ledger` of every release comes here.
 
         >>> import tempfile
@@ -329,7 +332,7 @@ class Account:
         """
         from indistinct.ledger.paying import paid
 
-        return paid(self, what, draw)
+        return paid(self, what, draw, about)
 
     def receipt(self, key: str | None = None) -> dict[str, Any]:
         """What to keep elsewhere, to find out later whether the journal is still whole: the number and hash
@@ -387,12 +390,6 @@ class Account:
         if spend is None or spend.key.startswith(parts.DIVISION):
             raise self._refused(line.own, key, f"there is nothing under the key {key!r}", who)
         return line, spend, who
-
-    def _answered(self, line: Lineage, event: str, who: str) -> None:
-        """What was told of the data of a part, or in a window, was told of the whole, and counts there."""
-        if line.own.parent:
-            told = {"of": line.own.name, "event": event, ANSWERS: True}
-            self._book.append(line.whole, None, "told", "", told, who)
 
     def _refused(self, state: State, key: str, reason: str, who: str) -> Refused:
         """A refusal, journalled: the transaction that it is raised in is kept."""

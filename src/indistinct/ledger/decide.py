@@ -11,6 +11,7 @@ from indistinct.ledger.amounts import NONE, Amount, added, short
 from indistinct.ledger.events import AccountTerms, Spend, State
 from indistinct.ledger.known import Known, known
 from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, notions_for
+from indistinct.ledger.units import strangers
 from indistinct.mechanisms import Budget
 
 
@@ -22,8 +23,11 @@ class Request:
     wrong: str = ""
 
     @classmethod
-    def of(cls, mechanism: Any, adjacency: Adjacency, about: Adjacency | None) -> "Request":
-        """For the neighbours of an account. What is asked about others is refused."""
+    def of(
+        cls, mechanism: Any, adjacency: Adjacency, about: Adjacency | None, unit: str | None = None
+    ) -> "Request":
+        """For the neighbours of an account, and for whom it protects. What is asked about others is
+        refused; without a unit, whoever asks has looked at that."""
         if about is not None and about is not adjacency:
             return cls(None, f"its neighbours are {adjacency.value}, and {about.value} was asked")
         try:
@@ -31,7 +35,8 @@ class Request:
             _ = found.mechanism.guarantee(adjacency)
         except ArgumentError as error:
             return cls(None, str(error))
-        return cls(found)
+        wrong = None if unit is None else strangers(unit, found.units)
+        return cls(found) if wrong is None else cls(None, wrong)
 
     def prepare(self, state: State | None) -> None:
         """Reads all that deciding needs, and the description that is kept, before anybody waits for a lock:

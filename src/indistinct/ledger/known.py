@@ -19,6 +19,7 @@ from indistinct.ledger.amounts import Amount
 from indistinct.ledger.chain import canonical
 from indistinct.ledger.costs import cost_of
 from indistinct.ledger.notions import Cap, Notion
+from indistinct.ledger.units import declared
 from indistinct.mechanisms import Budget, Mechanism, Stated
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 256.0, math.inf)
@@ -41,6 +42,11 @@ class Known:
         if kind not in self.costs:
             self.costs[kind] = cost_of(self.mechanism, cap, self.adjacency)
         return self.costs[kind]
+
+    @cached_property
+    def units(self) -> frozenset[str]:
+        """Whom its queries protect; nobody in particular, if it has none."""
+        return frozenset(declared(json.loads(self.text)["mechanism"]))
 
     def read_alone(self, budget: Budget | None) -> bool:
         """Whether by itself it meets an (epsilon, delta) promise, read exactly; that may take long."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from indistinct.errors import ArgumentError
 from indistinct.ledger.book import Book
-from indistinct.ledger.events import CLOSED, LOCKED, OPEN, State, parent_of
+from indistinct.ledger.events import ANSWERS, CLOSED, LOCKED, OPEN, State, parent_of
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,12 @@ class Lineage:
         if plan and any(book.approved(one.name, plan) for one in self.states):
             return None
         return f"the plan {plan} has not been approved" if plan else "it asks for a plan that was approved"
+
+    def count(self, book: Book, event: str, who: str) -> None:
+        """What was told of the data of a part, or in a window, was told of the whole, and counts there."""
+        if self.own.parent:
+            told = {"of": self.own.name, "event": event, ANSWERS: True}
+            book.append(self.whole, None, "told", "", told, who)
 
 
 def names_above(name: str) -> list[str]:

@@ -9,6 +9,7 @@ from indistinct.errors import ArgumentError, FileError, Refused, TargetError
 from indistinct.guarantees import GaussianDP, Guarantee, PureDP, RenyiCurve
 from indistinct.ledger.amounts import above
 from indistinct.ledger.known import ORDERS
+from indistinct.ledger.units import declared, strangers
 from indistinct.mechanisms import Mechanism, Release, Stated
 from indistinct.mechanisms.budget import known_mu
 
@@ -20,11 +21,13 @@ _TELL_NOTHING = (Refused, TargetError, FileError, OSError, MemoryError)
 """Errors that do not depend on what records hold."""
 
 
-def paid(account: "Account", what: str, draw: Callable[[], R]) -> R:
+def paid(account: "Account", what: str, draw: Callable[[], R], about: Any = None) -> R:
     """What `draw` releases, charged to the account. An account that is shut is not asked, and reads nothing.
     An error on the way may tell something about the records that no noise covers: it is journalled, and
     counts towards the refusals that the account allows."""
     account.check_open()
+    if hasattr(about, "to_json"):
+        _check_unit(account, declared(about.to_json()), what)
     account.journal("asked", {"what": what})
     try:
         result = draw()
@@ -40,6 +43,13 @@ def paid(account: "Account", what: str, draw: Callable[[], R]) -> R:
         del result, listed
         raise error.with_traceback(None) from None
     return result
+
+
+def _check_unit(account: "Account", units: Iterable[str], what: str) -> None:
+    """Before anything is read; what is charged is looked at again."""
+    if wrong := strangers(account.terms.unit, units):
+        account.journal("not asked", {"what": what, "reason": wrong})
+        raise Refused(account.name, wrong)
 
 
 def _together(results: Iterable[Any], adjacency: Adjacency) -> Mechanism:
