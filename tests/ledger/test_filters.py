@@ -86,7 +86,9 @@ class Filter:
     def __call__(self, run: tuple[int, ...]) -> bool:
         state = State("a", "", AccountTerms(self.budget), self.cap)
         for place in run:
-            decision = decided(state, Request.of(self.menu[place], EITHER, None), None)
+            asked = Request.of(self.menu[place], EITHER, None)
+            asked.prepare(state)
+            decision = decided(state, asked, None)
             if decision.refused is not None:
                 return False
             state = State("a", "", state.terms, self.cap, state.total + decision.cost)

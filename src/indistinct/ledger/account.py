@@ -18,7 +18,6 @@ from indistinct.ledger.events import (
     CHARGED,
     COMPLETE,
     EVENTS,
-    OPEN,
     RESERVED,
     AccountTerms,
     Spend,
@@ -26,6 +25,7 @@ from indistinct.ledger.events import (
     telling,
 )
 from indistinct.ledger.known import versions
+from indistinct.ledger.lineage import Lineage, lineage
 from indistinct.ledger.notions import Cap
 from indistinct.mechanisms import Budget, Mechanism
 from indistinct.noise import SystemSource
@@ -50,8 +50,9 @@ class Account:
     # -- where it stands -----------------------------------------------------------------------
 
     def state(self) -> State:
-        """All of it at one moment; of an account that renews, the window that is open."""
-        return parts.current(self._book, self._own())
+        """All of it at one moment; of an account that renews, the window that is open. What is closed or
+        locked above is so here, and refusals are those of the whole."""
+        return lineage(self._book, parts.current(self._book, self._own()).name).told()
 
     def _own(self) -> State:
         state = self._book.state(self.name) if self.name else None
@@ -101,12 +102,13 @@ class Account:
         who: str | None = None,
         note: str = "",
         adjacency: Adjacency | str | None = None,
+        unit: str | None = None,
     ) -> Spend:
         """Keeps the cost of a mechanism, of which nothing has been drawn yet. Request again with the same key
-        it is the same spend. Refusals are journalled."""
-        return self._ask(
-            "reserved", mechanism, check_text("key", key), who, adjacency, {"plan": plan, "note": note}
-        )
+        it is the same spend. Refusals are journalled. `unit` says whom it protects, in the words of the
+        account, where its queries say it in others."""
+        content = {"plan": plan, "note": note}
+        return self._ask("reserved", mechanism, check_text("key", key), who, adjacency, content, unit)
 
     def spend(
         self,
@@ -134,6 +136,7 @@ class Account:
         who: str | None,
         adjacency: Any,
         content: dict[str, Any],
+        unit: str | None = None,
     ) -> Spend:
         who, plan = self._who(who), check_text("plan", content["plan"], empty=True)
         check_text("note", content["note"], empty=True, longest=10_000)
@@ -141,10 +144,12 @@ class Account:
             raise ArgumentError("key", key, f"one that does not begin with {parts.DIVISION} or {_OWN}")
         about = None if adjacency is None else check_adjacency(adjacency)
         place = self._place(key or "", who)
-        asked = Request.of(mechanism, self._first.adjacency, about)
-        asked.prepare(self._book, place)
+        ours = self._first.unit
+        asked = Request.of(mechanism, self._first.adjacency, about, None if unit == ours else ours)
+        asked.prepare(self._book.state(place))
         with self._book.transaction():
-            state = self._book.locked(place)
+            line = lineage(self._book, place, locked=True, telling=ANSWERS in content)
+            state = line.own
             own = f"{_OWN}{state.number + 1}" if key is None else key
             before = None if key is None else self._book.spend(place, own)
             if before is not None and before.state != CANCELLED:
@@ -153,7 +158,7 @@ class Account:
                 reason = f"the key {key!r} was used for something else, or is {before.state}"
                 decision = Decision(refused=Refused(self.name, reason))
             else:
-                decision = decided(state, asked, self._forbidden(state, plan))
+                decision = decided(state, asked, line.forbidden(self._book, plan))
             if decision.refused is not None:
                 told = {"asked": asked.described(), "key": key or "", "plan": plan}
                 told["reason"] = decision.refused.reason
@@ -165,7 +170,7 @@ class Account:
                 state, _ = self._book.append(state, None, "notion", "", cap, who)
             cost = {"digest": asked.known.digest, "cost": written(decision.cost), "versions": versions()}
             content |= cost | self._book.describe(asked.known) | ({"block": True} if decision.block else {})
-            _, spend = self._book.append(state, before, event, own, content, who)
+            spend = line.note(self._book, state, before, event, own, content, who)
         assert spend is not None
         return replace(spend, description=asked.known.text)
 
@@ -173,16 +178,19 @@ class Account:
         self, mechanism: Mechanism | Guarantee, *, plan: str = "", adjacency: Adjacency | str | None = None
     ) -> str | None:
         """Why the account would refuse a mechanism if it were asked now; None if it would not."""
-        state, about = self.state(), None if adjacency is None else check_adjacency(adjacency)
+        line = lineage(self._book, parts.current(self._book, self._own()).name)
+        about = None if adjacency is None else check_adjacency(adjacency)
         asked = Request.of(mechanism, self._first.adjacency, about)
-        refused = decided(state, asked, self._forbidden(state, plan)).refused
+        asked.prepare(line.own)
+        refused = decided(line.own, asked, line.forbidden(self._book, plan)).refused
         return None if refused is None else refused.reason
 
     def charge(self, key: str, *, who: str | None = None, tells: Sequence[str] = ()) -> bytes:
         """Makes what is reserved final, and gives the 32 bytes that its noise is to be drawn from: the same
         ones until it is complete. Nothing may be drawn before. `tells` is as for `spend`."""
         with self._book.transaction():
-            state, spend, who = self._found(key, who)
+            line, spend, who = self._found(key, who, telling=bool(tells))
+            state = line.own
             if spend.state == CHARGED:
                 secret = self._book.secret(state.name, key)
                 if secret is None:
@@ -192,11 +200,13 @@ class Account:
             if spend.state != RESERVED:
                 words = f"{key!r} is {spend.state}: nothing more is drawn for it"
                 raise self._refused(state, key, words, who)
-            if shut := self._forbidden(state, spend.plan):
+            if shut := line.forbidden(self._book, spend.plan):
                 raise self._refused(state, key, shut, who)
+            if state.over and state.total != spend.cost:  # by a merge, and not by itself
+                raise self._refused(state, key, "more is spent than its cap; what is reserved stays so", who)
             secret = SystemSource().integer(_SECRET_BITS).to_bytes(_SECRET_BITS // 8, "big")
             told = {"secret": commitment(secret), **telling(tells)}
-            self._book.append(state, spend, "charged", key, told, who)
+            line.note(self._book, state, spend, "charged", key, told, who)
             self._book.hide(state.name, key, secret)
         return secret
 
@@ -212,7 +222,8 @@ class Account:
         digests = check_digests(digests)
         told = {"digests": digests, "more": check_content(content)}
         with self._book.transaction():
-            state, spend, who = self._found(key, who)
+            line, spend, who = self._found(key, who)
+            state = line.own
             if spend.state == COMPLETE and dict(spend.digests) == digests:
                 return replace(spend, description=self._book.text(spend.digest))
             if spend.state != CHARGED:
@@ -229,13 +240,14 @@ class Account:
         the refusals that the account allows. What is charged is never given back."""
         content = {"reason": check_text("reason", reason, longest=10_000), ANSWERS: bool(told)}
         with self._book.transaction():
-            state, spend, who = self._found(key, who)
+            line, spend, who = self._found(key, who, telling=told)
+            state = line.own
             if spend.state == CANCELLED:
                 return
             if spend.state != RESERVED:
                 words = f"{key!r} is {spend.state}: something may have been drawn, and it stays charged"
                 raise self._refused(state, key, words, who)
-            self._book.append(state, spend, "cancelled", key, content, who)
+            line.note(self._book, state, spend, "cancelled", key, content, who)
 
     def journal(
         self,
@@ -253,7 +265,8 @@ class Account:
         noted = {"more": check_content(content), ANSWERS: bool(told)}
         place = self._place("", who)
         with self._book.transaction():
-            self._book.append(self._book.locked(place), None, event, "", noted, who)
+            line = lineage(self._book, place, locked=True, telling=told)
+            line.note(self._book, line.own, None, event, "", noted, who)
 
     # -- owners --------------------------------------------------------------------------------
 
@@ -267,12 +280,12 @@ class Account:
         owners.raise_cap(self._book, self.name, budget, self._who(who), confirm)
 
     def unlock(self, *, who: str | None = None) -> None:
-        """Opens it again, if it was locked because too many refusals told something of the data."""
-        owners.shut(self._book, self._own(), "unlocked", self._who(who))
+        """Opens it again, if it was locked because refusals had told too much of the data."""
+        owners.unlock(self._book, self.name, self._who(who))
 
     def close(self, *, who: str | None = None) -> None:
-        """Nothing is asked of it any more; what is charged can still be completed."""
-        owners.shut(self._book, self._own(), "closed", self._who(who))
+        """Nothing is asked of it any more, or of its parts; what is charged can still be completed."""
+        owners.close(self._book, self.name, self._who(who))
 
     def part(
         self, name: str, *, division: str, cap: Budget | None = None, who: str | None = None
@@ -299,11 +312,10 @@ class Account:
 
     def check_open(self) -> None:
         """Refuses where nothing may be asked any more: before data are read, since to read them may tell."""
-        state = self.state()
-        if shut := self._shut(state, self._above(state)):
+        if shut := lineage(self._book, parts.current(self._book, self._own()).name).shut():
             raise Refused(self.name, shut)
 
-    def paid(self, what: str, draw: Callable[[], R], asked: Any = None) -> R:
+    def paid(self, what: str, draw: Callable[[], R], asked: Any = None, about: Any = None) -> R:
         """What `draw` releases; the argument `ledger` of every release comes here.
 
         >>> import tempfile
@@ -317,7 +329,7 @@ class Account:
         """
         from indistinct.ledger.paying import paid
 
-        return paid(self, what, draw, asked)
+        return paid(self, what, draw, asked, about)
 
     def receipt(self, key: str | None = None) -> dict[str, Any]:
         """What to keep elsewhere, to find out later whether the journal is still whole: the number and hash
@@ -331,19 +343,20 @@ class Account:
         return {"account": spend.account, "number": spend.number, "hash": spend.hash}
 
     def mechanism(self) -> Mechanism:
-        """Everything that was charged, as one mechanism."""
-        return history.mechanism(self._book, self.state())
+        """Everything that was ever charged, of all parts and windows, as one mechanism. That of one window
+        is `mechanism` of the account of this window's name."""
+        return history.mechanism(self._book, self._own())
 
     def guarantee(self) -> Guarantee:
-        """The exact composition of what was charged, in every reading. It is what was promised if the
+        """The exact composition of what was ever charged, in every reading. It is what was promised if the
         mechanisms were chosen beforehand. If they were chosen from earlier answers only the cap (or
         `odometer`) is: readings of compositions are no filter."""
         return self.mechanism().guarantee(self._first.adjacency)
 
     def odometer(self, delta: float) -> float:
         """An epsilon that the loss exceeds with probability at most `delta`, at whatever moment somebody
-        stops, for mechanisms and moments chosen from answers."""
-        return history.odometer(self.state(), delta)
+        stops, for mechanisms and moments chosen from answers; over all windows."""
+        return history.odometer(history.altogether(self._book, self._own()), delta)
 
     def add_files(self, paths: Sequence[str | os.PathLike[str]], *, who: str | None = None) -> None:
         """Files whose content belongs to this account's data."""
@@ -363,36 +376,17 @@ class Account:
             return before.account
         return parts.window(self._book, self._own(), who)
 
-    def _found(self, key: str, who: str | None) -> tuple[State, Spend, str]:
+    def _found(self, key: str, who: str | None, telling: bool = False) -> tuple[Lineage, Spend, str]:
         """A spend, and the account that has it, locked."""
         who, place = self._who(who), self.name
         if self._first.renews is not None:
             spend = self.find(key)
             place = self.name if spend is None else spend.account
-        state = self._book.locked(place)
+        line = lineage(self._book, place, locked=True, telling=telling)
         spend = self._book.spend(place, check_text("key", key))
         if spend is None or spend.key.startswith(parts.DIVISION):
-            raise self._refused(state, key, f"there is nothing under the key {key!r}", who)
-        return state, spend, who
-
-    def _forbidden(self, state: State, plan: str) -> str | None:
-        """Why nothing may be asked of an account now: it or its parent is shut, or a plan not approved."""
-        above = self._above(state)
-        if shut := self._shut(state, above):
-            return shut
-        if not state.terms.approval or (
-            plan and any(self._book.approved(one.name, plan) for one in (state, above) if one is not None)
-        ):
-            return None
-        return f"the plan {plan} has not been approved" if plan else "it asks for a plan that was approved"
-
-    def _above(self, state: State) -> State | None:
-        return self._book.state(state.parent) if state.parent else None
-
-    def _shut(self, state: State, above: State | None) -> str | None:
-        """Why nobody may ask an account, whatever it is: it or its parent is locked or closed."""
-        shut = (one.status for one in (state, above) if one is not None and one.status != OPEN)
-        return next((f"it is {status}" for status in shut), None)
+            raise self._refused(line.own, key, f"there is nothing under the key {key!r}", who)
+        return line, spend, who
 
     def _refused(self, state: State, key: str, reason: str, who: str) -> Refused:
         """A refusal, journalled: the transaction that it is raised in is kept."""

@@ -36,7 +36,13 @@ def up(value: float) -> Amount:
     last place."""
     if not value < math.inf:  # also what is not a number
         return math.inf
-    return Fraction(math.nextafter(value * (1 + 2**-50), math.inf)) if value > 0 else NONE
+    return Fraction(above(value))
+
+
+def above(value: float) -> float:
+    """A float that is not below what a reading of it bounds; nor is the decimal that it is written as. What
+    reads as 0 may be less than floats can tell from it."""
+    return math.nextafter(max(value, 0.0) * (1 + 2**-50), math.inf)
 
 
 def added(total: Amount, cost: Amount) -> Amount:

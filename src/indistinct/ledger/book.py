@@ -13,7 +13,7 @@ from typing import Any
 from indistinct.errors import ArgumentError, FileError
 from indistinct.ledger.amounts import read, written
 from indistinct.ledger.chain import JournalEntry, canonical, digest, now
-from indistinct.ledger.events import AccountTerms, Spend, State, applied, opened
+from indistinct.ledger.events import AccountTerms, Spend, State, applied, opened, parent_of
 from indistinct.ledger.known import Known
 from indistinct.ledger.notions import Cap
 from indistinct.ledger.store import Store
@@ -70,7 +70,14 @@ class Book:
 
     def locked(self, name: str) -> State:
         """The same, and nobody else may change it before the transaction ends."""
-        state = self._state(name, self.store.lock)
+        return self._there(name, self.store.lock)
+
+    def held(self, name: str) -> State:
+        """The same, and nobody at all may; others may hold it too."""
+        return self._there(name, self.store.hold)
+
+    def _there(self, name: str, lock: str) -> State:
+        state = self._state(name, lock)
         if state is None:
             raise ArgumentError("account", name, "one of this ledger")
         return state
@@ -190,14 +197,12 @@ class Book:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def open(
-        self, name: str, parent: str, terms: AccountTerms, cap: Cap | None, who: str, more: dict[str, Any]
-    ) -> State:
+    def open(self, name: str, terms: AccountTerms, cap: Cap | None, who: str, more: dict[str, Any]) -> State:
         """A new account. The ledger's own row is locked, unless this is it."""
         content = {"terms": terms.to_json(), "cap": None if cap is None else cap.to_json(), **more}
-        last = self.clock() if name == LEDGER else self._told(name, parent, who)
+        last = self.clock() if name == LEDGER else self._told(name, who)
         entry = _chained(JournalEntry(name, 1, last, who, "opened", "", canonical(content)), "")
-        state = opened(entry, parent)
+        state = opened(entry)
         self._insert(entry)
         self.store.put(
             f"INSERT INTO accounts ({_STATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -205,9 +210,9 @@ class Book:
         )
         return self._remembered(state)
 
-    def _told(self, name: str, parent: str, who: str) -> str:
+    def _told(self, name: str, who: str) -> str:
         ledger = self.locked(LEDGER)
-        return self.append(ledger, None, "account", name, {"parent": parent}, who)[0].time
+        return self.append(ledger, None, "account", name, {"parent": parent_of(name)}, who)[0].time
 
     def append(
         self,
@@ -284,7 +289,7 @@ class Book:
         """Keeps the description of a mechanism; what the entry says of it, if it may be new."""
         if known.digest in self._described:
             return {}
-        text = known.description()
+        text = known.description
         self.keep_description(known.digest, text)
         self._own.described.add(known.digest)
         return {DESCRIBED: digest(text.encode())}

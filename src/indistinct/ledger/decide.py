@@ -8,10 +8,10 @@ from typing import Any
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.amounts import NONE, Amount, added, short
-from indistinct.ledger.book import Book
 from indistinct.ledger.events import AccountTerms, Spend, State
 from indistinct.ledger.known import Known, known
 from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, notions_for
+from indistinct.ledger.units import strangers
 from indistinct.mechanisms import Budget
 
 
@@ -23,8 +23,11 @@ class Request:
     wrong: str = ""
 
     @classmethod
-    def of(cls, mechanism: Any, adjacency: Adjacency, about: Adjacency | None) -> "Request":
-        """For the neighbours of an account. What is asked about others is refused."""
+    def of(
+        cls, mechanism: Any, adjacency: Adjacency, about: Adjacency | None, unit: str | None = None
+    ) -> "Request":
+        """For the neighbours of an account, and for whom it protects. What is asked about others is
+        refused; without a unit, whoever asks has looked at that."""
         if about is not None and about is not adjacency:
             return cls(None, f"its neighbours are {adjacency.value}, and {about.value} was asked")
         try:
@@ -32,16 +35,18 @@ class Request:
             _ = found.mechanism.guarantee(adjacency)
         except ArgumentError as error:
             return cls(None, str(error))
-        return cls(found)
+        wrong = None if unit is None else strangers(unit, found.units)
+        return cls(found) if wrong is None else cls(None, wrong)
 
-    def prepare(self, book: Book, name: str) -> None:
-        """Reads what it costs, before anybody waits for a lock."""
-        if self.known is None or self.known.costs:
-            return
-        state = book.state(name)
-        if state is not None:
-            for cap in [state.cap] if state.cap is not None else possible_caps(state.terms):
-                self.known.cost(cap)
+    def prepare(self, state: State | None) -> None:
+        """Reads all that deciding needs, and the description that is kept, before anybody waits for a lock:
+        readings may take long, and others write meanwhile."""
+        if self.known is not None and state is not None:
+            taken = decided(state, self, None).refused is None
+            if not taken and state.total == 0 and not state.terms.part:
+                taken = self.known.read_alone(state.terms.budget)
+            if taken:
+                _ = self.known.description
 
     def same(self, spend: Spend, plan: str) -> bool:
         """Whether a spend is of this."""
@@ -78,7 +83,7 @@ def decided(state: State, asked: Request, forbidden: str | None) -> Decision:
     state = replace(state, cap=cap)
     if state.takes(cost):
         return Decision(cap, cost)
-    if state.total == 0 and not state.terms.part and _alone(state.terms.budget, made):
+    if state.total == 0 and not state.terms.part and made.alone(state.terms.budget):
         return Decision(cap, cost, block=True)
     return Decision(refused=_refusal(state, cap, cost, made))
 
@@ -107,13 +112,6 @@ def _best(caps: list[Cap], made: Known) -> Cap:
         return cost / cap.limit if cap.limit else (math.inf if cost else NONE)
 
     return min(caps, key=share)
-
-
-def _alone(budget: Budget | None, made: Known) -> bool:
-    if budget is None or budget.epsilon is None or not budget.delta:
-        return False
-    guarantee = made.mechanism.guarantee(made.adjacency)
-    return budget.met_by(guarantee) or guarantee.delta(budget.epsilon) <= budget.delta  # either is a bound
 
 
 def _refusal(state: State, cap: Cap, cost: Amount, made: Known) -> Refused:

@@ -135,6 +135,11 @@ class State:
         return max(self.cap.limit - self.total, NONE)
 
     @property
+    def over(self) -> bool:
+        """Whether more is counted than the cap: a first spend that alone meets the promise, or a merge."""
+        return self.cap is not None and self.total > self.cap.limit
+
+    @property
     def keeps_all(self) -> bool:
         """Whether something infinite is reserved. It is alone, so that nothing is left if it is cancelled."""
         return not isinstance(self.reserved, Fraction)
@@ -144,11 +149,17 @@ class State:
         return self.cap is not None and isinstance(cost, Fraction) and self.total + cost <= self.cap.limit
 
 
-def opened(entry: JournalEntry, parent: str = "") -> State:
+def parent_of(name: str) -> str:
+    """What an account is a part of, by its name; nothing, of a whole."""
+    return name.rpartition("/")[0]
+
+
+def opened(entry: JournalEntry) -> State:
     """The state of a new account."""
     content = entry.content
     cap = None if content["cap"] is None else Cap.from_json(content["cap"])
-    state = State(entry.account, parent, AccountTerms.from_json(content["terms"]), cap)
+    terms = AccountTerms.from_json(content["terms"])
+    state = State(entry.account, parent_of(entry.account), terms, cap)
     return replace(state, number=entry.number, head=entry.hash, time=entry.time)
 
 
@@ -160,7 +171,8 @@ def applied(state: State, spend: Spend | None, entry: JournalEntry) -> tuple[Sta
     content, change = entry.content, _CHANGES.get(entry.event)
     if change is not None:
         state, spend = change(state, spend, entry, content)
-    if content.get(ANSWERS) is True:  # it counts for what comes next: the last that is allowed is answered
+    # it counts for what comes next, and for all parts and windows together: the last allowed one is answered
+    if content.get(ANSWERS) is True and not state.parent:
         told = state.told + 1
         full = told >= state.terms.refusals and state.status == OPEN
         state = replace(state, told=told, status=LOCKED if full else state.status)
@@ -205,6 +217,8 @@ def _charge(
 ) -> tuple[State, Spend | None]:
     if spend is None or spend.state != RESERVED or state.status != OPEN:
         raise _impossible(entry, "something reserved, of an open account")
+    if state.over and state.total != spend.cost:
+        raise _impossible(entry, "within the cap")
     return _without_reserve(state, spend), replace(spend, state=CHARGED, drawn=entry.hash)
 
 
@@ -251,6 +265,11 @@ def _unlock(
     state: State, spend: Spend | None, entry: JournalEntry, content: Any
 ) -> tuple[State, Spend | None]:
     return replace(state, told=0, status=CLOSED if state.status == CLOSED else OPEN), spend
+
+
+def _lock(state: State, spend: Spend | None, entry: JournalEntry, content: Any) -> tuple[State, Spend | None]:
+    """As another ledger had it."""
+    return replace(state, status=CLOSED if state.status == CLOSED else LOCKED), spend
 
 
 def _close(
@@ -332,12 +351,13 @@ _CHANGES = {
     "cancelled": _cancel,
     "notion": _cap,
     "raised": _cap,
+    "locked": _lock,
     "unlocked": _unlock,
     "closed": _close,
     "division": _divide,
     "merged": _merge,
 }
-EVENTS = frozenset(_CHANGES) | {"opened", "refused", "approved", "files", "kept"}
+EVENTS = frozenset(_CHANGES) | {"opened", "refused", "approved", "files", "kept", "told"}
 """Words that the ledger writes itself; callers name attempts otherwise."""
 
 
@@ -345,7 +365,7 @@ def _impossible(entry: JournalEntry, allowed: str) -> ArgumentError:
     return ArgumentError(f"entry {entry.number} ({entry.event}) of {entry.account!r}", entry.key, allowed)
 
 
-def replayed(entries: Iterable[JournalEntry], parent: str = "") -> tuple[State, dict[str, Spend]]:
+def replayed(entries: Iterable[JournalEntry]) -> tuple[State, dict[str, Spend]]:
     """The state and the spends that entries, from the first, lead to. Hashes are not looked at."""
     state: State | None = None
     spends: dict[str, Spend] = {}
@@ -353,7 +373,7 @@ def replayed(entries: Iterable[JournalEntry], parent: str = "") -> tuple[State, 
         if state is None:
             if entry.event != "opened" or entry.number != 1:
                 raise _impossible(entry, "the opening of the account")
-            state = opened(entry, parent)
+            state = opened(entry)
             continue
         state, spend = applied(state, spends.get(entry.key), entry)
         if spend is not None:

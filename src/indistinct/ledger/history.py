@@ -1,10 +1,12 @@
 """What an account has released, told: in a line, as one mechanism, and by an odometer."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from indistinct.errors import check_probability
 from indistinct.guarantees import PureDP
+from indistinct.ledger.amounts import NONE
 from indistinct.ledger.book import Book
 from indistinct.ledger.events import OPEN, State
 from indistinct.ledger.notions import Cap, Notion, promise
@@ -45,6 +47,21 @@ def _drawn(book: Book, state: State) -> Mechanism | None:
     for parts in divisions.values():  # windows are about the same people, and add up
         listed += parts if state.terms.renews is not None else [parallel(*parts)]
     return Composed(tuple(listed)) if listed else None
+
+
+def altogether(book: Book, state: State) -> State:
+    """What an account has spent in all its windows, which are about the same people, as if in one."""
+    if state.terms.renews is None:
+        return state
+    windows = book.states(state.name)
+    cap = next((one.cap for one in windows if one.cap is not None), state.cap)
+    if any(one.cap is not None and (one.cap.notion, one.cap.order) != _kind(cap) for one in windows):
+        return replace(state, cap=cap, total=math.inf)  # of several notions: no sum
+    return replace(state, cap=cap, total=sum((one.total for one in windows), NONE))
+
+
+def _kind(cap: Cap | None) -> tuple[Notion, float | None] | None:
+    return None if cap is None else (cap.notion, cap.order)
 
 
 def odometer(state: State, delta: float) -> float:

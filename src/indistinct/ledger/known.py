@@ -5,7 +5,7 @@ import json
 import math
 import platform
 import sys
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -19,7 +19,8 @@ from indistinct.ledger.amounts import Amount
 from indistinct.ledger.chain import canonical
 from indistinct.ledger.costs import cost_of
 from indistinct.ledger.notions import Cap, Notion
-from indistinct.mechanisms import Mechanism, Stated
+from indistinct.ledger.units import declared
+from indistinct.mechanisms import Budget, Mechanism, Stated
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 256.0, math.inf)
 """At which the Rényi divergence of every mechanism is written down."""
@@ -33,6 +34,7 @@ class Known:
         self.digest = sha256(text.encode()).hexdigest()
         self.text = text
         self.costs: dict[tuple[Notion, float | None], Amount] = {}
+        self._alone: dict[Budget, bool] = {}
 
     def cost(self, cap: Cap) -> Amount:
         """In the notion of a cap."""
@@ -41,6 +43,26 @@ class Known:
             self.costs[kind] = cost_of(self.mechanism, cap, self.adjacency)
         return self.costs[kind]
 
+    @cached_property
+    def units(self) -> frozenset[str]:
+        """Whom its queries protect; nobody in particular, if it has none."""
+        return frozenset(declared(json.loads(self.text)["mechanism"]))
+
+    def read_alone(self, budget: Budget | None) -> bool:
+        """Whether by itself it meets an (epsilon, delta) promise, read exactly; that may take long."""
+        if budget is None or budget.epsilon is None or not budget.delta:
+            return False
+        if budget not in self._alone:
+            guarantee = self.mechanism.guarantee(self.adjacency)  # either reading is a bound
+            met = budget.met_by(guarantee) or guarantee.delta(budget.epsilon) <= budget.delta
+            self._alone[budget] = met
+        return self._alone[budget]
+
+    def alone(self, budget: Budget | None) -> bool:
+        """The same, if it was read; nothing is read while others wait."""
+        return budget is not None and self._alone.get(budget, False)
+
+    @cached_property
     def description(self) -> str:
         """The mechanism, the neighbours and the Rényi divergences, as JSON."""
         guarantee = self.mechanism.guarantee(self.adjacency)

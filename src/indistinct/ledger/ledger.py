@@ -11,6 +11,7 @@ from indistinct.ledger.book import LEDGER, Book, someone
 from indistinct.ledger.chain import check_text, commitment
 from indistinct.ledger.events import AccountTerms, State, check_terms
 from indistinct.ledger.files import FilesKey, recognised
+from indistinct.ledger.lineage import Lineage, names_above
 from indistinct.ledger.notions import Cap, Notion, cap_of, check_notion, check_sensible, notions_for
 from indistinct.ledger.parts import check_name
 from indistinct.ledger.signing import signed
@@ -66,7 +67,7 @@ class Ledger:
             if self.book.state(LEDGER) is None:
                 key = random_bytes(_KEY_BYTES)
                 content = {"ledger": random_bytes(16).hex(), "secret": commitment(key)}
-                self.book.open(LEDGER, "", AccountTerms(None), None, self.who, content)
+                self.book.open(LEDGER, AccountTerms(None), None, self.who, content)
                 self.book.hide(LEDGER, "files", key)
 
     @property
@@ -112,7 +113,7 @@ class Ledger:
             self.book.locked(LEDGER)
             state = self.book.state(name)
             if state is None:
-                self.book.open(name, "", terms, cap, who, {})
+                self.book.open(name, terms, cap, who, {})
         if state is not None and terms not in (
             state.terms,
             AccountTerms.from_json(self.book.first(name).content["terms"]),
@@ -132,8 +133,10 @@ class Ledger:
         return [Account(self, state.name) for state in self.book.states()]
 
     def states(self) -> list[State]:
-        """Where all of them stand, in one look."""
-        return self.book.states()
+        """Where all of them stand, in one look; each as `Account.state` says it, without its windows."""
+        found = {one.name: one for one in self.book.states()}
+        lines = (tuple(found[one] for one in names_above(name) if one in found) for name in found)
+        return [Lineage(line).told() for line in lines]
 
     # -- which data ----------------------------------------------------------------------------
 

@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, Refused
-from indistinct.ledger.amounts import NONE, Amount, written
+from indistinct.ledger.amounts import written
 from indistinct.ledger.book import DESCRIBED, LEDGER, Book
 from indistinct.ledger.chain import JournalEntry, check_text, digest
 from indistinct.ledger.costs import cost_of
-from indistinct.ledger.events import CANCELLED, CHARGED, COMPLETE, RESERVED, Spend, State, replayed
+from indistinct.ledger.events import (
+    CANCELLED,
+    CHARGED,
+    CLOSED,
+    COMPLETE,
+    OPEN,
+    RESERVED,
+    Spend,
+    State,
+    replayed,
+)
 from indistinct.ledger.known import digest_of
 from indistinct.ledger.notions import Cap
-from indistinct.ledger.parts import DIVISION
+from indistinct.ledger.parts import division_of, is_division, period_ahead
+from indistinct.ledger.structure import misfits
 from indistinct.ledger.verify import chained
 from indistinct.mechanisms import Mechanism
 
@@ -44,20 +55,36 @@ def exported(ledger: "Ledger") -> dict[str, Any]:
 
 
 def merged(ledger: "Ledger", other: "Ledger | Mapping[str, Any]") -> list[str]:
-    """Takes in what another ledger, or its export, has; says what came of it."""
-    name, accounts, described = _read(other.export() if hasattr(other, "export") else other)
-    said: list[str] = []
-    book = ledger.book
-    with book.transaction():
-        book.locked(LEDGER)
-        for own, text in described.items():
-            book.keep_description(own, text)
-        for account in sorted(accounts, key=lambda one: one.count("/")):  # wholes before their parts
-            said += _account(book, name, *accounts[account], ledger.who)
-        _divisions(book, ledger.who)
-        said += [f"{one.name}: more is spent than its cap" for one in book.states() if _over(one)]
-    book.store.scrub()
+    """Takes in what another ledger, or its export, has, or nothing of it; says what came of it."""
+    theirs = _read(other.export() if hasattr(other, "export") else other)
+    try:
+        with ledger.book.transaction():
+            try:
+                said = _taken_in(ledger.book, *theirs, ledger.who)
+            except Refused as refused:  # what was written before it is not kept: it is half of something
+                raise _Undone(refused) from None
+    except _Undone as undone:
+        raise undone.reason from None
+    ledger.book.store.scrub()
     return said
+
+
+class _Undone(Exception):
+    def __init__(self, reason: Refused) -> None:
+        self.reason = reason
+
+
+def _taken_in(
+    book: Book, origin: str, accounts: dict[str, Replayed], described: dict[str, str], who: str
+) -> list[str]:
+    book.locked(LEDGER)
+    for own, text in described.items():
+        book.keep_description(own, text)
+    said: list[str] = []
+    for account in sorted(accounts, key=lambda one: one.count("/")):  # wholes before their parts
+        said += _account(book, origin, *accounts[account], who)
+    _divisions(book, who)
+    return said + [f"{one.name}: more is spent than its cap" for one in book.states() if one.over]
 
 
 def _read(content: Mapping[str, Any]) -> tuple[str, dict[str, Replayed], dict[str, str]]:
@@ -87,25 +114,34 @@ def _whole(content: Mapping[str, Any]) -> tuple[str, dict[str, Replayed], dict[s
     for own, text in described.items():
         if digest_of(text) != own:
             raise ArgumentError("export", own, "whole: the description of a mechanism was changed")
-    return content["ledger"], {name: replayed(chains[name], parents[name]) for name in chains}, described
+    accounts = {name: replayed(chain) for name, chain in chains.items()}
+    states = {name: state for name, (state, _) in accounts.items()}
+    for name, wrong in misfits(states, lambda above, key: accounts[above][1].get(key)):
+        raise ArgumentError("export", name, f"of a ledger that is whole: {wrong}")
+    return content["ledger"], accounts, described
 
 
 def _account(book: Book, origin: str, theirs: State, spends: dict[str, Spend], who: str) -> list[str]:
+    if period_ahead(book, theirs):
+        what = "spend here, by hand, what was spent there; or merge when it has begun"
+        raise Refused(theirs.name, f"this window has not begun by our clock, and theirs was ahead: {what}")
     if book.state(theirs.name) is None:
         check_text("account", theirs.name, longest=1000)
-        book.open(theirs.name, theirs.parent, theirs.terms, theirs.cap, who, {"merged": origin})
+        book.open(theirs.name, theirs.terms, theirs.cap, who, {"merged": origin})
     ours = book.locked(theirs.name)
     if (ours.terms, ours.parent) != (theirs.terms, theirs.parent) or _differ(ours.cap, theirs.cap):
         raise Refused(theirs.name, "both ledgers have it, with other terms or in another notion")
     if ours.keeps_all or theirs.keeps_all:
         raise Refused(theirs.name, "all of it is reserved for one release: charge or cancel that, then merge")
+    if theirs.status != OPEN and ours.status not in (theirs.status, CLOSED):
+        ours, _ = book.append(ours, None, theirs.status, "", {"merged": origin}, who)
     if ours.cap is None and theirs.cap is not None:
         ours, _ = book.append(ours, None, "notion", "", {"cap": theirs.cap.to_json()}, who)
     count, known = 0, dict[str, list[Spend]]()
     for spend in book.all_spends(theirs.name):
         known.setdefault(spend.hash, []).append(spend)
     for spend in sorted(spends.values(), key=lambda one: one.number):
-        if spend.key.startswith(DIVISION):
+        if is_division(spend.key):
             continue
         alike = known.get(spend.hash, [])
         if any(spend.digest != one.digest or spend.cost < one.cost for one in alike):
@@ -132,6 +168,8 @@ def _taken(book: Book, state: State, before: Spend | None, theirs: Spend, origin
     key = theirs.key if before is None else before.key
     if before is None and book.spend(state.name, key) is not None:
         key = f"{key}@{origin[:8]}:{theirs.drawn[:8] or theirs.hash[:8]}"
+        while book.spend(state.name, key) is not None:  # somebody has made this one beforehand
+            key += "'"
     assert state.cap is not None  # whoever has spent has a notion
     described = book.description(theirs.digest)
     mechanism = Mechanism.from_json(described["mechanism"])
@@ -146,18 +184,12 @@ def _taken(book: Book, state: State, before: Spend | None, theirs: Spend, origin
 
 
 def _divisions(book: Book, who: str) -> None:
-    """A division holds the largest of what its parts may spend, or have spent."""
-    most: dict[tuple[str, str], Amount] = {}
-    for part in book.states():
+    """A division holds the largest of what its parts may spend, or have spent: from the smallest parts up to
+    the whole."""
+    for name in sorted((one.name for one in book.states()), key=lambda one: -one.count("/")):
+        part = book.locked(name)  # as it is now: what it holds for its own parts may just have grown
         if part.terms.part and part.cap is not None:
-            division = part.name.removeprefix(f"{part.parent}/").partition("=")[0]
-            place = part.parent, DIVISION + division
-            most[place] = max(most.get(place, NONE), part.cap.limit, part.total)
-    for (whole, key), cost in most.items():
-        state, held = book.locked(whole), book.spend(whole, key)
-        if held is None or held.cost < cost:
-            book.append(state, held, "division", key, {"cost": written(cost), "merged": True}, who)
-
-
-def _over(state: State) -> bool:
-    return state.cap is not None and state.total > state.cap.limit
+            key, cost = division_of(name), max(part.cap.limit, part.total)
+            state, held = book.locked(part.parent), book.spend(part.parent, key)
+            if held is None or held.cost < cost:
+                book.append(state, held, "division", key, {"cost": written(cost), "merged": True}, who)

@@ -121,16 +121,21 @@ class Cap:
     def told(self, amount: Amount, budget: Budget | None = None, *, down: bool = False) -> str:
         """An amount in the terms of whoever stated the budget: an epsilon at their delta, or the notion's own
         number; rounded up, or `down`, as what is left is."""
-        known = self.guarantee(amount)
-        if known is None:
+        if not isinstance(amount, Fraction) or amount > _LARGEST:
             return f"an unbounded {self.unit}"
         if budget is not None and budget.delta:
-            return (
-                f"epsilon {short(stated(known.epsilon(budget.delta)), down=down)} at delta {budget.delta:g}"
-            )
+            epsilon = stated(_epsilon(self, amount, budget.delta))
+            return f"epsilon {short(epsilon, down=down)} at delta {budget.delta:g}"
         if budget is not None and budget.mu is not None:
             return f"mu {short(stated(root_up(Fraction(amount))), down=down)}"
         return f"{self.unit} {short(amount, down=down)}"
+
+
+@lru_cache(maxsize=4096)
+def _epsilon(cap: Cap, amount: Fraction, delta: float) -> float:
+    """Of an amount; what is told of a refusal was read before anybody waited for it."""
+    known = cap.guarantee(amount)
+    return math.inf if known is None else known.epsilon(delta)
 
 
 def promise(budget: Budget | None) -> str:

@@ -1,11 +1,16 @@
 """What owners of an account do: approve plans, raise a cap, lock, unlock and close."""
 
+from collections.abc import Callable
+
+from indistinct.adjacency import Adjacency
 from indistinct.errors import Refused
 from indistinct.ledger.book import Book
 from indistinct.ledger.chain import check_text
-from indistinct.ledger.events import CLOSED, State
+from indistinct.ledger.events import CANCELLED, CLOSED, State
+from indistinct.ledger.known import known
+from indistinct.ledger.lineage import names_above
 from indistinct.ledger.notions import cap_of, check_sensible
-from indistinct.mechanisms import Budget
+from indistinct.mechanisms import Budget, Mechanism
 
 
 def approve(book: Book, name: str, plan: str, who: str) -> None:
@@ -21,6 +26,7 @@ def approve(book: Book, name: str, plan: str, who: str) -> None:
 def raise_cap(book: Book, name: str, budget: Budget, who: str, confirm: bool) -> None:
     """A larger budget, in the same notion."""
     check_sensible(budget, confirm)
+    meets = _meets(book, name, budget)
     with book.transaction():
         state = book.locked(name)
         if state.parent or state.terms.renews or state.terms.budget is None or state.cap is None:
@@ -28,16 +34,37 @@ def raise_cap(book: Book, name: str, budget: Budget, who: str, confirm: bool) ->
         cap = cap_of(budget, state.cap.notion, state.cap.order)
         if (cap.notion, cap.order) != (state.cap.notion, state.cap.order) or cap.limit < state.cap.limit:
             raise Refused(name, f"{budget} is not more than {state.terms.budget}, in the same notion")
+        if state.total > cap.limit and not meets(state):
+            raise Refused(name, f"what was taken is not within {budget}: it keeps its first promise, or none")
         content = {"cap": cap.to_json(), "budget": budget.to_json()}
         book.append(state, None, "raised", "", content, who)
 
 
-def shut(book: Book, whole: State, event: str, who: str) -> None:
-    """Closes or unlocks an account, and its windows."""
-    windows = [one.name for one in book.states(whole.name)] if whole.terms.renews else []
-    for name in [whole.name, *windows]:
-        with book.transaction():
-            state = book.locked(name)
-            if event == "unlocked" and state.status == CLOSED:
-                raise Refused(name, "it is closed, for good; only what is locked can be unlocked")
-            book.append(state, None, event, "", {}, who)
+def _meets(book: Book, name: str, budget: Budget) -> Callable[[State], bool]:
+    """Whether what was let through because it alone met a promise meets a new one; read before anybody waits,
+    and for what was there then."""
+    spends = [one for one in book.all_spends(name) if one.state != CANCELLED]
+    if len(spends) != 1 or not spends[0].digest:
+        return lambda state: False
+    told = book.description(spends[0].digest)
+    made = known(Mechanism.from_json(told["mechanism"]), Adjacency(told["adjacency"]))
+    fits = made.read_alone(budget)
+    return lambda state: fits and state.total == spends[0].cost
+
+
+def unlock(book: Book, name: str, who: str) -> None:
+    """Opens what was locked; nothing else does, not even the next window."""
+    with book.transaction():
+        state = book.locked(name)
+        if state.parent:
+            whole = names_above(name)[0]
+            raise Refused(name, f"what refusals told is counted for the whole: unlock {whole!r}")
+        if state.status == CLOSED:
+            raise Refused(name, "it is closed, for good; only what is locked can be unlocked")
+        book.append(state, None, "unlocked", "", {}, who)
+
+
+def close(book: Book, name: str, who: str) -> None:
+    """For good, with all its parts."""
+    with book.transaction():
+        book.append(book.locked(name), None, "closed", "", {}, who)

@@ -10,6 +10,7 @@ A window has the whole cap for itself: the promise is then one for each window.
 """
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from indistinct.adjacency import Adjacency
@@ -17,12 +18,23 @@ from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.amounts import NONE, written
 from indistinct.ledger.book import LEDGER, Book
 from indistinct.ledger.chain import check_text
-from indistinct.ledger.events import OPEN, State
+from indistinct.ledger.events import State
+from indistinct.ledger.lineage import lineage
 from indistinct.ledger.notions import Cap, cap_of
 from indistinct.mechanisms import Budget
 
 DIVISION = "division:"
 """How the keys begin under which accounts hold what they gave to divisions."""
+
+
+def is_division(key: str) -> bool:
+    """Whether an account holds something for a division under this key."""
+    return key.startswith(DIVISION)
+
+
+def division_of(name: str) -> str:
+    """The key under which the account above holds what the division of a part takes."""
+    return DIVISION + name.rpartition("/")[2].partition("=")[0]
 
 
 def check_name(name: object, argument: str = "name") -> str:
@@ -48,7 +60,8 @@ def divided(book: Book, whole: State, name: str, division: str, budget: Budget |
     asked = None if budget is None else cap_of(budget, whole.cap.notion, whole.cap.order)
     with book.transaction():
         book.locked(LEDGER)
-        above = book.locked(whole.name)
+        line = lineage(book, whole.name, locked=True)
+        above = line.own
         there = book.state(own)
         if there is not None:
             if asked not in (None, there.cap):
@@ -57,14 +70,16 @@ def divided(book: Book, whole: State, name: str, division: str, budget: Budget |
         held = book.spend(above.name, DIVISION + division)
         before = NONE if held is None else held.cost
         cap = _most(above, before) if asked is None else asked
-        if above.status != OPEN or not above.takes(max(cap.limit - before, NONE)):
+        if shut := line.shut():
+            raise Refused(above.name, shut)
+        if not above.takes(max(cap.limit - before, NONE)):
             raise Refused(
                 above.name, f"a part with {cap.words} does not fit into what is left", left=above.left
             )
         if held is None or cap.limit > before:
             content = {"cost": written(cap.limit)}
             book.append(above, held, "division", DIVISION + division, content, who)
-        book.open(own, above.name, replace(above.terms, budget=budget, part=True), cap, who, {})
+        book.open(own, replace(above.terms, budget=budget, part=True), cap, who, {})
     return own
 
 
@@ -85,6 +100,16 @@ def period(time: str, renews: str | None) -> str:
     """
     year, month = time[:4], int(time[5:7])
     return {"month": time[:7], "quarter": f"{year}-Q{(month + 2) // 3}", "year": year}[renews or "year"]
+
+
+def period_ahead(book: Book, window: State) -> bool:
+    """Whether a window of another ledger begins more than a day after now. Ours would be closed for it."""
+    whole, _, own = window.name.rpartition("/")
+    kind, _, named = own.partition("=")
+    if not whole or window.terms.part or kind not in ("month", "quarter", "year"):
+        return False
+    tomorrow = datetime.fromisoformat(book.clock()) + timedelta(days=1)
+    return named > period(tomorrow.isoformat(), kind)
 
 
 def _name(book: Book, whole: State) -> str:
@@ -108,5 +133,5 @@ def window(book: Book, whole: State, who: str) -> str:
         with book.transaction():
             book.locked(LEDGER)
             if book.state(name) is None:
-                book.open(name, whole.name, replace(whole.terms, renews=None), whole.cap, who, {})
+                book.open(name, replace(whole.terms, renews=None), whole.cap, who, {})
     return name

@@ -9,7 +9,9 @@ from indistinct.adjacency import Adjacency
 from indistinct.data import Missing, Outside
 from indistinct.errors import ArgumentError, FileError, Refused, TargetError
 from indistinct.guarantees import GaussianDP, Guarantee, PureDP, RenyiCurve
+from indistinct.ledger.amounts import above
 from indistinct.ledger.known import ORDERS
+from indistinct.ledger.units import declared, strangers
 from indistinct.mechanisms import Mechanism, Release, Stated
 from indistinct.mechanisms.budget import known_mu
 
@@ -22,12 +24,14 @@ _TELL_NOTHING = (Refused, TargetError, FileError, OSError, MemoryError)
 """Errors that do not depend on what records hold."""
 
 
-def paid(account: "Account", what: str, draw: Callable[[], R], asked: Any = None) -> R:
+def paid(account: "Account", what: str, draw: Callable[[], R], asked: Any = None, about: Any = None) -> R:
     """What `draw` releases, charged to the account. An account that is shut is not asked, and reads nothing.
     An error on the way may tell something about the records that no noise covers: it is journalled, and
     counts towards the refusals that the account allows. So does a release that could have refused records,
     by what was `asked`, and did not."""
     account.check_open()
+    if hasattr(about, "to_json"):
+        _check_unit(account, declared(about.to_json()), what)
     account.journal("asked", {"what": what})
     try:
         result = draw()
@@ -56,6 +60,13 @@ def _refuses(asked: Any) -> bool:
     return asked is Outside.ERROR or asked is Missing.ERROR
 
 
+def _check_unit(account: "Account", units: Iterable[str], what: str) -> None:
+    """Before anything is read; what is charged is looked at again."""
+    if wrong := strangers(account.terms.unit, units):
+        account.journal("not asked", {"what": what, "reason": wrong})
+        raise Refused(account.name, wrong)
+
+
 def _together(results: Iterable[Any], adjacency: Adjacency) -> Mechanism:
     found: list[Mechanism] = [_mechanism(result, adjacency) for result in results]
     return found[0] if len(found) == 1 else sum(found[1:], start=found[0])
@@ -71,10 +82,10 @@ def _mechanism(result: Any, adjacency: Adjacency) -> Mechanism:
 
 
 def claimed(guarantee: Guarantee) -> Guarantee:
-    """A claim that a guarantee meets, and that can be written down: pure DP, Gaussian DP (without loss where
-    the noise is Gaussian), or Rényi divergences."""
+    """A claim that a guarantee meets, and that can be written down: pure DP, Gaussian DP (which loses only
+    the rounding where the noise is Gaussian), or Rényi divergences."""
     if math.isfinite(epsilon := guarantee.pure()):
-        return PureDP(epsilon, adjacency=guarantee.adjacency)
+        return PureDP(above(epsilon), adjacency=guarantee.adjacency)
     if math.isfinite(mu := known_mu(guarantee)):
-        return GaussianDP(mu, adjacency=guarantee.adjacency)
+        return GaussianDP(above(mu), adjacency=guarantee.adjacency)
     return RenyiCurve(ORDERS, [guarantee.renyi(order) for order in ORDERS], adjacency=guarantee.adjacency)

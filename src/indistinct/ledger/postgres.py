@@ -27,6 +27,7 @@ class PostgresStore(Store):
     """A database that the address names; the tables lie in the first schema of its search path."""
 
     lock = " FOR UPDATE"
+    hold = " FOR SHARE"
 
     def __init__(self, address: str) -> None:
         super().__init__("the PostgreSQL server")

@@ -35,7 +35,7 @@ class SqliteStore(Store):
         if not create and not os.path.exists(self.where):
             raise FileError(self.where, "no ledger is there")
         self._make(create)
-        self._file = identity(self.where, links=True)
+        self._file = _only_name(self.where)
         with self._told():
             _ = self.connection
 
@@ -63,7 +63,7 @@ class SqliteStore(Store):
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # now the log is open
-        self._own.log = identity(f"{self.where}-wal", links=True)
+        self._own.log = _only_name(f"{self.where}-wal")
         if os.getpid() != _PROCESS:
             self._hold()
         return connection
@@ -78,7 +78,7 @@ class SqliteStore(Store):
                 self.where, "it was open when this process was forked, and then closed; fork first"
             )
         for path, first, count in ((self.where, *_SHARED), (f"{self.where}-shm", *_IN_USE)):
-            own = os.getpid(), identity(path, links=True)
+            own = os.getpid(), _only_name(path)
             if own[1] is not None and own not in _HELD:
                 _HELD[own] = os.open(path, os.O_RDWR)
                 fcntl.lockf(_HELD[own], fcntl.LOCK_SH, count, first)
@@ -102,7 +102,7 @@ class SqliteStore(Store):
                 pause = min(2 * pause, 0.02)
 
     def _check_place(self) -> None:
-        found = identity(self.where, links=True), identity(f"{self.where}-wal", links=True)
+        found = _only_name(self.where), _only_name(f"{self.where}-wal")
         if found != (self._file, self._own.log):
             raise FileError(self.where, "it was replaced or removed while it was open; open it again")
 
@@ -147,6 +147,15 @@ class SqliteStore(Store):
 
     def _has_version(self) -> bool:
         return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = 'ledger_version'"))
+
+
+def _only_name(path: str) -> tuple[int, int] | None:
+    """Which file it is. One with a second name would have a second log, which is found by the name."""
+    found = identity(path, links=True)
+    if found is not None and os.stat(path).st_nlink > 1:
+        words = "it has several names (hard links), each of which would have a log of its own: keep one"
+        raise FileError(path, words)
+    return found
 
 
 def _gone(path: str) -> bool:

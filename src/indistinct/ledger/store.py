@@ -63,6 +63,8 @@ class Store(ABC):
 
     lock = ""
     """What a SELECT ends with to lock the rows that it finds."""
+    hold = ""
+    """What it ends with so that nobody changes them, and others may hold them too."""
     step: Callable[[str], None] = staticmethod(lambda name: None)
     """Called at every step that a crash may come between; tests crash there."""
 

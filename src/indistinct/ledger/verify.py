@@ -4,6 +4,7 @@ Who can write to the database can also write all hashes anew. What they cannot c
 elsewhere: receipts in released folders, and signed heads.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,9 +17,10 @@ from indistinct.ledger.amounts import Amount
 from indistinct.ledger.book import DESCRIBED, LEDGER, Book
 from indistinct.ledger.chain import JournalEntry, commitment, digest
 from indistinct.ledger.costs import cost_of
-from indistinct.ledger.events import CHARGED, Spend, State, replayed
-from indistinct.ledger.known import digest_of
+from indistinct.ledger.events import CANCELLED, CHARGED, Spend, State, replayed
+from indistinct.ledger.known import digest_of, known
 from indistinct.ledger.notions import Cap
+from indistinct.ledger.structure import misfits
 from indistinct.mechanisms import Mechanism
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ FILES = "files"
 """Under which the ledger itself hides the key for digests of files."""
 _NOTED = {"approved", "files", "kept", "charged", "opened"}
 """Events that say something of a table beside the journal."""
+_TOLD = re.compile(f'"({DESCRIBED}|block)":')
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What reading something that was changed by hand may raise; all errors of this package are among them."""
 
@@ -42,6 +45,7 @@ def mistakes(ledger: "Ledger", receipts: Iterable[Mapping[str, Any]]) -> list[st
     found += _read(_ledger, book, LEDGER, states)
     for state in list(states.values()):
         found += _read(partial(_account, described), book, state.name, states)
+    found += _read(_fit, book, LEDGER, states)
     found += _descriptions(book, described)
     found += [f"{_called(name)}: it is not there, and some of {table} is" for table, name in _orphans(book)]
     found += [f"the ledger: there is a {one} in it, which is not its own" for one in book.store.strangers()]
@@ -66,6 +70,11 @@ def _known(book: Book, name: str, states: dict[str, State]) -> list[str]:
     if state is not None:
         states[name] = state
     return []
+
+
+def _fit(book: Book, name: str, states: dict[str, State]) -> list[str]:
+    accounts = {one: state for one, state in states.items() if one != LEDGER}
+    return [f"{_called(one)}: {wrong}" for one, wrong in misfits(accounts, book.spend)]
 
 
 def chained(book: Book, name: str, found: list[str]) -> Iterator[JournalEntry]:
@@ -133,11 +142,13 @@ class _Beside:
     commitments: dict[str, str] = field(default_factory=dict)
     """To each secret. What was charged in another ledger has its secret there."""
     described: dict[str, set[str]] = field(default_factory=dict)
+    blocks: set[str] = field(default_factory=set)
+    """Keys of what was let through because it alone met the promise."""
 
     def seen(self, entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
         """The same entries, noted."""
         for entry in entries:
-            content = entry.content if entry.event in _NOTED or DESCRIBED in entry.text else {}
+            content = entry.content if entry.event in _NOTED or _TOLD.search(entry.text) else {}
             if entry.event == "approved":
                 self.approvals.add((content["plan"], entry.who))
             elif entry.event == "files":
@@ -149,6 +160,8 @@ class _Beside:
                 self.commitments[entry.key] = content["secret"]
             elif entry.event == "opened" and entry.account == LEDGER:
                 self.commitments[FILES] = content["secret"]
+            if "block" in content:
+                self.blocks.add(entry.key)
             if DESCRIBED in content:
                 mechanism = content.get("spend", content)["digest"]
                 self.described.setdefault(mechanism, set()).add(content[DESCRIBED])
@@ -159,7 +172,7 @@ def _account(described: dict[str, set[str]], book: Book, name: str, states: dict
     state, found, beside = states[name], list[str](), _Beside(described=described)
     called = _called(name)
     try:
-        after, spends = replayed(beside.seen(chained(book, name, found)), state.parent if name else "")
+        after, spends = replayed(beside.seen(chained(book, name, found)))
     except _UNREADABLE as error:
         return [*found, f"{called}: {error}"]
     if found:
@@ -168,6 +181,9 @@ def _account(described: dict[str, set[str]], book: Book, name: str, states: dict
         wrong = [part for part, value in vars(after).items() if value != getattr(state, part)]
         found.append(f"{called}: its {' and '.join(wrong)} are not what its entries lead to")
     found += _spends(book, state, spends)
+    for key in beside.blocks:
+        if state.over and spends[key].state != CANCELLED and not _alone(book, spends[key].digest, state):
+            found.append(f"{called}: the spend {key!r} does not meet the promise that it was let through for")
     rows = book.store.run("SELECT key, secret FROM hidden WHERE account = ?", name)
     hidden = {key: commitment(bytes(secret)) for key, secret in rows}
     needed = {
@@ -225,6 +241,12 @@ def _understated(book: Book, own: str, cost: Amount, cap: Cap) -> str:
     except _UNREADABLE as error:
         return f"cannot be read again: {error}"
     return "" if cost >= now else "cost more than was counted"
+
+
+def _alone(book: Book, own: str, state: State) -> bool:
+    told = book.description(own)
+    made = known(Mechanism.from_json(told["mechanism"]), Adjacency(told["adjacency"]))
+    return made.read_alone(state.terms.budget)
 
 
 def _descriptions(book: Book, described: dict[str, set[str]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ could be read. If the account refuses, what was drawn is thrown away.
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from indistinct.errors import ArgumentError
@@ -17,10 +18,11 @@ R = TypeVar("R")
 
 
 class Payer(Protocol):
-    """An account: it calls `draw`, charges itself for what came out, and then hands it over; `asked` is what
-    the release is called with."""
+    """An account: it calls `draw`, charges itself for what came out, and then hands it over. `asked` is what
+    the release is called with, and `about` says whose data are protected, a query or a unit, where that is
+    known beforehand."""
 
-    def paid(self, what: str, draw: Callable[[], R], asked: Any = None) -> R: ...
+    def paid(self, what: str, draw: Callable[[], R], asked: Any = None, about: Any = None) -> R: ...
 
 
 def charged(release: Callable[P, R]) -> Callable[P, R]:
@@ -33,7 +35,9 @@ def charged(release: Callable[P, R]) -> Callable[P, R]:
             return release(*args, **given)
         if not hasattr(ledger, "paid"):
             raise ArgumentError("ledger", ledger, "an account, such as Ledger.open(path).account(name)")
-        result: R = ledger.paid(release.__qualname__, lambda: release(*args, **given), (args, given))
+        unit = given.get("unit", getattr(signature(release).parameters.get("unit"), "default", None))
+        about = args[0] if unit is None and args else unit
+        result: R = ledger.paid(release.__qualname__, lambda: release(*args, **given), (args, given), about)
         return result
 
     return paying

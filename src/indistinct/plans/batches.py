@@ -257,6 +257,7 @@ def reserve(account: Account, batch: ReleaseBatch, standing: Standing) -> Spend:
     """Keeps the cost of a batch, and what it was for."""
     names = ", ".join(part.name for part in batch.parts)
     terms: dict[str, Any] = {"key": batch.key, "plan": standing.digest, "note": f"releases {names}"[:200]}
+    terms["unit"] = account.terms.unit  # `check_unit` has seen that it is the plan's
     try:
         spend = account.reserve(batch.mechanism, adjacency=standing.plan.terms.adjacency, **terms)
     except Refused as error:

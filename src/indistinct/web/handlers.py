@@ -19,6 +19,9 @@ _HOMES = ("mechanisms", "guarantees", "data")
 """Packages that declare what the service takes as JSON: noise, claims and queries. A strategy for a million
 cells is to be spent in Python, by whoever has the memory for it."""
 
+_MOST_STEPS, _MOST_PARTS = 10**9, 100
+"""Of a mechanism that is asked for over the wire."""
+
 
 def health(ledger: Ledger, caller: None) -> Any:
     """Whether the service runs."""
@@ -204,9 +207,28 @@ def _own(account: Account, caller: Caller, spend: Spend) -> Any:
 
 def _mechanism(given: Any) -> Mechanism:
     if isinstance(given, str):
-        return parse(given)
-    _check_kinds(given)
-    return Mechanism.from_json(given)
+        made = parse(given)
+    else:
+        _check_kinds(given)
+        made = Mechanism.from_json(given)
+    _check_work(made.to_json())
+    return made
+
+
+def _check_work(data: Any) -> None:
+    """Readings of compositions of very many, or of many that differ, take long: they would be spent at the
+    cost of everybody who asks meanwhile."""
+    counts, parts = [(1, data)], 0
+    while counts:
+        steps, one = counts.pop()
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        if isinstance(one, dict):
+            parts += "mechanism" in one
+            steps *= one["steps"] if isinstance(one.get("steps"), int) else 1
+        if steps > _MOST_STEPS or parts > _MOST_PARTS:
+            allowed = f"of at most {_MOST_STEPS:,} steps and {_MOST_PARTS} mechanisms: spend others in Python"
+            raise ArgumentError("mechanism", f"{steps} steps, {parts} mechanisms", allowed)
+        counts += [(steps, each) for each in inner]
 
 
 def _check_kinds(data: Any) -> None:
