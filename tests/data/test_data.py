@@ -268,7 +268,7 @@ def test_no_neighbour_moves_further_than_the_sensitivity(name: str, unit: str) -
         data["user"], data["name"] = who, np.array([f"user {number}" for number in who])
         return table(data).total(query).units
 
-    for _ in range(25):
+    for _ in range(12):
         size = int(draw.integers(8, 30))
         places = draw.choice(ROWS, size, replace=False)
         who = np.arange(size) if unit == "records" else draw.integers(0, 4, size)
