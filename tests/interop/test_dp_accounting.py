@@ -158,7 +158,8 @@ def test_truncated_samples(relation: Any) -> None:
     event = events.TruncatedSubsampledGaussianDpEvent(1000, 0.05, 60, 2.0)
     theirs = PLDAccountant(relation, GRID).compose(event, 100).get_epsilon(1e-5)
     ours = EventAccountant(relation).compose(event, 100).get_epsilon(1e-5)
-    assert 0.85 * theirs < ours <= theirs  # added or removed, theirs is as if it were replaced
+    # added or removed, theirs is as if it were replaced
+    assert (0.5 if relation is ADD else 0.85) * theirs < ours <= theirs
     whole = events.PoissonSampledDpEvent(0.05, events.GaussianDpEvent(2.0))
     assert ours > EventAccountant(relation).compose(whole, 100).get_epsilon(1e-5)
 

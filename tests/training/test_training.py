@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from indistinct import Budget, DrawnSum, Gaussian, SampledSum, calibrate, dp_sgd, model_card
+from indistinct import (
+    Budget,
+    DrawnSum,
+    Gaussian,
+    SampledSum,
+    Tries,
+    calibrate,
+    dp_sgd,
+    model_card,
+    repeat_and_select,
+)
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair, drawn_counts
 from indistinct.noise import NotPrivateSource
@@ -47,9 +57,16 @@ def test_every_sampling_has_a_reading() -> None:
     assert epsilon[Sampling.ALLOCATION] < epsilon[Sampling.SHUFFLED] == epsilon[Sampling.CYCLIC]
 
 
-def test_batches_that_are_cut_often_promise_nothing() -> None:
-    run = dp_sgd(records=100, batch=50, epochs=1, noise=2.0, sampling="truncated poisson", largest_batch=40)
-    assert run.epsilon(1e-5) == math.inf
+@pytest.mark.parametrize("whom", ["add/remove", "zero-out", "replace-one"])
+def test_batches_that_are_cut(whom: str) -> None:
+    """Cut rarely they cost a little more than Poisson batches, and cut often more, but never everything."""
+    often, rarely, never = (
+        dp_sgd(
+            records=1000, batch=50, epochs=5, noise=2.0, sampling=way, largest_batch=size, adjacency=whom
+        ).epsilon(1e-5)
+        for way, size in (("truncated poisson", 50), ("truncated poisson", 80), ("poisson", None))
+    )
+    assert never < rarely < 1.02 * never < often < 4.5 * never
 
 
 def test_a_shuffled_loader_is_told_by_both_ends() -> None:
@@ -95,6 +112,23 @@ def test_phases_add_up() -> None:
     assert both.epsilon(1e-5) > max(first.epsilon(1e-5), second.epsilon(1e-5))
     with pytest.raises(ArgumentError, match="neighbours must be add/remove, as in the first phase"):
         first + dp_sgd(records=1000, batch=10, epochs=2, noise=1.0, adjacency="replace-one")
+    assert (3 * first).epsilon(1e-5) == (first * 3).epsilon(1e-5) == (first + first + first).epsilon(1e-5)
+    shuffled = dp_sgd(records=100, batch=10, epochs=1, noise=1.0, sampling="shuffled")
+    assert (2 * shuffled).bound and str(2 * shuffled).split("\n")[1:] == str(shuffled + shuffled).split("\n")[
+        1:
+    ]
+
+
+def test_a_run_that_was_tuned() -> None:
+    run = dp_sgd(records=1000, batch=10, epochs=2, noise=8.0, sampling="cyclic", adjacency="replace-one")
+    best = repeat_and_select(run, Tries.geometric(10))
+    assert best.adjacency is run.adjacency and "kept of 10 on average" in str(best)
+    assert run.epsilon(1e-5) < best.epsilon(1e-5) < (10 * run).epsilon(1e-5)
+    assert best.guarantee().epsilon_interval(1e-5).low == 0.0
+    # a number that does not vary hides nothing
+    fixed = repeat_and_select(run, Tries.fixed(3))
+    assert fixed.epsilon(1e-5) == (3 * run).epsilon(1e-5) and "all 3" in str(fixed)
+    assert repeat_and_select(Gaussian(2), Tries.fixed(3)) == 3 * Gaussian(2)
 
 
 def test_accumulated_batches_may_hold_a_record_twice() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from indistinct.errors import ArgumentError, check_nonnegative, check_real
+from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_real
 from indistinct.numerics.arrays import Array
 
 _MOST = 1e9
@@ -65,6 +65,11 @@ class Tries:
         """P(k) = e^-mean mean^k / k!; with probability e^-mean nothing is tried."""
         return cls(mean, math.inf)
 
+    @classmethod
+    def fixed(cls, count: int) -> "FixedTries":
+        """Always so many, which saves nothing: the best of them is paid for as all of them."""
+        return FixedTries(check_count("count", count, least=1))
+
     @property
     def stop(self) -> float:
         """The parameter g of a negative binomial law whose mean this is, shape (1 - g)/(g (1 - g^shape)).
@@ -115,3 +120,12 @@ class Tries:
         if self.shape == math.inf:
             return self.mean * self.weight(y)
         return (1 + self.shape) * self._odds / (1 + self._odds * y) * self.weight(y)
+
+
+@dataclass(frozen=True)
+class FixedTries:
+    """A number of tries that everybody knows. That one more record makes every try a little worse may show in
+    the best of them nearly as it does in all (Liu and Talwar 2019, "Private selection from private
+    candidates"): no more is claimed than for releasing all."""
+
+    count: int

@@ -3,7 +3,7 @@
 import sys
 
 import numpy as np
-from scipy.special import bdtrc
+from scipy.special import betainc
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
@@ -18,11 +18,17 @@ from indistinct.guarantees.spliced_pair import spliced
 from indistinct.mechanisms.mechanism import Mechanism
 
 MOST_COINS = 2**31 - 2
-"""Of more, scipy's binomial law says 0 or NaN."""
+"""For more the error of the binomial law is not known."""
 _MOST_RECORDS = 64
 _LEAST_NOISE = 0.02
 _LEFT_OUT = 1e-30
 """Draws that are less likely than this give everything away."""
+
+
+def more_than(count: int, of: int, rate: float) -> float:
+    """The probability that more than `count` of so many coins succeed, to nine digits (scipy's `bdtrc` may
+    have none for 1e8 coins)."""
+    return float(betainc(count + 1.0, of - count, rate)) if count < of else 0.0
 
 
 @describable("sampled_sum")
@@ -103,10 +109,10 @@ class DrawnSum(Mechanism):
         rate = 1 / self.of
         weights = []
         for j in range(1, self.size + 1):
-            weights.append(float(bdtrc(j - 1, self.size, rate) - bdtrc(j, self.size, rate)))
-            if (rest := float(bdtrc(j, self.size, rate))) < _LEFT_OUT:
+            weights.append(more_than(j - 1, self.size, rate) - more_than(j, self.size, rate))
+            if (rest := more_than(j, self.size, rate)) < _LEFT_OUT:
                 break
-        drawn = float(bdtrc(0, self.size, rate))
+        drawn = more_than(0, self.size, rate)
         shares = np.array([*weights, rest]) / drawn
         parts: list[Guarantee] = [
             ExactGuarantee(Product.of([(GaussianPair(2 * j / self.noise), 1)]), adjacency)

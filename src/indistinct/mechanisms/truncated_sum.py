@@ -1,22 +1,27 @@
 """A noisy sum over a Poisson sample that is cut where it is too large."""
 
-from scipy.special import bdtrc
+import math
+
+from scipy.special import gammaln
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
-from indistinct.guarantees.alternatives import parallel
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.mixture_pair import mixture
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair
+from indistinct.guarantees.spliced_pair import spliced
 from indistinct.guarantees.told_pair import ToldPair
-from indistinct.mechanisms.drawn_sums import MOST_COINS, SampledSum
+from indistinct.mechanisms.drawn_sums import MOST_COINS, SampledSum, more_than
 from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.numerics.arrays import EPS
 
-_ROUNDING = 1 + 1e-12
+_ROUNDING = 1 + 1e-8
+_HARDLY = 0.8
+"""Both bounds hold: this is about where one becomes the smaller."""
 
 
 @describable("truncated_sum")
@@ -25,15 +30,37 @@ class TruncatedSum(Mechanism):
     records joins with probability `rate`, and of more than `largest` that do, so many are kept, drawn at
     random.
 
-    Whether the *other* records that joined fill the batch does not depend on the one that is told apart; at
-    worst it is told. If they do not, it joins by its coin. If they do, it is kept with probability
-    (largest/of) P(more than largest of all join) / P(the others fill it), whatever the batch would be without
-    it, and then takes the place of one of these: it moves the sum by up to 2 (arXiv 2508.15089, whose bound
-    for add/remove is that of replace-one there).
+    Let x be the vector told apart, B the largest batch, q the rate, and m the number of others that join.
+    Those of them that are kept are some at random: let K be B - 1 and z one more. It is told at worst whether
+    m < B - 1, and then x joins by its coin. Else measure from the sum over K, with a = P(m = B - 1) and
+    f = P(m >= B). Noise is added to
+
+    - without x: 0 with mass a, z with mass f;
+    - with x: 0 with mass (1 - q) a, z with f - k, x with q a + k: if it joins a full batch it is kept with
+      probability B / (m + 1), in the place of z. So k = B / (n + 1) P(more than B of n + 1 join) <= q f.
+
+    Lemma: a set of probability p around one centre has between Phi(Phi^-1(p) - d) and Phi(Phi^-1(p) + d)
+    around another at distance d (Neyman and Pearson), and half-lines have that of all centres on a ray at
+    once. So centres within given distances of one are told from it best at these, on one ray. All for
+    e^epsilon >= 1; other epsilons are the other direction.
+
+    *Added.* With x against without, x has more mass, and 0 and z have less: at worst x = 1, z = -1, and best
+    told apart by a half-line. So it grows if mass q f - k goes from z to x, which makes it sampling with rate
+    q of (x against 0 with mass a and z with f). The other direction grows by that too where 0 and z have
+    more mass without x. Where only 0 has, it is at most a times that of Poisson sampling, and sampling of
+    the above is no less. *Not told which of two sizes:* n is `of` or one less. P(m < B - 1) of the smaller
+    and f of the larger tell no less than either, for that tells a part of a apart, or moves it from 0 to z.
+
+    *Hardly kept.* If k is far below q f, it is better told whether m >= B: then x is sampled with rate k/f,
+    2 from z. That of the two sizes which has the larger f is told which part of it the other has, and in the
+    rest of it x is sampled with rate q, 2 away: no less than either, k/f being the larger of both.
+
+    *Replaced.* Told whether m >= B, x and its replacement are kept with probability k/f. No two of them and z
+    are farther than 2 apart: by the lemma no more than sampling with that rate of (2 against 0), either way.
 
     >>> run = 100 * TruncatedSum(noise=2, rate=0.05, largest=60, of=1000)
     >>> run.guarantee().epsilon(delta=1e-5)  # never cut: 1.0972
-    1.76099
+    1.39621
     """
 
     words = "Poisson: each of {of} records takes part with probability {rate}, and at most {largest} of them"
@@ -50,30 +77,51 @@ class TruncatedSum(Mechanism):
             raise ArgumentError("of", self.of, f"at most {MOST_COINS}")
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        if adjacency is Adjacency.REPLACE_ONE:
-            return self._among(self.of - 1, adjacency)
-        # one of the records is removed, or one more is added, and neither tells more than the other always
-        return parallel(*(self._among(others, adjacency) for others in (self.of - 1, self.of)))
-
-    def _among(self, others: int, adjacency: Adjacency) -> Guarantee:
-        """Of a record among so many others."""
         few = SampledSum(self.noise, self.rate).guarantee(adjacency)
-        full = _more(self.largest - 1, others, self.rate)
-        if full == 0:
-            return few
-        kept = self.largest / (others + 1) * _more(self.largest, others + 1, self.rate) / full
-        many = self._replacing(min(kept * _ROUNDING, 1.0), adjacency is Adjacency.REPLACE_ONE)
         assert few.product is not None and few.product.single is not None
-        pair = ToldPair(few.product.single, many, full) if full < 1 else many
+        replaced = adjacency is Adjacency.REPLACE_ONE
+        if self.rate == 0 or self.largest > self.of - replaced:
+            return few  # never cut
+        many, share = self._replaced() if replaced else self._added()
+        pair = ToldPair(few.product.single, many, share) if share < 1 else many
         return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
 
-    def _replacing(self, kept: float, replaced: bool) -> Pair:
-        """If it is kept, another record is not; a record in its place would do the same."""
-        if replaced and kept < 1:
-            return RepeatedDrawsPair(2 / self.noise, (1 - kept, kept), replaced=True, dominates=True)
-        return mixture(GaussianPair((4 if replaced else 2) / self.noise, dominates=True), kept)
+    def _added(self) -> tuple[Pair, float]:
+        """Of a batch that others fill, or all but for one place, and the probability of that."""
+        far, full = GaussianPair(2 / self.noise, dominates=True), _more(self.largest - 1, self.of, self.rate)
+        both = more_than(self.largest - 1, self.of - 1, self.rate) / _ROUNDING
+        if (
+            both
+            and (kept := max(self._kept(self.of) / both, self._kept(self.of + 1) / full))
+            < _HARDLY * self.rate
+        ):
+            return ToldPair(mixture(far, kept), mixture(far, self.rate), 1 - both / full), full
+        nearly = min((1 - self.rate) * _exactly(self.largest - 1, self.of - 1, self.rate), 1 - full)
+        share = full + nearly
+        weights = 0.0, nearly / share, full / share
+        base = RepeatedDrawsPair(1 / self.noise, weights, dominates=True).reverse() if nearly else far
+        return mixture(base, self.rate), share
+
+    def _replaced(self) -> tuple[Pair, float]:
+        """Of a batch that others fill, and the probability of that."""
+        full = _more(self.largest - 1, self.of - 1, self.rate)
+        kept = min(self._kept(self.of) / full * _ROUNDING, 1.0)
+        return spliced(GaussianPair(2 / self.noise, dominates=True), kept), full
+
+    def _kept(self, of: int) -> float:
+        """The probability that one of so many is kept of a batch that is cut."""
+        return self.largest / of * _more(self.largest, of, self.rate)
 
 
 def _more(count: int, of: int, rate: float) -> float:
-    """The probability that more than `count` of so many join."""
-    return float(bdtrc(count, of, rate)) if count < of else 0.0
+    """The probability that more than `count` of so many join, rounded up."""
+    return min(more_than(count, of, rate) * _ROUNDING + 1e-300, 1.0) if count < of else 0.0
+
+
+def _exactly(count: int, of: int, rate: float) -> float:
+    """The probability that so many join, rounded down."""
+    if rate == 1:
+        return float(count == of)
+    log_ways = gammaln(of + 1) - gammaln(count + 1) - gammaln(of - count + 1)
+    log_chance = log_ways + count * math.log(rate) + (of - count) * math.log1p(-rate)
+    return math.exp(log_chance - 16 * EPS * (gammaln(of + 1) + of))

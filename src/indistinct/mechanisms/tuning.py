@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar, overload
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.selected import selected
+from indistinct.guarantees.tries import FixedTries
 from indistinct.guarantees.tries import Tries as Tries
 from indistinct.mechanisms.mechanism import Mechanism, Stated
 from indistinct.mechanisms.paying import Payer, charged
@@ -90,8 +91,23 @@ def drawn(tries: Tries, source: Source | None = None) -> int:
     return negative_binomial(tries.stop, tries.shape, source)
 
 
-def repeat_and_select(mechanism: Mechanism | Guarantee, tries: Tries | float) -> Mechanism:
-    """The best of a random number of tries of a run; a number is the mean of a geometric law.
+class Tuned(Protocol):
+    """What has a mechanism and more to say of it, as a training run."""
+
+    def tuned(self, tries: Tries | FixedTries | float) -> Self:
+        """The best of so many of it."""
+
+
+T = TypeVar("T", bound=Tuned)
+
+
+@overload
+def repeat_and_select(mechanism: Mechanism | Guarantee, tries: Tries | FixedTries | float) -> Mechanism: ...
+@overload
+def repeat_and_select(mechanism: T, tries: Tries | FixedTries | float) -> T: ...
+def repeat_and_select(mechanism: Any, tries: Tries | FixedTries | float) -> Any:
+    """The best of a random number of tries of a mechanism or a training run; a number is the mean of a
+    geometric law.
 
     >>> from indistinct import Gaussian, PureDP
     >>> tuned = repeat_and_select(Gaussian(scale=3.7303), Tries.logarithmic(10))
@@ -99,8 +115,14 @@ def repeat_and_select(mechanism: Mechanism | Guarantee, tries: Tries | float) ->
     1.453
     >>> repeat_and_select(PureDP(1), Tries.geometric(100)).guarantee().pure()  # never more than 3
     2.954
+    >>> repeat_and_select(PureDP(1), Tries.fixed(10)).guarantee().pure()  # as if all were released
+    10.0
     """
+    if not isinstance(mechanism, Mechanism | Guarantee) and hasattr(mechanism, "tuned"):
+        return mechanism.tuned(tries)
     if isinstance(mechanism, Guarantee):
         mechanism = Stated(mechanism)
+    if isinstance(tries, FixedTries):
+        return tries.count * mechanism
     law = tries if isinstance(tries, Tries) else Tries(tries)
     return RepeatAndSelect(mechanism, law.mean, law.shape)

@@ -18,6 +18,9 @@ _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     ">": r"$>$",
 }
 
+_WRAPPED = 40
+"""Longer texts than this are sentences."""
+
 
 @dataclass(frozen=True)
 class PaperTable:
@@ -49,12 +52,20 @@ class PaperTable:
             r"\begin{table}",
             r"\centering",
             *([rf"\caption{{{latex(self.caption)}}}"] if self.caption else []),
-            rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
+            rf"\begin{{tabular}}{{{self._columns()}}}",
             *(r"\toprule", first, r"\midrule", *others, r"\bottomrule"),
             r"\end{tabular}",
             r"\end{table}",
         ]
         return _written("\n".join(lines) + "\n", path)
+
+    def _columns(self) -> str:
+        """Names to the left, numbers to the right; sentences wrap, in a share of the line."""
+        longest = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
+        wide = [length > _WRAPPED for length in longest]
+        share = round(0.65 / max(sum(wide), 1), 2)
+        plain = ["l", *"r" * (len(wide) - 1)]
+        return "".join(rf"p{{{share}\linewidth}}" if w else p for w, p in zip(wide, plain, strict=True))
 
 
 def latex(text: str) -> str:

@@ -1,20 +1,20 @@
 """DP-SGD from what a training script knows: how many records, how batches are made, how much noise."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from enum import Enum
 from typing import Any, NamedTuple
-
-from scipy.special import bdtrc
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import one_of
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.guarantees import Guarantee
 from indistinct.guarantees.guarantee import as_bound
-from indistinct.mechanisms import Discrete, DrawnSum, Gaussian, Mechanism, SampledSum
-from indistinct.mechanisms.drawn_sums import MOST_COINS
+from indistinct.guarantees.tries import FixedTries, Tries
+from indistinct.mechanisms import DrawnSum, Gaussian, Mechanism, SampledSum, TruncatedSum, mixture
+from indistinct.mechanisms.drawn_sums import MOST_COINS, more_than
+from indistinct.mechanisms.tuning import repeat_and_select
 
 
 class Sampling(Enum):
@@ -90,6 +90,28 @@ class Training:
         both = self.mechanism + other.mechanism
         bound = self.bound or other.bound
         return Training(both, self.adjacency, told, least, self.neighbours, self.user_records, bound)
+
+    def __mul__(self, times: int) -> "Training":
+        """The same training so many times, of which all is released."""
+        least = None if self.at_least is None else times * self.at_least
+        return replace(self, mechanism=times * self.mechanism, at_least=least)
+
+    __rmul__ = __mul__
+
+    def tuned(self, tries: Tries | FixedTries | float) -> "Training":
+        """The best of several such runs; see `repeat_and_select`."""
+        best = repeat_and_select(self.mechanism, tries)
+        if isinstance(tries, FixedTries):
+            told = (
+                f"The best of {tries.count} runs is kept, and paid for as if all {tries.count} were released."
+            )
+            return replace(self * tries.count, assumptions=(*self.assumptions, told))
+        mean = tries.mean if isinstance(tries, Tries) else tries
+        told = (
+            f"The best run is kept of {mean:g} on average, a number that is drawn at random: neither it nor "
+            "the other runs are released, and scores follow from what a run releases."
+        )
+        return replace(self, mechanism=best, assumptions=(*self.assumptions, told), at_least=None, bound=True)
 
     def __str__(self) -> str:
         lines = [str(self.mechanism), *self.assumptions]
@@ -184,7 +206,6 @@ def _poisson(run: _Run) -> Made:
 
 
 def _truncated(run: _Run) -> Made:
-    run.only(Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT)
     run.one_record()
     if run.accumulation > 1:
         raise ArgumentError("accumulation", run.accumulation, "1, where batches are cut")
@@ -192,18 +213,20 @@ def _truncated(run: _Run) -> Made:
         raise ArgumentError("largest_batch", None, "given: from which size on a batch is cut")
     if run.records > MOST_COINS:
         raise ArgumentError("records", run.records, f"at most {MOST_COINS} for this sampling")
-    limit = check_count("largest_batch", run.largest_batch, least=1)
-    # the other records alone fill the batch: an event that has the same chance on both sides, and at worst
-    # gives everything away
-    full = min(float(bdtrc(limit - 1, run.records, run.batch / run.records)) * (1 + 1e-9) + 1e-300, 1.0)
-    sampled, told = _poisson(run)[:2]
-    told.append(
-        f"Batches of more than {limit} records are cut to {limit}: that a step's others fill a batch has "
-        "probability "
-        f"{full:.3g}, and then nothing is claimed."
-    )
-    cut = Discrete((1 - full, full, 0.0), (1 - full, 0.0, full))
-    return Made(sampled + run.steps * cut, told, bound=True)
+    limit, rate = check_count("largest_batch", run.largest_batch, least=1), run.batch / run.records
+    cut = more_than(limit, run.records, rate)
+    told = [
+        *_poisson(run).told,
+        f"Of batches of more than {limit} records {limit} are kept, drawn at random: a batch is cut with "
+        f"probability {cut:.3g}, and then one record takes the place of another.",
+    ]
+    step: Mechanism = TruncatedSum(run.noise, rate, limit, run.records)
+    if run.neighbours is Neighbours.ZERO_OUT:
+        # an empty record takes a place as well; at worst it is told that it was kept in a batch that was cut
+        kept = limit / run.records * min(cut * (1 + 1e-8), 1.0)
+        noise = Gaussian(run.noise)
+        step = mixture([noise.subsample(rate), noise], [1 - kept, kept])
+    return Made(run.steps * step, told, bound=True)
 
 
 def _allocation(run: _Run) -> Made:
