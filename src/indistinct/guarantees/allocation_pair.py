@@ -24,7 +24,7 @@ _FLATTEST = 1e-5
 """With a smaller one neither: integrals have too many places."""
 _NEAR = 1.7
 """Beyond so many times the order where a far tail takes over it is cut off..."""
-_LITTLE = -7.0
+_LITTLE = -8.0
 """... where the cut has at most e to this of the tilted law."""
 _NEAR_ONE = 1e-3
 """Orders nearer to 1 are read by convexity: there a difference from 1 has few digits."""
@@ -106,7 +106,7 @@ class AllocationPair(Pair):
             return math.inf
         cut = s - float(ndtri_exp(log_cut - math.log(t)))
         order = math.sqrt(2 * max(-log_cut + math.log(ACCURACY), 1.0) / self.size)
-        at_cut = math.log(t) - cut * cut / 2 + order / t * math.expm1(min(s * cut - s * s / 2, 50.0))
+        at_cut = math.log(t) - cut * cut / 2 + 0.7 * order / t * math.expm1(min(s * cut - s * s / 2, 50.0))
         return cut if order * s * s / 2 > _NEAR * math.log(t) and at_cut < _LITTLE else math.inf
 
     def log_envelope(self, resolution: Resolution) -> float:
@@ -233,16 +233,9 @@ class AllocationCumulant:
 
     def real(self, z: Array) -> Array:
         orders = -z if self.turned else 1 + z
-        result, high = np.full(orders.shape, math.inf), np.abs(orders) >= LEAST_ORDER
-        if high.any():
-            try:
-                if self.turned:
-                    found = self._high.negative(-orders[high], np.zeros(1))
-                    result[high] = found.values.real + found.errors
-                else:
-                    result[high] = self._high.at_most(orders[high])
-            except TooFineError:
-                pass
+        high = np.abs(orders) >= LEAST_ORDER
+        result = np.full(orders.shape, math.inf)
+        result[high] = self._high.at_most(orders[high])
         left = ~np.isfinite(result)
         if left.any():
             result[left] = self.ratio.at_most(orders[left])

@@ -13,7 +13,7 @@ these are what is asked about, and who asks charges the rest, or what they lack 
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,14 @@ from scipy.special import log_ndtr, loggamma, ndtr
 
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
 from indistinct.numerics.cumulant import OnLine, log1p
-from indistinct.numerics.rule import TooFineError
+from indistinct.numerics.rule import PANEL_SIZE, TooFineError, panels
 
 LEAST_ORDER = 16.0
 """Below this a power of w falls too slowly."""
 _LOG_SMALL = -42.0
 """Of what truncation and aliasing leave, each; it is charged."""
+_LOG_MISSING = -32.0
+"""Of what a cut leaves out, if it is wanted."""
 _ROUNDING = 32 * EPS
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _MOST_PLACES = 1 << 13
@@ -35,27 +37,21 @@ _WIDTHS = 9.0
 """Aliases are so many standard deviations away, or more."""
 _BELOW = 10.0
 """Z is integrated from here, or from below: the rest is charged."""
-_SIZES = (48, 64, 96, 128, 192, 256, 384)
-"""Of Gauss's rules."""
-_HEIGHTS = np.geomspace(0.5, 14.0, 20)
-_ARC = np.linspace(0.0, math.pi, 49)
+_PANELS = (2, 3, 4, 6, 8, 12, 16, 24)
+_RISES = np.geomspace(0.3, 6.0, 12)
+"""Of ellipses around a panel, in its half widths."""
+_ARC = np.linspace(0.0, math.pi, 33)
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _CUTS = np.arange(8.0, 40.0, 0.5)
-_APART = np.concatenate((-np.geomspace(0.9, 0.003, 18), np.geomspace(0.003, 1.0, 18)))
+_APART = np.concatenate((-np.geomspace(0.9, 0.003, 20), np.geomspace(0.003, 0.4, 18)))
 """Where aliases are bounded, relative to the line."""
-
-
-@lru_cache(maxsize=16)
-def _gauss(size: int) -> tuple[Array, Array]:
-    nodes, weights = np.polynomial.legendre.leggauss(size)
-    return nodes, weights
 
 
 @dataclass(frozen=True)
 class Step:
-    """log E[e^{v(X - 1)}; low < Z <= high] for one lognormal variable, by Gauss's rule.
+    """log E[e^{v(X - 1)}; low < Z <= high] for one lognormal variable, by Gauss's rule on panels.
 
-    `most` bounds Re v from its side, `turn` |Im v|. A rule of n nodes errs by at most 64/15 M r^{2-2n} /
+    `most` bounds Re v from its side, `turn` |Im v|, and if `most` is negative their ratio |Im v / Re v|. A rule of n nodes errs by at most 64/15 M r^{2-2n} /
     (1 - r^-2) where M bounds the integrand on an ellipse with half axes (r + 1/r)/2 and (r - 1/r)/2
     (Trefethen 2013, Theorem 19.3); cells of its arc bound M.
     """
@@ -71,43 +67,44 @@ class Step:
     @cached_property
     def _rule(self) -> tuple[Array, Array, float]:
         """X - 1, weights, and a bound on the error of the mean."""
-        s, half, middle = self.scale, (self.high - self.low) / 2, (self.high + self.low) / 2
-        rise = _HEIGHTS / half
-        log_radius = np.arcsinh(rise)
+        for count in _PANELS:
+            log_error = self._log_error(count)
+            if log_error <= _LOG_SMALL - 4:
+                break
+        else:
+            raise TooFineError(f"{_PANELS[-1]} panels of a normal variable")
+        s = self.scale
+        z, log_weights = panels(self.low, self.high, (self.high - self.low) / (2 * count) * (1 + 1e-9))
+        # below: e^{v(X-1)} is at most e^{-v(sz - s^2/2)}, or 1, and its linear part no more than 2 + |v|
+        fall, linear = max(-self.most, 0.0), 2 + abs(self.most) + self.turn
+        beyond = fall * s * s / 2 + (fall * s) ** 2 / 2 + float(log_ndtr(self.low + fall * s))
+        error = math.exp(log_error) + math.exp(min(beyond, 0.0)) + linear * float(ndtr(self.low))
+        if self.whole:
+            error += 2 * linear * float(ndtr(s - self.high))
+        return np.expm1(s * z - s * s / 2), np.exp(log_weights - z * z / 2 - _LOG_ROOT), error
+
+    def _log_error(self, count: int) -> float:
+        """Of so many panels, by the best ellipse around each."""
+        s, half = self.scale, (self.high - self.low) / (2 * count)
+        middle = (self.low + half * (2 * np.arange(count) + 1))[:, None, None]
+        log_radius = np.arcsinh(_RISES)
         x = middle + half * np.cosh(log_radius)[:, None] * np.cos(_ARC)
-        eta = _HEIGHTS[:, None] * np.sin(_ARC)
-        left, right = x[:, 1:], x[:, :-1]
+        eta = half * _RISES[:, None] * np.sin(_ARC)
+        left, right = x[..., 1:], x[..., :-1]
         up, down = np.maximum(eta[:, 1:], eta[:, :-1]), np.minimum(eta[:, 1:], eta[:, :-1])
         nearest = np.where(left * right < 0, 0.0, np.minimum(np.abs(left), np.abs(right)))
         lowest, highest = (np.exp(np.minimum(s * end - s * s / 2, 600.0)) for end in (left, right))
         sine = np.sin(np.minimum(s * up, math.pi / 2))
         if self.most >= 0:
             real = self.most * np.maximum(highest * np.cos(np.minimum(s * down, math.pi)) - 1, 0.0)
-        else:
-            cosine = np.cos(np.minimum(s * up, math.pi))
-            real = -self.most * np.maximum(1 - np.where(cosine > 0, lowest, highest) * cosine, 0.0)
-        real = real + self.turn * highest * sine
+            real = real + self.turn * highest * sine
+        else:  # on rays Im v / Re v is no more than that of the ends
+            turned = np.cos(np.minimum(s * up, math.pi)) + self.turn / self.most * sine
+            real = -self.most * np.maximum(1 - np.where(turned > 0, lowest, highest) * turned, 0.0)
         size = np.logaddexp(real, np.log(2 + (abs(self.most) + self.turn) * (1 + highest)))
-        log_most = (size + (up * up - nearest * nearest) / 2 - _LOG_ROOT).max(axis=1)
-        fixed = log_most + math.log(64 / 15 * half) - np.log(-np.expm1(-2 * log_radius)) + 2 * log_radius
-        for count in _SIZES:
-            log_error = float((fixed - 2 * count * log_radius).min())
-            if log_error <= _LOG_SMALL - 4:
-                break
-        else:
-            raise TooFineError(f"{_SIZES[-1]} nodes of a normal variable")
-        nodes, weights = _gauss(count)
-        z = middle + half * nodes
-        error = math.exp(log_error)
-        # below: e^{v(X-1)} is at most e^{-v}, or e^{-v(sz - s^2/2)}, and its linear part no more than 2 + |v|
-        fall = max(-self.most, 0.0)
-        beyond = fall * s * s / 2 + (fall * s) ** 2 / 2 + float(log_ndtr(self.low + fall * s))
-        linear = 2 + abs(self.most) + self.turn
-        error += math.exp(min(beyond, 0.0)) + linear * float(ndtr(self.low))
-        if self.whole:
-            error += linear * float(ndtr(s - self.high)) * 2
-        log_weights = -z * z / 2 - _LOG_ROOT + np.log(half * weights)
-        return np.expm1(s * z - s * s / 2), np.exp(log_weights), error
+        log_most = (size + (up * up - nearest * nearest) / 2 - _LOG_ROOT).max(axis=-1)
+        fixed = math.log(64 / 15 * half) - np.log(-np.expm1(-2 * log_radius)) - 2 * (PANEL_SIZE - 1) * log_radius
+        return float((log_most + fixed).min(axis=1).max()) + math.log(count)
 
     @property
     def error(self) -> float:
@@ -169,8 +166,8 @@ class HighOrders:
     def log_jump(self, order: float) -> float:
         """log of d/dcut E[R^a; all Z_i <= cut] / E R^a, at most: one Z_i is there, and the others as in
         at_most, for the same w; E R^a is 1 or more."""
-        t, step = self.count, self._step(self.cut, 2 * order, 0.0)
-        w = self._saddle(step, np.array([order]), 2 * order)
+        t, step = self.count, self._step(self.cut, order, 0.0)
+        w = self._saddle(step, np.array([order]), order)
         one = float(step.log_mean(w / t)[0])
         there = float(w[0]) / t * math.expm1(self.scale * self.cut - self.scale**2 / 2)
         return math.log(t) - self.cut**2 / 2 - _LOG_ROOT + there - one + float(self._bound(step, order, w)[0])
@@ -180,7 +177,7 @@ class HighOrders:
         if math.isfinite(self.cut):
             return self.cut, 0.0
         missing = self.log_missing(np.array(order), _CUTS)
-        enough = np.flatnonzero(missing <= _LOG_SMALL)
+        enough = np.flatnonzero(missing <= _LOG_MISSING)
         if not enough.size:
             raise TooFineError(f"a moment of order {order}, which is that of a far tail")
         return float(_CUTS[enough[0]]), math.exp(float(missing[enough[0]]))
@@ -189,19 +186,24 @@ class HighOrders:
         return Step(self.scale, -_BELOW, cut, most / self.count, turn / self.count, whole=False)
 
     def at_most(self, orders: Array) -> Array:
-        """log E[R^a] for a > 1, at most: x^a <= (a/ew)^a e^{wx} for every w; infinite where it is dear."""
-        result = np.full(orders.shape, math.inf)
-        rows = np.argsort(orders)
+        """log E[R^a] for orders of one sign, larger than 1 in size, at most; infinite where it is dear."""
+        result, rows = np.full(orders.shape, math.inf), np.argsort(np.abs(orders))
         while rows.size:
-            top = float(orders[rows[-1]])
             try:
-                cut, missing = self._cut_for(top)
-                a, step = orders[rows], self._step(cut, 2 * top, 0.0)
-                result[rows] = self._bound(step, a, self._saddle(step, a, 2 * top)) + 2 * missing
+                result[rows] = self._at_most(orders[rows])
                 break
-            except TooFineError:
+            except TooFineError:  # of the last
                 rows = rows[:-1]
         return result
+
+    def _at_most(self, orders: Array) -> Array:
+        if orders[0] < 0:
+            values, errors = self.negative(-orders, np.zeros(1))
+            return values.real + errors
+        # x^a <= (a/ew)^a e^{wx} for every w
+        cut, missing = self._cut_for(float(orders[-1]))
+        step = self._step(cut, float(orders[-1]), 0.0)
+        return self._bound(step, orders, self._saddle(step, orders, float(orders[-1]))) + 2 * missing
 
     def _bound(self, step: Step, order: Any, w: Array) -> Array:
         logs = self.count * step.log_mean(w / self.count)
@@ -221,8 +223,8 @@ class HighOrders:
         """log E[R^{order + iy}], y rising from 0, along one vertical line for all of them."""
         cut, missing = self._cut_for(order)
         b = order + 1 + 1j * y
-        rough = self._step(cut, 2.5 * order, 0.0)
-        w0 = float(self._saddle(rough, np.array([order + 1]), 1.2 * order)[0])
+        rough = self._step(cut, 1.4 * (order + 1), 0.0)
+        w0 = float(self._saddle(rough, np.array([order + 1]), order + 1)[0])
         # a rule with step h gives the sum of E (R + kp)_+^a e^{-w0 kp}, p = 2 pi / h: see at_most
         others = w0 * (1 + _APART)
         bounds = self._bound(rough, order, others)
