@@ -30,6 +30,7 @@ _LOG_SMALL = -42.0
 _LOG_MISSING = -32.0
 """Of what a cut leaves out, if it is wanted."""
 _ROUNDING = 32 * EPS
+_MOST_LOST = 1e-9
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _MOST_PLACES = 1 << 13
 _MOST_TERMS = 1 << 21
@@ -249,7 +250,7 @@ class HighOrders:
         terms = np.exp(logs + power)
         total, sizes = terms.sum(axis=1), np.abs(terms)
         log_size = self.count * float(step.log_mean(w0 / self.count))
-        wrong = self._wrong(step, logs, np.abs(w))
+        wrong = self._wrong(step, logs, step.rounding * np.abs(w))
         errors = sizes @ wrong + 8 * EPS * (sizes * np.abs(b[:, None] * away)).sum(axis=1)
         rest = self._rest(w0, h, b, -h * places[0], -1) + self._rest(w0, h, b, h * places[-1], 1)
         factor = _stirling(b) + math.log(h / (2 * math.pi))
@@ -287,42 +288,46 @@ class HighOrders:
         rough, mean = self._lower(1.5 * float(order.max()), 0.0), np.ones(order.size)
         for _ in range(3):
             mean = rough.mean(-order / mean / t)
-        reach = 7.5
-        for _ in range(40):
-            last = math.ceil(reach * widths / (2 * math.pi))
-            v = h * np.arange(-last, last + 1) - np.log(mean)[:, None]
+        reach = np.array([7.5, 7.5])
+        for _ in range(60):
+            first, last = np.ceil(reach * widths / (2 * math.pi))
+            v = h * np.arange(-first, last + 1) - np.log(mean)[:, None]
             if b.size * v.shape[1] > _MOST_TERMS:
                 raise TooFineError(f"{v.shape[1]} places of {b.size} integrals")
             ray = np.exp(v)
             below, most = v - (ray - 1), float((c * ray).max())
-            logs = t * self._lower(most, 0.0).log_mean(-c * ray / t)
-            real = c * below + logs
+            one = self._lower(most, 0.0).log_mean(-c * ray / t)
+            real = c * below + t * one
             # log-concave in v (Prekopa 1973), so it falls beyond its ends at least as fast as there
             falls = np.stack((real[:, 1] - real[:, 0], real[:, -2] - real[:, -1]))
             ends = np.stack((real[:, 0], real[:, -1])) - np.log(np.expm1(np.clip(falls, 1e-9, 700.0)))
-            if (falls > 0).all() and (ends - real.max(axis=1)).max() <= _LOG_SMALL:
+            short = ((falls <= 0) | (ends - real.max(axis=1) > _LOG_SMALL)).any(axis=1)
+            if not short.any():
                 break
-            reach *= 1.1
+            reach *= np.where(short, 1.1, 1.0)
         else:
             raise TooFineError("an integral along a ray")
         step = self._lower(most, float(np.abs(y).max() * ray.max()))
-        logs = t * step.log_mean(-b * ray / t) if np.any(y) else logs
+        logs = t * (step.log_mean(-b * ray / t) if np.any(y) else one)
         terms = np.exp(b * below + logs)
         total, sizes = terms.sum(axis=1), np.abs(terms)
-        wrong = self._wrong(step, logs, np.abs(b) * ray) + 8 * EPS * np.abs(b * below)
+        # |X-1| is less than 1 where e^{-w(X-1)} is large
+        rounding = _ROUNDING * (3 * self.scale * math.exp(self.scale**2) + np.exp(np.minimum(one, 600.0)))
+        wrong = self._wrong(step, logs, rounding * np.abs(b) * ray) + 8 * EPS * np.abs(b * below)
         errors = (sizes * wrong).sum(axis=1) + np.exp(ends).sum(axis=0)
         errors += alias[:, 0] * np.exp(real).sum(axis=1)
         return _logarithms(total, errors, np.log(h[:, 0]) - _stirling(b[:, 0]))
 
-    def _wrong(self, step: Step, logs: Any, w: Array) -> Array:
+    def _wrong(self, step: Step, logs: Any, rounding: Array) -> Array:
         """Errors of e^logs, relatively: of the mean of each step, which are multiplied by their number."""
-        each = (step.error + step.rounding * w / self.count) * np.exp(-logs.real / self.count)
-        result: Array = np.expm1(np.minimum(self.count * each, 600.0)) + 8 * EPS * (8 + np.abs(logs))
+        each = (step.error + rounding / self.count) * np.exp(-logs.real / self.count)
+        result: Array = np.expm1(np.minimum(self.count * np.log1p(each), 600.0)) + 8 * EPS * (8 + np.abs(logs))
         return result
 
     def _lower(self, most: float, turn: float) -> Step:
         fall = most / self.count * self.scale
-        return Step(self.scale, -_BELOW - fall, _BELOW, -most / self.count, turn / self.count, whole=True)
+        low = -fall - math.sqrt(_BELOW**2 + fall * fall + fall * self.scale)
+        return Step(self.scale, low, _BELOW, -most / self.count, turn / self.count, whole=True)
 
 
 def _aliases(b: ComplexArray, k: Array) -> Array:
@@ -337,5 +342,7 @@ def _aliases(b: ComplexArray, k: Array) -> Array:
 
 def _logarithms(total: Any, errors: Array, factor: Any) -> OnLine:
     """Of sums, times e^factor."""
+    if not float(errors[0]) <= _MOST_LOST * abs(total[0]):
+        raise TooFineError("a moment, of which too few digits are left")
     values = np.log(np.where(total == 0, 1e-300, total) + 0j) + factor
     return OnLine(values, errors / np.maximum(np.abs(total), 1e-300) + 8 * EPS * (2 + np.abs(factor)))
