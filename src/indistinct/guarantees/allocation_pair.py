@@ -22,6 +22,8 @@ _SHARPEST = 12.0
 """With a larger shift allocation is not credited: the Gaussian pair, which dominates, is read instead."""
 _FLATTEST = 1e-5
 """With a smaller one neither: integrals have too many places."""
+_HEAVY = 0.7
+"""From this shift on moments of high orders are those of far tails."""
 _NEAR = 1.7
 """Beyond so many times the order where a far tail takes over it is cut off..."""
 _LITTLE = -8.0
@@ -119,7 +121,10 @@ class AllocationPair(Pair):
         # transform is at most that of all of it and 2b / (s frequency); and the mean of b is dM/dcut
         jump = math.exp(min(HighOrders(self.shift, self.steps, cut).log_jump(resolution.orders[0]), 700.0))
         width = math.sqrt(math.pi / (2 * self.steps))
-        return min(math.log(math.exp(fall) * (1 + jump * width) + 2 * jump / (self.shift * resolution.frequency)), 0.0)
+        return min(
+            math.log(math.exp(fall) * (1 + jump * width) + 2 * jump / (self.shift * resolution.frequency)),
+            0.0,
+        )
 
     def log_moment(self, order: float) -> float:
         base = self._base.log_moment(order)
@@ -233,7 +238,7 @@ class AllocationCumulant:
 
     def real(self, z: Array) -> Array:
         orders = -z if self.turned else 1 + z
-        high = np.abs(orders) >= LEAST_ORDER
+        high = (np.abs(orders) >= LEAST_ORDER) & (self.ratio.scale < _HEAVY)
         result = np.full(orders.shape, math.inf)
         result[high] = self._high.at_most(orders[high])
         left = ~np.isfinite(result)
@@ -244,14 +249,14 @@ class AllocationCumulant:
     def line(self, c: float, step: float, stop: int) -> OnLine:
         y: Array = step * np.arange(stop, dtype=np.float64)
         if self.turned:
-            if c >= LEAST_ORDER:
+            if c >= LEAST_ORDER and self.ratio.scale < _HEAVY:
                 try:
                     return self._high.negative(np.array([c]), y)
                 except TooFineError:
                     pass
             values, errors = self.ratio.line(-c, step, stop)
             return OnLine(values.conj(), errors)  # -z runs down
-        if 1 + c >= LEAST_ORDER:
+        if 1 + c >= LEAST_ORDER and self.ratio.scale < _HEAVY:
             try:
                 return self._high.line(1 + c, y)
             except TooFineError:

@@ -124,8 +124,8 @@ class Aim:
 
 
 def _log_area(c: Array, k: Array) -> Array:
-    """About by how much a delta is less than e^{K(c) - c epsilon} at its saddle: c (1+c), and the width of the
-    integrand as of a Gaussian loss, where that is small."""
+    """About by how much delta is less than e^{K(c) - c epsilon} at its saddle: c (1+c), and the deviation of
+    a Gaussian loss, where that is small."""
     with np.errstate(invalid="ignore"):
         width = 0.5 * np.log(4 * math.pi * np.maximum(k, 1e-300) / (c * (1 + c)))
     area: Array = np.log(c * (1 + c)) + np.minimum(width, 0.0)

@@ -1,8 +1,8 @@
 """Moments of *high* complex order of a mean of independent lognormal variables, with bounds on their errors.
 
-R = (X_1 + ... + X_t) / t, X = e^{sZ - s^2/2}, as in `lognormal_mean`, whose integrals grow with the order. Here
-they do not: all that is needed is E e^{wX/t} near one point w of the plane, and its cost does not depend on
-the order, the noise or the count (docs/engines.md).
+R = (X_1 + ... + X_t) / t, X = e^{sZ - s^2/2}, as in `lognormal_mean`, whose integrals grow with the order.
+Here they do not: all that is needed is E e^{wX/t} near one point w of the plane, and its cost hardly depends
+on the order, the noise or the count (docs/engines.md).
 
     E R^a  = Gamma(a+1)/(2 pi i) int e^{w} w^{-a-1} E e^{w(R-1)} dw     along Re w = const > 0,
     E R^-b = 1/Gamma(b) int_0^inf e^{-w} w^{b-1} E e^{-w(R-1)} dw       along the ray through b.
@@ -52,9 +52,9 @@ _APART = np.concatenate((-np.geomspace(0.9, 0.003, 20), np.geomspace(0.003, 0.4,
 class Step:
     """log E[e^{v(X - 1)}; low < Z <= high] for one lognormal variable, by Gauss's rule on panels.
 
-    `most` bounds Re v from its side, `turn` |Im v|, and if `most` is negative their ratio |Im v / Re v|. A rule of n nodes errs by at most 64/15 M r^{2-2n} /
-    (1 - r^-2) where M bounds the integrand on an ellipse with half axes (r + 1/r)/2 and (r - 1/r)/2
-    (Trefethen 2013, Theorem 19.3); cells of its arc bound M.
+    `most` bounds Re v from its side, `turn` |Im v|, and if `most` is negative their ratio |Im v / Re v|. A
+    rule of n nodes errs by at most 64/15 M r^{2-2n} / (1 - r^-2) where M bounds the integrand on an ellipse
+    with half axes (r + 1/r)/2 and (r - 1/r)/2 (Trefethen 2013, Theorem 19.3); cells of its arc bound M.
     """
 
     scale: float
@@ -68,12 +68,15 @@ class Step:
     @cached_property
     def _rule(self) -> tuple[Array, Array, float]:
         """X - 1, weights, and a bound on the error of the mean."""
-        for count in _PANELS:
-            log_error = self._log_error(count)
-            if log_error <= _LOG_SMALL - 4:
-                break
-        else:
-            raise TooFineError(f"{_PANELS[-1]} panels of a normal variable")
+        least, enough = 0, len(_PANELS) - 1
+        errors = {enough: self._log_error(_PANELS[enough])}
+        if errors[enough] > _LOG_SMALL - 4:
+            raise TooFineError(f"{_PANELS[enough]} panels of a normal variable")
+        while least < enough:
+            middle = (least + enough) // 2
+            errors[middle] = self._log_error(_PANELS[middle])
+            least, enough = (least, middle) if errors[middle] <= _LOG_SMALL - 4 else (middle + 1, enough)
+        count, log_error = _PANELS[enough], errors[enough]
         s = self.scale
         z, log_weights = panels(self.low, self.high, (self.high - self.low) / (2 * count) * (1 + 1e-9))
         # below: e^{v(X-1)} is at most e^{-v(sz - s^2/2)}, or 1, and its linear part no more than 2 + |v|
@@ -104,7 +107,9 @@ class Step:
             real = -self.most * np.maximum(1 - np.where(turned > 0, lowest, highest) * turned, 0.0)
         size = np.logaddexp(real, np.log(2 + (abs(self.most) + self.turn) * (1 + highest)))
         log_most = (size + (up * up - nearest * nearest) / 2 - _LOG_ROOT).max(axis=-1)
-        fixed = math.log(64 / 15 * half) - np.log(-np.expm1(-2 * log_radius)) - 2 * (PANEL_SIZE - 1) * log_radius
+        fixed = (
+            math.log(64 / 15 * half) - np.log(-np.expm1(-2 * log_radius)) - 2 * (PANEL_SIZE - 1) * log_radius
+        )
         return float((log_most + fixed).min(axis=1).max()) + math.log(count)
 
     @property
@@ -189,12 +194,14 @@ class HighOrders:
     def at_most(self, orders: Array) -> Array:
         """log E[R^a] for orders of one sign, larger than 1 in size, at most; infinite where it is dear."""
         result, rows = np.full(orders.shape, math.inf), np.argsort(np.abs(orders))
-        while rows.size:
+        known, dear = 0, rows.size + 1  # how many of the least are known, and how many are too many
+        while known + 1 < dear:
+            count = rows.size if dear > rows.size else (known + dear) // 2
             try:
-                result[rows] = self._at_most(orders[rows])
-                break
-            except TooFineError:  # of the last
-                rows = rows[:-1]
+                result[rows[:count]] = self._at_most(orders[rows[:count]])
+                known = count
+            except TooFineError:
+                dear = count
         return result
 
     def _at_most(self, orders: Array) -> Array:
@@ -232,8 +239,8 @@ class HighOrders:
         period, level = _WIDTHS / math.sqrt(order), float(self._bound(rough, order, np.array([w0]))[0])
         for _ in range(60):
             gap = np.abs(others - w0) * period
-            log_alias = bounds - gap - np.log(-np.expm1(-gap))
-            log_alias = float(np.logaddexp(log_alias[_APART < 0].min(), log_alias[_APART > 0].min()))
+            each = bounds - gap - np.log(-np.expm1(-gap))
+            log_alias = float(np.logaddexp(each[_APART < 0].min(), each[_APART > 0].min()))
             if log_alias <= level + _LOG_SMALL:
                 break
             period *= 1.1
@@ -255,26 +262,28 @@ class HighOrders:
         rest = self._rest(w0, h, b, -h * places[0], -1) + self._rest(w0, h, b, h * places[-1], 1)
         factor = _stirling(b) + math.log(h / (2 * math.pi))
         # what the cut left out, and aliases, are relative to the moment at y = 0
-        errors += math.exp(log_size) / h * rest + (math.exp(log_alias) + 2 * missing * math.exp(level)) * np.exp(-factor.real)
+        errors += math.exp(log_size) / h * rest + (
+            math.exp(log_alias) + 2 * missing * math.exp(level)
+        ) * np.exp(-factor.real)
         return _logarithms(total, errors, factor)
 
     def _reach(self, w0: float, h: float, y: float, order: float) -> float:
         """How far the line goes, upwards for y > 0 and downwards for 0."""
         b = np.array([order + 1 + 1j * y])
-        end = y * w0 / (order + 1) + 8 * abs(b[0]) / math.sqrt(order)
+        end: float = y * w0 / (order + 1) + 8 * abs(b[0]) / math.sqrt(order)
         while self._rest(w0, h, b, end, 1)[0] > h * math.exp(_LOG_SMALL):
             end *= 1.1
         return end
 
     @staticmethod
-    def _rest(w0: float, h: float, b: ComplexArray, end: float, sign: int) -> Array:
+    def _rest(w0: float, h: float, b: Any, end: float, sign: int) -> Any:
         """The sum of h |e^{w-b} (w/b)^{-b}| beyond an end. In the angle of w the logarithm of the integral's
         integrand, (c-1) log cos + y angle, is concave: so it falls at least as fast as at the end."""
         slope = (b.real - 2) * end / w0 - sign * b.imag
         away = (w0 + 1j * sign * end - b) / b
         size = np.exp(np.minimum((b * (away - log1p(away))).real, 700.0))
         with np.errstate(divide="ignore"):
-            rest: Array = size * (h + w0 * (1 + (end / w0) ** 2) / slope)
+            rest = size * (h + w0 * (1 + (end / w0) ** 2) / slope)
         return np.where(slope > 0, rest, math.inf)
 
     def negative(self, order: Array, y: Array) -> OnLine:
@@ -288,7 +297,7 @@ class HighOrders:
         rough, mean = self._lower(1.5 * float(order.max()), 0.0), np.ones(order.size)
         for _ in range(3):
             mean = rough.mean(-order / mean / t)
-        reach = np.array([7.5, 7.5])
+        reach = math.sqrt(float(order.min())) * _gamma_reach(float(order.min()))
         for _ in range(60):
             first, last = np.ceil(reach * widths / (2 * math.pi))
             v = h * np.arange(-first, last + 1) - np.log(mean)[:, None]
@@ -304,7 +313,7 @@ class HighOrders:
             short = ((falls <= 0) | (ends - real.max(axis=1) > _LOG_SMALL)).any(axis=1)
             if not short.any():
                 break
-            reach *= np.where(short, 1.1, 1.0)
+            reach *= np.where(short, 1.2, 1.0)
         else:
             raise TooFineError("an integral along a ray")
         step = self._lower(most, float(np.abs(y).max() * ray.max()))
@@ -321,7 +330,9 @@ class HighOrders:
     def _wrong(self, step: Step, logs: Any, rounding: Array) -> Array:
         """Errors of e^logs, relatively: of the mean of each step, which are multiplied by their number."""
         each = (step.error + rounding / self.count) * np.exp(-logs.real / self.count)
-        result: Array = np.expm1(np.minimum(self.count * np.log1p(each), 600.0)) + 8 * EPS * (8 + np.abs(logs))
+        result: Array = np.expm1(np.minimum(self.count * np.log1p(each), 600.0)) + 8 * EPS * (
+            8 + np.abs(logs)
+        )
         return result
 
     def _lower(self, most: float, turn: float) -> Step:
@@ -338,6 +349,15 @@ def _aliases(b: ComplexArray, k: Array) -> Array:
     far, near = logs[[0, 3]], logs[[1, 2]]
     total: Array = (np.exp(near) / -np.expm1(np.minimum(far - near, -1e-3))).sum(axis=0)
     return total
+
+
+def _gamma_reach(c: float) -> Array:
+    """About how far to either side e^{c(v - e^v + 1)} is larger than e^_LOG_SMALL, and a little further."""
+    drop = -_LOG_SMALL / c
+    left, right = drop + 1, math.log1p(drop + math.sqrt(2 * drop))
+    for _ in range(4):
+        left = drop + 1 - math.exp(-left)
+    return np.array([1.1 * left, 1.05 * right])
 
 
 def _logarithms(total: Any, errors: Array, factor: Any) -> OnLine:

@@ -55,8 +55,7 @@ _AWAY = np.linspace(0.02, 1.0, 50)
 
 
 class _Grid(NamedTuple):
-    """Nodes v = first + step * i, and z = low + apart * j; with a stride, apart is stride step / s, so that v
-    + sz lie on one lattice."""
+    """Nodes v = first + step * i, and z = low + apart * j: v + sz lie on one lattice if there is a stride."""
 
     first: float
     step: float
