@@ -170,13 +170,21 @@ class HighOrders:
         return result
 
     def log_jump(self, order: float) -> float:
-        """log of d/dcut E[R^a; all Z_i <= cut] / E R^a, at most: one Z_i is there, and the others as in
-        at_most, for the same w; E R^a is 1 or more."""
+        """log of d/dcut E[R^a; all Z_i <= cut] over that moment, at most: one Z_i is there, and the others as
+        in _at_most, for the same w; the moment is 1 or more, but for next to nothing where a cut is far."""
         t, step = self.count, self._step(self.cut, order, 0.0)
         w = self._saddle(step, np.array([order]), order)
         one = float(step.log_mean(w / t)[0])
         there = float(w[0]) / t * math.expm1(self.scale * self.cut - self.scale**2 / 2)
-        return math.log(t) - self.cut**2 / 2 - _LOG_ROOT + there - one + float(self._bound(step, order, w)[0])
+        return (
+            math.log(t)
+            - self.cut**2 / 2
+            - _LOG_ROOT
+            + there
+            - one
+            + float(self._bound(step, order, w)[0])
+            + 1e-6
+        )
 
     def _cut_for(self, order: float) -> tuple[float, float]:
         """Where to cut for orders up to this one, and what is missing then, relatively."""
