@@ -370,7 +370,9 @@ def _gamma_reach(c: float) -> Array:
 
 def _logarithms(total: Any, errors: Array, factor: Any) -> OnLine:
     """Of sums, times e^factor."""
-    if not float(errors[0]) <= _MOST_LOST * abs(total[0]):
+    known = np.isfinite(total) & np.isfinite(errors)
+    if not known[0] or errors[0] > _MOST_LOST * abs(total[0]):
         raise TooFineError("a moment, of which too few digits are left")
+    total, errors = np.where(known, total, 0.0), np.where(known, errors, math.inf)
     values = np.log(np.where(total == 0, 1e-300, total) + 0j) + factor
     return OnLine(values, errors / np.maximum(np.abs(total), 1e-300) + 8 * EPS * (2 + np.abs(factor)))
