@@ -13,9 +13,11 @@ from indistinct import Gaussian, Laplace
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.allocation_pair import AllocationPair, allocation
 from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.product import Product
-from indistinct.numerics import lognormal_mean
+from indistinct.numerics import high_orders, lognormal_mean
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.high_orders import HighOrders, Step
 from indistinct.numerics.lognormal_mean import LognormalMean
 from indistinct.numerics.power_series import power_of_series
 
@@ -144,10 +146,103 @@ def test_a_sum_that_ends_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_envelope_that_falls_too_fast_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the loss is taken to spread as that of a single step, so that the contour ends too early."""
-    good = one_way(1.0, 30).delta_bounds(np.array([0.4]))
+    good = one_way(2.0, 30).delta_bounds(np.array([0.4]))
     monkeypatch.setattr(LognormalMean, "log_fall", lambda self, y: -((self.scale * y) ** 2) / 2)
-    low, high = one_way(1.0, 30).delta_bounds(np.array([0.4]))
+    low, high = one_way(2.0, 30).delta_bounds(np.array([0.4]))
     assert not (low[0] <= good[1][0] and good[0][0] <= high[0])
+
+
+def summed_delta(shift: float, steps: int, epsilon: float, turned: bool, cells: int) -> float:
+    """An upper bound on delta of one epoch, that shares nothing with the engine: each lognormal variable is
+    put on the two points of a lattice around it so that its mean stays. That is larger in convex order, and
+    so are sums, and delta is the mean of a convex function of R, in either direction."""
+    step, size = shift * math.sqrt(steps) / cells, 1 << 16
+    ends = step * np.arange(max(math.exp(-9.5 * shift) // step, 1), math.exp(9.5 * shift) // step + 2)
+    z = (np.log(ends) + shift**2 / 2) / shift
+    mass, mean = np.diff(ndtr(z)), np.diff(ndtr(z - shift))
+    upper = (mean - mass * ends[:-1]) / step
+    law = np.append(mass - upper, 0.0) + np.append(0.0, upper)
+    law = np.bincount(np.arange(law.size) % size, weights=law, minlength=size)
+    total = np.fft.irfft(np.fft.rfft(law) ** steps, size)
+    places = steps * ends[0] + step * np.arange(size)
+    ratio = (places - size * step * np.round((places - steps) / (size * step))) / steps
+    gain = 1 - math.exp(epsilon) * ratio if turned else ratio - math.exp(epsilon)
+    return float(total @ np.maximum(gain, 0.0))
+
+
+LARGE_NOISE = [
+    (0.5, 1000, 1e-6),
+    (1 / 3, 10, 1e-6),
+    (1 / 3, 100, 1e-3),
+    (0.1, 10, 1e-6),
+    (1 / 300, 1000, 1e-6),
+]
+"""Shift, steps and delta: a cut tail, low orders, a cut that shows, high orders, very high ones."""
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("shift", "steps", "delta"), LARGE_NOISE)
+def test_large_noise_by_a_convolution(shift: float, steps: int, delta: float, turned: bool) -> None:
+    product = one_way(shift, steps, turned=turned)
+    epsilon = float(product.epsilon(np.array([delta]))[0])
+    low, high = (float(bound[0]) for bound in product.delta_bounds(np.array([epsilon])))
+    fine, coarse = (summed_delta(shift, steps, epsilon, turned, cells) for cells in (1500, 750))
+    assert low <= fine and 0 < high - low < 1e-8 * high
+    assert low == pytest.approx((4 * fine - coarse) / 3, rel=3e-6)  # its errors are quadratic
+
+
+@pytest.mark.parametrize("epochs", [1, 10, 60])
+@pytest.mark.parametrize("steps", [10, 1000])
+@pytest.mark.parametrize("noise", [2.0, 5.0, 10.0, 300.0])
+def test_intervals_are_narrow_whatever_the_noise(noise: float, steps: int, epochs: int) -> None:
+    low, high = one_way(1 / noise, steps, epochs).epsilon_bounds(np.array([1e-6]))
+    assert 0 < low[0] <= high[0] < low[0] * (1 + 1e-6)
+
+
+def disagreement(shift: float, steps: int, order: float) -> float:
+    """Of moments of high order with those of low order, where both are known, in units of claimed errors."""
+    y, low, high = 2.0 * np.arange(20), LognormalMean(shift, steps), HighOrders(shift, steps)
+    pairs = [(low.line(order, 2.0, 20), high.line(order, y))]
+    other = low.line(-order, 2.0, 20)
+    pairs.append((other._replace(values=other.values.conj()), high.negative(np.array([order]), y)))
+    gaps = [np.abs(np.exp(a.values - b.values) - 1) / (a.errors + b.errors) for a, b in pairs]
+    return float(np.max(gaps))
+
+
+@pytest.mark.parametrize(("shift", "steps"), [(0.3, 100), (0.2, 50), (0.05, 10)])
+def test_high_orders_agree_with_low_ones(shift: float, steps: int) -> None:
+    assert max(disagreement(shift, steps, order) for order in (18.0, 40.0)) <= 1
+    orders = np.array([18.0, 40.0])
+    exact = LognormalMean(shift, steps).log_moments(orders)[0]
+    bound = HighOrders(shift, steps).at_most(orders)
+    assert (exact <= bound).all() and (bound < exact + 0.1).all()
+
+
+def test_mistakes_at_high_orders_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: one panel for the normal variable, said to be exact; a cut too early, said to miss nothing; an
+    integral along a ray that stops early."""
+    for name, value in (("_PANELS", (1,)), ("_CUTS", np.array([4.0])), ("_BELOW", 4.0)):
+        with monkeypatch.context() as planted:
+            planted.setattr(high_orders, name, value)
+            planted.setattr(Step, "error", 0.0)
+            planted.setattr(Step, "_log_error", lambda self, count: -100.0)
+            planted.setattr(
+                HighOrders, "log_missing", lambda self, order, cut: np.full(np.shape(cut), -100.0)
+            )
+            assert disagreement(0.3, 100, 18.0) > 1, name
+
+
+def test_an_epoch_that_is_cut_falls_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The envelope of a law that is cut off early, beyond a frequency, against its transform there: what
+    would be enough for the whole law is not."""
+    monkeypatch.setattr(AllocationPair, "_cut", lambda self, log_cut: 3.0)
+    y = np.linspace(0.0, 400.0, 33)
+    values, errors = HighOrders(0.05, 3, 3.0).line(40.0, y)
+    assert (errors < 1e-6).all()
+    for frequency in (200.0, 300.0):
+        bound = AllocationPair(0.05, 3).log_envelope(Resolution((40.0, 40.0), frequency, -20.0))
+        reached = float((values.real - values[0].real)[y >= frequency].max())
+        assert LognormalMean(0.05, 3).log_fall(frequency) < reached <= bound
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,10 @@ def test_a_direction_that_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_far_tail_that_is_cut_and_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     draw_line, log_cut = engines.draw_line, ComposedLoss.log_cut
 
-    def careless(cumulant: Any, envelope: Any, aim: Any, infinite: float, charged: float) -> Any:
-        return draw_line(cumulant, envelope, aim, infinite, 0.0)
+    def careless(
+        cumulant: Any, envelope: Any, aim: Any, infinite: float, charged: float, accuracy: float
+    ) -> Any:
+        return draw_line(cumulant, envelope, aim, infinite, 0.0, accuracy)
 
     monkeypatch.setattr(engines, "draw_line", careless)
     monkeypatch.setattr(ComposedLoss, "log_cut", lambda loss, level: log_cut(loss, level) + 25.0)

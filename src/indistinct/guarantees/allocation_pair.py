@@ -5,20 +5,29 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtri_exp
 
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.guarantees.product import Product
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.contour import ACCURACY
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, OnLine
+from indistinct.numerics.high_orders import LEAST_ORDER, HighOrders
 from indistinct.numerics.lognormal_mean import LognormalMean
 from indistinct.numerics.normal import gaussian_delta
 from indistinct.numerics.rule import LossRule, TooFineError
 
 _SHARPEST = 12.0
 """With a larger shift allocation is not credited: the Gaussian pair, which dominates, is read instead."""
-_FLATTEST = 0.005
-"""With a smaller one neither: its moments differ from 1 by less than integrals tell."""
+_FLATTEST = 1e-5
+"""With a smaller one neither: integrals have too many places."""
+_HEAVY = 0.7
+"""From this shift on moments of high orders are those of far tails."""
+_NEAR = 1.7
+"""Beyond so many times the order where a far tail takes over it is cut off..."""
+_LITTLE = -8.0
+"""... where the cut has at most e to this of the tilted law."""
 _NEAR_ONE = 1e-3
 """Orders nearer to 1 are read by convexity: there a difference from 1 has few digits."""
 
@@ -86,12 +95,36 @@ class AllocationPair(Pair):
     def cumulant(self, resolution: Resolution) -> Cumulant:
         if not self._known:
             return GaussianCumulant(self.shift)
-        return AllocationCumulant(self._ratio, self.turned)
+        return AllocationCumulant(self._ratio, self.turned, self._cut(resolution.log_cut))
+
+    def _cut(self, log_cut: float | None) -> float:
+        """Where Z is cut, if it is, so that all of P but e^log_cut is kept.
+
+        At an order a of about 2 log t / s^2 a far tail takes over, that no delta sees. Where a single epoch
+        would be read at a higher one that tail is cut off, if nothing happens at the place of the cut.
+        """
+        s, t = self.shift, self.steps
+        if log_cut is None or self.turned:
+            return math.inf
+        cut = s - float(ndtri_exp(log_cut - math.log(t)))
+        order = math.sqrt(2 * max(-log_cut + math.log(ACCURACY), 1.0) / self.size)
+        at_cut = math.log(t) - cut * cut / 2 + 0.7 * order / t * math.expm1(min(s * cut - s * s / 2, 50.0))
+        return cut if order * s * s / 2 > _NEAR * math.log(t) and at_cut < _LITTLE else math.inf
 
     def log_envelope(self, resolution: Resolution) -> float:
         if not self._known:
             return self._base.log_envelope(resolution)
-        return self._ratio.log_fall(resolution.frequency)
+        fall, cut = self._ratio.log_fall(resolution.frequency), self._cut(resolution.log_cut)
+        if math.isinf(cut):
+            return fall
+        # given the differences of all Z their mean is normal, and cut at one place: with a jump b there, its
+        # transform is at most that of all of it and 2b / (s frequency); and the mean of b is dM/dcut
+        jump = math.exp(min(HighOrders(self.shift, self.steps, cut).log_jump(resolution.orders[0]), 700.0))
+        width = math.sqrt(math.pi / (2 * self.steps))
+        return min(
+            math.log(math.exp(fall) * (1 + jump * width) + 2 * jump / (self.shift * resolution.frequency)),
+            0.0,
+        )
 
     def log_moment(self, order: float) -> float:
         base = self._base.log_moment(order)
@@ -169,6 +202,12 @@ class AllocationPair(Pair):
         s, t = self.shift, self.steps
         reach = math.sqrt(max(-2 * log_tail, 0.0))
         high = s * (s + math.sqrt(max(2 * (math.log(t + 1) - log_tail), 0.0))) - s * s / 2
+        # ... or, with all below a place that one of them seldom passes, Bernstein's (Boucheron et al. 2013,
+        # Theorem 2.10), but for the one that P moves
+        rare = math.log(2 * t) - log_tail
+        one = math.exp(min(s * math.sqrt(2 * rare) + s * s / 2, 600.0))
+        variance = math.expm1(min(s * s, 600.0)) / t
+        high = min(high, math.log1p(math.sqrt(2 * variance * rare) + (1 + rare / 3) * one / t))
         low = -s * reach / math.sqrt(t) - s * s / 2
         return (-high, -low) if self.turned else (low, high)
 
@@ -188,14 +227,42 @@ class AllocationCumulant:
 
     ratio: LognormalMean
     turned: bool
+    cut: float = math.inf
+    """Of Z: what is above is left out."""
     size: int = 512
     """About as many terms as an integral has: what is dear refuses by itself."""
 
+    @property
+    def _high(self) -> HighOrders:
+        return HighOrders(self.ratio.scale, self.ratio.count, self.cut)
+
     def real(self, z: Array) -> Array:
-        return self.ratio.at_most(-z if self.turned else 1 + z)
+        orders = -z if self.turned else 1 + z
+        high = (np.abs(orders) >= LEAST_ORDER) & (self.ratio.scale < _HEAVY)
+        result = np.full(orders.shape, math.inf)
+        result[high] = self._high.at_most(orders[high])
+        left = ~np.isfinite(result)
+        if left.any():
+            result[left] = self.ratio.at_most(orders[left])
+        return result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
-        if not self.turned:
-            return self.ratio.line(1 + c, step, stop)
-        values, errors = self.ratio.line(-c, step, stop)
-        return OnLine(values.conj(), errors)  # -z runs down
+        y: Array = step * np.arange(stop, dtype=np.float64)
+        if self.turned:
+            if c >= LEAST_ORDER and self.ratio.scale < _HEAVY:
+                try:
+                    return self._high.negative(np.array([c]), y)
+                except TooFineError:
+                    pass
+            values, errors = self.ratio.line(-c, step, stop)
+            return OnLine(values.conj(), errors)  # -z runs down
+        if 1 + c >= LEAST_ORDER and self.ratio.scale < _HEAVY:
+            try:
+                return self._high.line(1 + c, y)
+            except TooFineError:
+                pass
+        values, errors = self.ratio.line(1 + c, step, stop)
+        if math.isfinite(self.cut):
+            missing = float(self._high.log_missing(np.array(1 + c), self.cut))
+            errors = errors + np.exp(np.minimum(missing + values[0].real - values.real, 700.0))
+        return OnLine(values, errors)

@@ -22,7 +22,7 @@ from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.contour import ContourLine, draw_line
+from indistinct.numerics.contour import ACCURACY, ContourLine, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
 
@@ -30,6 +30,8 @@ NARROW = 1e-7
 """Engines are asked until epsilon, or log delta, is known to this (relatively, absolutely)."""
 _NEAR = 3.0
 """A line whose delta at its aim is this near its level, in nats, was aimed well."""
+_ROUGH = 1e-8
+"""Of a line that cannot have the accuracy of others."""
 _LEVELS_LOST = 4
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
@@ -52,7 +54,8 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     log_level = log_delta + LOG_ACCURACY
     centre = found.likely_epsilon(log_delta)
     line: ContourLine | None = None
-    for _ in range(3):
+    accuracy = ACCURACY
+    for _ in range(4):
         aim = found.aim(min(centre, loss.top), log_level)
         drawn = draw_line(
             lambda frequency, aim=aim: loss.cumulant(log_cut, aim.order, aim.order, frequency),  # type: ignore[misc]
@@ -60,7 +63,11 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
             aim,
             loss.infinite_mass,
             math.exp(log_level),
+            accuracy,
         )
+        if drawn is None and accuracy == ACCURACY and any(pair.by_moments for pair, _ in loss.terms):
+            accuracy = _ROUGH  # no other engine knows more
+            continue
         if drawn is None:
             return line
         line = drawn

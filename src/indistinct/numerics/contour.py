@@ -87,7 +87,7 @@ class Scan:
     def likely_epsilon(self, log_delta: float) -> float:
         """About where delta has this size: Laplace's method at the order of the least epsilon."""
         c, k = self.orders, self.values
-        pick = int(np.argmin((k - log_delta - np.log(c * (1 + c))) / c))
+        pick = int(np.argmin((k - log_delta - _log_area(c, k)) / c))
         order, width = float(c[pick]), math.sqrt(2 * math.pi * self._curvature(pick))
         return (float(k[pick]) - log_delta - math.log(order * (order + 1) * width)) / order
 
@@ -123,6 +123,15 @@ class Aim:
         return s, right, self.scan.log_mass - fall - math.log(-math.expm1(-fall)) + GUARD
 
 
+def _log_area(c: Array, k: Array) -> Array:
+    """About by how much delta is less than e^{K(c) - c epsilon} at its saddle: c (1+c), and the deviation of
+    a Gaussian loss, where that is small."""
+    with np.errstate(invalid="ignore"):
+        width = 0.5 * np.log(4 * math.pi * np.maximum(k, 1e-300) / (c * (1 + c)))
+    area: Array = np.log(c * (1 + c)) + np.minimum(width, 0.0)
+    return area
+
+
 def scan(
     real_up_to: Callable[[float], Callable[[Array], Array]],
     log_delta: float,
@@ -143,7 +152,7 @@ def scan(
         if not np.isfinite(values).any():
             start, limit = start / 4, start
             continue
-        best = int(np.argmin((values - log_delta - np.log(orders * (1 + orders))) / orders))
+        best = int(np.argmin((values - log_delta - _log_area(orders, values)) / orders))
         if 0 < best < _GRID.size - 3 or (best > 0 and 2 * start >= limit):
             break
         start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)

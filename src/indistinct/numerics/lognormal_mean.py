@@ -55,12 +55,13 @@ _AWAY = np.linspace(0.02, 1.0, 50)
 
 
 class _Grid(NamedTuple):
-    """Nodes v = first + step * i, and z = low + (stride step / s) * j, so that v + sz lie on one lattice."""
+    """Nodes v = first + step * i, and z = low + apart * j: v + sz lie on one lattice if there is a stride."""
 
     first: float
     step: float
     size: int
     low: float
+    apart: float
     stride: int
     normals: int
 
@@ -309,18 +310,18 @@ class LognormalMean:
         strip = _AWAY * min((math.pi / 2 - min(0.02, (math.pi / 2 - angle) / 2) - angle) / s, 12.0)
         cost = -_LOG_SMALL + (moved + strip) ** 2 / 2 - (m + p) * np.log(np.cos(angle + s * strip))
         apart = float((2 * math.pi * strip / cost).max())
-        step = min(step, s * apart)
-        stride = max(1, int(s * apart / step))
+        stride = int(s * apart / step)
+        apart = stride * step / s if stride else apart
         # what is beyond weighs e^_LOG_SMALL: R^a is at most 1 plus the mean of X_i^a (a >= 1), and R at least
         # the geometric mean (a < 0)
         power, c, spare = max(orders[1], 1.0), max(-orders[0], 0.0), math.log(t) - _LOG_SMALL + s * s / 8
         top = s * power + math.sqrt(2 * (s * s * power * (power - 1) / 2 + spare)) + moved
         bottom = -c * s / t - math.sqrt(2 * (c * s * s / 2 + (c * s) ** 2 / (2 * t) + spare)) - moved
         size = math.ceil((reach[1] - reach[0]) / step) + 1
-        normals = math.ceil((top - bottom) * s / (stride * step)) + 1
+        normals = math.ceil((top - bottom) / apart) + 1
         if size > _MOST_NODES or size * (normals + m) * (m + 1) > _MOST_WORK:
             raise TooFineError(f"{size} by {normals} nodes")
-        return _Grid(float(reach[0]), step, size, bottom, stride, normals)
+        return _Grid(float(reach[0]), step, size, bottom, apart, stride, normals)
 
 
 def _band(p: float, y: Array, log_gamma: Array) -> tuple[int, float]:
@@ -348,9 +349,11 @@ def _straight(p: float) -> float:
 def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved: float = 0.0) -> _Factors:
     """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
     s, t, log_base = law.scale, law.count, law.log_base(m)
-    z = grid.low + grid.stride * grid.step / s * np.arange(grid.normals)
-    log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.stride * grid.step / s)
+    z = grid.low + grid.apart * np.arange(grid.normals)
+    log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.apart)
     places = grid.first + grid.step * np.arange(grid.size + grid.stride * (grid.normals - 1))
+    if not grid.stride:
+        places = np.add.outer(places, s * grid.apart * np.arange(grid.normals))
     log_y = places + s * grid.low - s * s / 2 - math.log(t)
     k = np.arange(m + 1.0)[:, None]
     log_x = s * z - s * s / 2 + log_base - math.log(t)
@@ -379,6 +382,8 @@ def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved:
 
 def _windows(values: Any, grid: _Grid) -> Any:
     """A row for each v: the values at v + sz for all z."""
+    if not grid.stride:
+        return values
     item = values.strides[0]
     view = np.lib.stride_tricks.as_strided(
         values, (grid.size, grid.normals), (item, grid.stride * item), writeable=False
