@@ -2,8 +2,8 @@
 
 A cell has its share of the mass and a slope along each axis: half the difference of its two neighbours'
 heights, or at the border of the box the difference to its one neighbour. A slope is never steeper than either
-neighbour allows (van Leer's limiter, 1977), so that nothing overshoots and a jump stays a jump, and all slopes
-of a cell together never make the density negative. What a slope adds on one side of a cell's middle it takes
+neighbour allows (van Leer's limiter, 1977), so that nothing overshoots and a jump stays a jump, and slopes of
+a cell together never make the density negative. What a slope adds on one side of a cell's middle it takes
 from the other: shares are kept, and the mass is one because the shares add up to one.
 """
 
@@ -34,7 +34,8 @@ class CellDensity:
         slopes = np.stack([_limited(self.share, axis) for axis in range(self.share.ndim)])
         relative = np.divide(slopes, self.share, out=np.zeros_like(slopes), where=self.share > 0)
         steepness = np.abs(relative).sum(axis=0)
-        return relative * np.minimum(1.0, 2.0 / np.maximum(steepness, 2.0))
+        limited: Array = relative * np.minimum(1.0, 2.0 / np.maximum(steepness, 2.0))
+        return limited
 
     def __call__(self, places: Array) -> Array:
         """At points [n, d] of the cube."""
@@ -65,7 +66,7 @@ class CellDensity:
 
     def sample(self, n: int, seed: int) -> Array:
         """Points of the cube. In a cell 1 + Σ s (u - ½) is a mixture: with probability |s|/2, the
-        density 2u or 2(1 - u) of the larger or smaller of two uniform numbers along that axis, else uniform."""
+        density 2u or 2(1 - u) of the larger or smaller of two uniform numbers along that axis."""
         dimension = self.share.ndim
         draws = PublicUniforms(seed).draw(n, 2 * dimension + 2)
         ends = np.cumsum(self.share.ravel())
