@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.datasets import load_diabetes, load_iris, make_moons
+from sklearn.datasets import load_diabetes, load_digits, load_iris, make_moons
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from indistinct import Adjacency, Budget, Gaussian
-from indistinct.data import Categories, Norm, Numbers, ProductSum, table
+from indistinct.data import Categories, FeatureSum, Norm, Numbers, ProductSum, table
 from indistinct.errors import ArgumentError, DataError
 from indistinct.functions import ConstantKernel, GaussianKernel, PrivateFunction, RandomFeatures
 from indistinct.functions.estimators import (
@@ -30,6 +30,7 @@ from indistinct.functions.estimators import (
 )
 from indistinct.functions.estimators import risk as risks
 from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Losses, Risk, Slopes
+from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.space import FiniteSpace
 from indistinct.noise import NotPrivateSource
 
@@ -343,6 +344,58 @@ def test_a_kernel_is_chosen_within_the_budget() -> None:
         PrivateKernelRidge(Budget(mu=1), **declared).fit(points, targets)
     with pytest.raises(ArgumentError, match="choice"):
         PrivateKernelRidge(Budget(epsilon=1, delta=1e-6), choice=1.0, **declared).fit(points, targets)
+
+
+# Class sums
+
+
+@pytest.mark.parametrize("adjacency", BOTH)
+def test_one_record_moves_all_class_sums_by_the_sensitivity_at_most(adjacency: Adjacency) -> None:
+    """Random neighbours; replacing a record may change its class. Sums of each class
+    against the rest, of which a record moves all, are seen to move further."""
+    draw = np.random.default_rng(3)
+    space = RandomFeatures(GaussianKernel(0.3), pairs=20, dimension=2)
+    box = {"a": Numbers(0, 1), "b": Numbers(0, 1)}
+    query = FeatureSum(box, space, block=("target", Categories(range(5))), records=50)
+
+    def sums(points: Array, places: Array) -> Array:
+        columns = {"a": points[:, 0], "b": points[:, 1], "target": places}
+        return np.asarray(query.statistic(columns).values, dtype=np.float64)
+
+    furthest, planted = 0.0, 0.0
+    for _ in range(40):
+        points, places = draw.random((12, 2)), draw.integers(0, 5, 12)
+        whole = sums(points, places)
+        if adjacency is Adjacency.ADD_REMOVE:
+            other = sums(points[1:], places[1:])
+        else:
+            points[0], places[0] = draw.random(2), draw.integers(0, 5)
+            other = sums(points, places)
+        furthest = max(furthest, float(np.linalg.norm(whole - other)))
+        signs = 2 * np.eye(5) - 1
+        against = np.tensordot(signs, (whole - other).reshape(5, -1), (1, 0))
+        planted = max(planted, float(np.linalg.norm(against)))
+    bound = query.sensitivity(Norm.L2, adjacency)
+    assert furthest <= bound < planted
+    assert adjacency is Adjacency.REPLACE_ONE or furthest > 0.999 * bound
+
+
+def test_class_sums_cost_the_same_for_any_number_of_classes() -> None:
+    points, labels = load_digits(return_X_y=True)
+    declared = {"box": (0, 16), "classes": range(10), "records": len(points), "source": NotPrivateSource(1)}
+    model = PrivateKernelClassifier(Budget(epsilon=1, delta=1e-5), **declared).fit(points, labels)
+    assert len(model.functions_) == 10 and model.score(points, labels) > 0.8  # 0.60 one against the rest
+    noise = model.functions_[0].mechanism
+    assert noise.scale / noise.added == pytest.approx(noise_multiplier(model.budget, Adjacency.ADD_REMOVE))
+    chances = model.predict_proba(points[:50])
+    assert chances.sum(axis=1) == pytest.approx(1) and (chances > 0).all()
+    assert (model.classes_[chances.argmax(axis=1)] == model.predict(points[:50])).all()
+    machine = PrivateKernelClassifier(Budget(epsilon=1, delta=1e-5), loss=LogisticLoss(), **declared)
+    assert len(machine.fit(points, labels).functions_) == 10
+    assert machine.functions_[0].mechanism.scale / machine.functions_[0].mechanism.added > 3 * (
+        noise.scale / noise.added
+    )
+    assert machine.predict_proba(points[:9]).sum(axis=1) == pytest.approx(1)
 
 
 # Accuracy

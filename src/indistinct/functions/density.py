@@ -18,14 +18,13 @@ import numpy.typing as npt
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit, WithLaplace
 from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.functions.cells import CellDensity
 from indistinct.functions.density_counts import basis_of_cells, coarser, fit_counts, public_cells
-from indistinct.functions.density_fit import MeasuredDensity, Shape, fit_density
+from indistinct.functions.density_fit import MeasuredDensity, fit_density
 from indistinct.functions.fourier import FourierBasis, copies_of, matern_basis
 from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
 from indistinct.functions.mechanism import noise_multiplier
-from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.functions.space import Axes, Space
-from indistinct.functions.torus import Periodic
 from indistinct.guarantees.alternatives import either
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Budget, DiscreteLaplace, Gaussian
@@ -34,7 +33,7 @@ from indistinct.mechanisms.budget import check_budget
 from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Release, no_guarantee
 from indistinct.noise import Source
-from indistinct.numerics.arrays import Array, ComplexArray
+from indistinct.numerics.arrays import Array
 
 _COUNT_SHARE = 0.03
 """Of epsilon, for a first count of the records where their number is private."""
@@ -70,10 +69,11 @@ class PrivateDensity:
     guarantee is that of its noise; where there is a first `count`, its bandwidth or cells follow from that
     count, and who is shown it is shown what the density's guarantee is of."""
     basis: FourierBasis
-    """The waves that the logarithm of the density is a sum of."""
+    """The waves that the logarithm of the density was fitted with."""
     records: float
     """How many records there are: public, or what the release says about it."""
-    shape: Shape = field(repr=False)
+    share: Array = field(repr=False)
+    """Of the mass, in each cell of a grid of the box, before the floor."""
     floor: float = 0.0
     """The share of the uniform density that is mixed in: the noise on one count over all records. A place
     that looks empty may not be, and how sure one can be is public."""
@@ -105,36 +105,32 @@ class PrivateDensity:
         return either(counted, known, self.otherwise.guarantee(adjacency))
 
     @cached_property
-    def _amplitudes(self) -> ComplexArray:
-        cosine, sine = np.split(self.shape.factors, 2)
-        return math.sqrt(2) * cosine.astype(np.complex128) - 1j * math.sqrt(2) * sine
-
-    @cached_property
     def _volume(self) -> float:
         return float(np.prod(self.basis.sides))
 
     @cached_property
-    def _share(self) -> Array:
-        """Of the mass, in each cell of a grid."""
-        return (1 - self.floor) * self.shape.share + self.floor / self.shape.share.size
+    def _cells(self) -> CellDensity:
+        """On the unit cube."""
+        share = (1 - self.floor) * self.share + self.floor / self.share.size
+        return CellDensity(share / share.sum())
+
+    def _places(self, rows: Array) -> Array:
+        """Points of the box as points of the unit cube."""
+        places: Array = (rows - np.array(self.basis.low)) / self.basis.sides
+        return places
 
     def log(self, points: Any) -> Array:
         """The logarithm of the density; -inf outside the box."""
-        rows = Space.points(self.basis, points)
-        inside = ((rows >= self.basis.low) & (rows <= self.basis.high)).all(axis=1)
-        turns = (rows[inside] - np.array(self.basis.low)) / self.basis.periods
-        values = np.full(len(rows), -np.inf)
-        height = Periodic.of(self.basis.waves[1:], self._amplitudes)(turns)
-        height -= self.shape.log_total
-        if self.floor > 0:
-            rest = math.log1p(-self.floor) if self.floor < 1 else -math.inf
-            height = np.logaddexp(height + rest, math.log(self.floor))
-        values[inside] = height - math.log(self._volume)
-        return values
+        with np.errstate(divide="ignore"):
+            return np.log(self(points))
 
     def __call__(self, points: Any) -> Array:
         """The density at points [n, d]; 0 outside the box."""
-        return np.exp(self.log(points))
+        rows = Space.points(self.basis, points)
+        inside = ((rows >= self.basis.low) & (rows <= self.basis.high)).all(axis=1)
+        values = np.zeros(len(rows))
+        values[inside] = self._cells(self._places(rows[inside])) / self._volume
+        return values
 
     def on_grid(self, cells: int) -> Array:
         """The density at the middles of a grid of the box with so many cells along each axis."""
@@ -145,24 +141,13 @@ class PrivateDensity:
         return self(points.reshape(-1, self.basis.dimension)).reshape((count,) * self.basis.dimension)
 
     def probability(self, low: Any, high: Any) -> float:
-        """Of the box from corner `low` to corner `high`; cells of the grid that it cuts count in parts."""
-        ends = corners(self.basis.dimension, low, high)
-        share = self._share
-        for axis, (start, end) in enumerate(zip(*ends, strict=True)):
-            cells = share.shape[0]
-            place = (np.array([start, end]) - self.basis.low[axis]) / self.basis.sides[axis] * cells
-            edges = np.arange(cells)
-            part = np.clip(np.minimum(edges + 1, place[1]) - np.maximum(edges, place[0]), 0, 1)
-            share = np.tensordot(part, share, (0, 0))
-        return float(share)
+        """Of the box from corner `low` to corner `high`: the exact integral of the density."""
+        return self._cells.probability(*map(self._places, corners(self.basis.dimension, low, high)))
 
     def sample(self, n: int, *, seed: int = 0) -> Array:
         """Points drawn from the density: synthetic records. The seed is no secret."""
-        draws = PublicUniforms(seed).draw(check_count("n", n), self.basis.dimension + 1)
-        total = np.cumsum(self._share.ravel())
-        cell = np.minimum(np.searchsorted(total / total[-1], draws[:, 0]), total.size - 1)
-        places = np.stack(np.unravel_index(cell, self._share.shape), axis=1) + draws[:, 1:]
-        points: Array = np.array(self.basis.low) + places / self._share.shape[0] * self.basis.sides
+        places = self._cells.sample(check_count("n", n), seed)
+        points: Array = np.array(self.basis.low) + places * self.basis.sides
         return points
 
     def plot(self, path: str | Path | None = None, truth: Any = None) -> Any:
@@ -266,7 +251,7 @@ def density_from(
     records = known if known is not None else max(float(sums[0]), 1.0)
     measured = MeasuredDensity(sums[1:] / records, variance[1:] / records**2, records)
     floor = min(function.mechanism.scale / records, 1.0)
-    return PrivateDensity(function, basis, records, fit_density(basis, measured), floor, first)
+    return PrivateDensity(function, basis, records, fit_density(basis, measured).share, floor, first)
 
 
 def density_from_counts(
@@ -280,8 +265,8 @@ def density_from_counts(
     low, high = (tuple(float(getattr(side, end)) for side in sides) for end in ("low", "high"))
     basis = basis_of_cells(low, high, sides[0].count)
     records = known if known is not None else max(float(np.sum(released.values)), 1.0)
-    shape = fit_counts(released.values, noisy.scale, records, basis)
-    return PrivateDensity(released, basis, records, shape, min(noisy.deviation / records, 1.0), first)
+    share = fit_counts(released.values, noisy.scale, records, basis).share
+    return PrivateDensity(released, basis, records, share, min(noisy.deviation / records, 1.0), first)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from indistinct.description import from_json, given
 from indistinct.errors import ArgumentError, check_positive, check_probability, check_real
 from indistinct.files import meaning, read_saved, write_npz
 from indistinct.functions.density import PrivateDensity
-from indistinct.functions.density_fit import Shape
 from indistinct.functions.exact_kernel import ExactKernel, NoisePath, PathFunction
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction, FunctionNoise, PrivateFunction
@@ -104,11 +103,10 @@ def write_density(density: PrivateDensity, path: str | Path) -> None:
         "floor": density.floor,
         "sized": density.sized,
         "adjacency": density.adjacency.value,
-        "log_total": density.shape.log_total,
         "count": None if count is None else {**_head(count), "values": count.values, "unit": count.unit},
         "otherwise": density.otherwise,
     }
-    arrays = {"factors": density.shape.factors, "share": density.shape.share}
+    arrays = {"share": density.share}
     if isinstance(released, Release):
         head["counts"], arrays["counts"] = _head(released), released.values
     else:
@@ -154,7 +152,7 @@ def read_density(path: str | Path) -> PrivateDensity:
             released,
             basis,
             check_positive("records", head["records"]),
-            _shape(basis, head, arrays),
+            _share(basis, arrays["share"]),
             check_probability("floor", head["floor"]),
             first,
             _truth("sized", head["sized"]),
@@ -163,8 +161,8 @@ def read_density(path: str | Path) -> PrivateDensity:
         )
 
 
-def _shape(basis: FourierBasis, head: dict[str, Any], arrays: dict[str, Any]) -> Shape:
-    factors, share = arrays["factors"], arrays["share"]
-    if factors.shape != (basis.size - 1,) or share.ndim != basis.dimension or (share < 0).any():
-        raise ArgumentError("factors", factors.shape, f"{basis.size - 1} numbers, with shares of cells")
-    return Shape(factors, check_real("log_total", head["log_total"]), share)
+def _share(basis: FourierBasis, share: Array) -> Array:
+    cells = share.shape[:1] * basis.dimension
+    if share.shape != cells or not share.size or not (share >= 0).all() or abs(float(share.sum()) - 1) > 1e-9:
+        raise ArgumentError("share", share.shape, "as many cells along each axis, whose shares add up to one")
+    return share

@@ -8,6 +8,8 @@ made is not worth it, and at no signal at all the columns are independent.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -56,6 +58,20 @@ class NoisyCounts:
         return found
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Tables are small: threads, which PyTorch has one of for each core, mostly wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@_one_thread()
 def train(
     counts: NoisyCounts, training: TableTraining, seed: int, progress: Progress | None = None
 ) -> Mixture:
