@@ -198,7 +198,11 @@ class Book:
     # -- writing -------------------------------------------------------------------------------
 
     def open(self, name: str, terms: AccountTerms, cap: Cap | None, who: str, more: dict[str, Any]) -> State:
-        """A new account. The ledger's own row is locked, unless this is it."""
+        """A new account. The ledger's own row is locked, unless this is it. The first entry names the ledger,
+        so that no spend here has the hash of one elsewhere, were they made by the same person in the same
+        microsecond."""
+        if name != LEDGER:
+            more = {**more, "ledger": self.first(LEDGER).content["ledger"]}
         content = {"terms": terms.to_json(), "cap": None if cap is None else cap.to_json(), **more}
         last = self.clock() if name == LEDGER else self._told(name, who)
         entry = _chained(JournalEntry(name, 1, last, who, "opened", "", canonical(content)), "")
