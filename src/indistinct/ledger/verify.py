@@ -139,8 +139,8 @@ class _Beside:
     files: set[tuple[str, str]] = field(default_factory=set)
     labels: set[tuple[str, str]] = field(default_factory=set)
     kept: dict[tuple[str, str], str] = field(default_factory=dict)
-    secrets: dict[str, str] = field(default_factory=dict)
-    """Commitments to them. What was charged in another ledger has its secret there."""
+    commitments: dict[str, str] = field(default_factory=dict)
+    """Each to a secret. What was charged in another ledger has its own there."""
     described: dict[str, set[str]] = field(default_factory=dict)
     blocks: set[str] = field(default_factory=set)
     """Keys of what was let through because it alone met the promise."""
@@ -157,9 +157,9 @@ class _Beside:
                 self.labels.update((label, entry.key) for label in content["labels"])
                 self.kept.update({(entry.key, name): own for name, own in content["files"].items()})
             elif entry.event == "charged":
-                self.secrets[entry.key] = content["secret"]
+                self.commitments[entry.key] = content["secret"]
             elif entry.event == "opened" and entry.account == LEDGER:
-                self.secrets[FILES] = content["secret"]
+                self.commitments[FILES] = content["secret"]
             if "block" in content:
                 self.blocks.add(entry.key)
             if DESCRIBED in content:
@@ -188,7 +188,7 @@ def _account(described: dict[str, set[str]], book: Book, name: str, states: dict
     hidden = {key: commitment(bytes(secret)) for key, secret in rows}
     needed = {
         key: own
-        for key, own in beside.secrets.items()
+        for key, own in beside.commitments.items()
         if (not name and key == FILES) or (key in spends and spends[key].state == CHARGED)
     }
     if hidden.keys() - needed.keys():
