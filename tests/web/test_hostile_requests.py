@@ -8,6 +8,7 @@ import pytest
 import schemathesis
 from starlette.testclient import TestClient
 
+from indistinct.errors import ArgumentError
 from indistinct.web import Desk, application, handlers
 
 ATTACK = runpy.run_path(str(Path(__file__).parent.parent.parent / "attacks" / "ledger_service.py"))
@@ -48,3 +49,19 @@ def test_cases_from_the_document(path: Path) -> None:
     assert sum(counted.values()) > 20 and not any(" 5" in kind for kind in counted)
     total, *_, mistakes = ATTACK["standing"](path)
     assert total <= 1 and mistakes == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "99999999999999999999*gaussian(5).subsample(0.1)",
+        "99999*(99999*laplace(3)+gaussian(3))",
+        "+".join(f"laplace({n})" for n in range(1, 120)),
+    ],
+)
+def test_what_takes_long_to_read_is_not_read(asked: str) -> None:
+    from indistinct.web.handlers import _mechanism
+
+    with pytest.raises(ArgumentError, match="spend others in Python"):
+        _mechanism(asked)
+    assert _mechanism("1000*gaussian(5).subsample(0.1)") is not None
