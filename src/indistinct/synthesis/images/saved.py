@@ -58,7 +58,7 @@ def read(path: str | os.PathLike[str]) -> SyntheticImages:
         if description["holds"] != _HOLDS:
             raise ArgumentError("holds", description["holds"], _HOLDS)
         map, released = ImageMap.from_json(description["map"]), numbers.pop("released")
-        views = [(getattr(part.view, "directions", 1), part.pairs) for part in map.parts]
+        views = [(getattr(getattr(part, "view", None), "directions", 1), part.pairs) for part in map.parts]
         if any(map.dimension * directions * pairs > _MOST_NUMBERS for directions, pairs in views):
             raise ArgumentError("parts", map.parts, "of fewer frequencies")
         classes = max(len(description["classes"]), 1)

@@ -20,6 +20,7 @@ from indistinct.mechanisms import Budget, Release, calibrate
 from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
+from indistinct.synthesis.images.discriminant import discriminant, filled
 from indistinct.synthesis.images.feature_maps import ImageMap, Pairs, Shape, standard_map
 from indistinct.synthesis.images.held_out import distance, split_pairs
 from indistinct.synthesis.images.training import Fitted, ImageTraining, sample, train
@@ -340,17 +341,35 @@ class SyntheticImages:
         return np.split(sums, len(self.synthesizer.generators))
 
     def sample(
-        self, n: int, *, balanced: bool = True, seed: int = 0, device: str | None = None
+        self,
+        n: int,
+        *,
+        balanced: bool = True,
+        relabelled: bool | None = None,
+        seed: int = 0,
+        device: str | None = None,
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
         """New images [n, channels, height, width] and their labels: each class as often as the others, or,
-        not `balanced`, in proportion to its released count."""
+        not `balanced`, in proportion to its released count. A label is the class that the generator was told
+        or, `relabelled`, the one the image looks like by what was released (`discriminant`): so for colour,
+        unless you say otherwise."""
         check_count("n", n)
         if not self.fitted:
             raise ArgumentError("images", "a release without a generator", "trained first: `trained()`")
         shares = np.ones(len(self.counts)) if balanced else np.maximum(self.counts, 0.0)
         ends = np.rint(np.cumsum(shares) / shares.sum() * n)
         places = np.repeat(np.arange(len(shares)), np.diff(ends, prepend=0.0).astype(np.int64))
-        images = np.zeros((n, *self.synthesizer.shape), dtype=np.float32)
+        if relabelled is None:
+            relabelled = self.synthesizer.shape[0] > 1
+        if relabelled and len(shares) > 1:
+            images = self._relabelled(places, seed, device)
+        else:
+            images = self._drawn(places, seed, device)
+        return images, np.array(self.synthesizer.classes or [0])[places]
+
+    def _drawn(self, places: Any, seed: int, device: str | None) -> npt.NDArray[np.float32]:
+        """One image for each place of a class, which the generator is told."""
+        images = np.zeros((len(places), *self.synthesizer.shape), dtype=np.float32)
         start = 0
         for fitted in self.fitted:
             chosen = (places >= start) & (places < start + len(fitted.counts))
@@ -358,8 +377,20 @@ class SyntheticImages:
                 drawn = sample(fitted, places[chosen] - start, seed=seed + start, device=device)
                 images[chosen] = drawn.cpu().numpy()
             start += len(fitted.counts)
-        names = np.array(self.synthesizer.classes or [0])
-        return images, names[places]
+        return images
+
+    def _relabelled(self, places: Any, seed: int, device: str | None) -> npt.NDArray[np.float32]:
+        """One image for each place of a class, which it looks like."""
+        sums = np.asarray(self.release.values).reshape(len(self.counts), -1)
+        find = discriminant(
+            self.synthesizer.map,
+            sums / self.counts[:, None],
+            self.mechanism.deviation,
+            self.counts,
+            lambda places, more: self._drawn(places, seed + more, device),
+            device,
+        )
+        return filled(places, lambda places, more: self._drawn(places, seed + more, device), find)
 
 
 @final
