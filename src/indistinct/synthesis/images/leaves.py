@@ -47,7 +47,9 @@ def leaves(shape: tuple[int, int, int], count: int, seed: int, device: str) -> A
     small, large = _SMALLEST**-_DECAY, max(_SMALLEST, _LARGEST * max(height, width)) ** -_DECAY
     for layer in range(_LAYERS):
         one = uniform(6)[:, :, None, None]  # of each leaf: radius, place, angle, form, edge
-        radius = (small + one[:, 0] * (large - small)) ** (-1 / _DECAY) * (3.0 if 3 * layer <= _LAYERS else 1.0)
+        radius = (small + one[:, 0] * (large - small)) ** (-1 / _DECAY) * (
+            3.0 if 3 * layer <= _LAYERS else 1.0
+        )
         y, x = down - height * (1.2 * one[:, 1] - 0.1), right - width * (1.2 * one[:, 2] - 0.1)
         angle, stretch = math.pi * one[:, 3], torch.exp(0.25 * normal(1, 1))
         along = (x * angle.cos() + y * angle.sin()) / stretch

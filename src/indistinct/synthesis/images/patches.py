@@ -31,6 +31,7 @@ _SMALL_SCALE = 3e-3
 _REACH = 4.0
 """Features before whitening are pulled back towards this many times their usual length."""
 _AT_ONCE = 64
+_MOST_PAIRS, _MOST_PICTURES = 2**13, 2**17
 _FLOOR = 1 / 16
 
 
@@ -56,6 +57,9 @@ class PatchPart(Described):
             raise ArgumentError("shape", self.shape, allowed)
         if self.copy % 2:
             raise ArgumentError("copy", self.copy, "an even number")
+        if self.pairs > _MOST_PAIRS or self.pictures > _MOST_PICTURES:
+            allowed = f"at most {_MOST_PAIRS} pairs of features and {_MOST_PICTURES} pictures"
+            raise ArgumentError("filters", self.filters, allowed)
 
     @property
     def pairs(self) -> int:
@@ -167,7 +171,7 @@ def _patches(images: Any, side: int) -> Any:
 def _features(part: PatchPart, made: _Made, device: str, kind: Any) -> tuple[Callable[[Any], Any], ...]:
     import torch
 
-    channels, height, width = part.shape
+    _, height, width = part.shape
     filters = made.filters.to(device, kind)
     squares = _squares(height - part.side + 1, width - part.side + 1, part.grid).to(device, kind)
     cells = _squares(height, width, part.copy).to(device, kind)
@@ -196,8 +200,8 @@ def _features(part: PatchPart, made: _Made, device: str, kind: Any) -> tuple[Cal
 
 
 def _unit(rows: Any) -> Any:
-    """y / root(D / 16 + |y|²), shorter than 1; whitened features have |y|² of about D or more. Its slope is at
-    most 4 / root(D)."""
+    """y / root(D / 16 + |y|²), shorter than 1; whitened features have |y|² of about D or more. Its slope is
+    at most 4 / root(D)."""
     return rows / (_FLOOR * rows.shape[1] + (rows**2).sum(1, keepdim=True)).sqrt()
 
 
