@@ -24,6 +24,7 @@ def check_shape(shape: Any) -> Shape:
 
 
 def as_rows(images: Any, shape: Shape) -> Array:
+    """Images, however their axes of length 1 are left out, as rows of numbers from 0 to 1."""
     allowed = f"images of shape {shape}, all of one size, bytes or numbers from 0 to 1"
     try:
         array = np.asarray(images)

@@ -17,8 +17,8 @@ from indistinct.synthesis.images.feature_maps import ImageMap
 from indistinct.synthesis.images.training import ImageTraining
 
 _AT_ONCE = 1000
-_COMPARED = 10_000
-"""Images whose covariance is taken, or as many as there are features, if these are fewer."""
+_FEWEST, _MOST = 1000, 10_000
+"""Images whose covariance is taken: between these, as many as there are features."""
 _ROUNDS = 10
 Draw = Callable[[npt.NDArray[np.int64], int], npt.NDArray[np.float32]]
 """Images of the classes at these places; the number makes them new ones."""
@@ -42,7 +42,7 @@ def discriminant(
             return torch.cat([features(some.to(device)) for some in few])
 
     classes = len(means)
-    each = -(-min(_COMPARED, map.size) // classes)
+    each = -(-min(_MOST, max(_FEWEST, map.size)) // classes)
     rows = seen(draw(np.tile(np.arange(classes), each), _ROUNDS)).view(each, classes, -1)
     rows = (rows - rows.mean(0)).flatten(0, 1).double()
     released = torch.as_tensor(means, dtype=torch.float64, device=device)

@@ -189,10 +189,11 @@ def _exact(map: ImageMap, device: str) -> Callable[[Any], Any]:
 
 
 def standard_map(shape: Shape, *, pairs: int = 20_000, seed: int = 0) -> ImageMap:
-    """The map for small pictures, by their declared shape. Grey ones: a fifth of the kernel's height on blurred
-    pixels, the rest on wavelets of two sizes. Lengths grow with the root of the number of pixels, as distances
-    between pictures do. They were chosen on training images of MNIST and Fashion-MNIST, the same for both, and
-    not on test images. Colour, from 16 pixels: patches, as many as `pairs` allows, up to 400 filters."""
+    """The map for small pictures, by their declared shape. Grey ones: a fifth of the kernel's height on
+    blurred pixels, the rest on wavelets of two sizes. Lengths grow with the root of the number of pixels, as
+    distances between pictures do. They were chosen on training images of MNIST and Fashion-MNIST, the same
+    for both. Colour, from 16 pixels: patches, by as many filters as `pairs` allows, up to 400; what they are
+    was chosen on training images of CIFAR-10 that were set aside."""
     check_count("pairs", pairs, least=3)
     count = 0.02
     if shape[0] == 3 and min(shape[1:]) >= _COLOUR_FROM and pairs >= _COLOUR_PAIRS:

@@ -72,8 +72,8 @@ class PatchPart(Described):
         A patch, centred and divided, has length √p at most. Its comparison with a filter w is wrong by
         (p + 8) u |w| √p, and by what centring numbers from 0 to 1 adds, (p + 2) u |w| √p / √flat. Means over
         squares of n places keep such errors and add (n + 2) u times the largest comparison, |w| √p. Pulling
-        back has slope 1 at most. A product with the matrix W of D rows is wrong by D u |W|_F times the length,
-        and passes errors on times |W|. The last division has slope at most 4 / root(D) (`_unit`)."""
+        back has slope 1 at most. A product with the matrix W of D rows is wrong by D u |W|_F times the
+        length, and passes errors on times |W|. The last division has slope at most 4 / root(D) (`_unit`)."""
         made = _made(self)
         patch = self.shape[0] * self.side**2
         half, places = EPS / 2, (self.shape[1] + 1) * (self.shape[2] + 1)

@@ -351,7 +351,7 @@ class SyntheticImages:
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
         """New images [n, channels, height, width] and their labels: each class as often as the others, or,
         not `balanced`, in proportion to its released count. A label is the class that the generator was told
-        or, `relabelled`, as colour is by default, what the image looks like by the release (`discriminant`)."""
+        or, `relabelled` (colour is), the one the image looks like by what was released (`discriminant`)."""
         check_count("n", n)
         if not self.fitted:
             raise ArgumentError("images", "a release without a generator", "trained first: `trained()`")
