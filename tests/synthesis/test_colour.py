@@ -78,7 +78,7 @@ def test_labels_are_those_of_the_released_means() -> None:
         rng = np.random.default_rng(turn)
         wrong = rng.random(len(places)) < 0.25
         which = rng.integers(0, 200, len(places))
-        return np.where(((places == 1) ^ wrong)[:, None, None, None], light[which], dark[which])
+        return np.asarray(np.where(((places == 1) ^ wrong)[:, None, None, None], light[which], dark[which]))
 
     find = discriminant(MAP, np.stack(rows), 1e-3, np.array([200.0, 200.0]), draw, "cpu")
     assert min((find(dark) == 0).mean(), (find(light) == 1).mean()) > 0.9
