@@ -3,11 +3,11 @@
 The first 55,000 (CIFAR-10: 45,000) training images, add/remove, δ = 1/(n ln n), one release, a generator;
 as many generated images as there were records train three networks: a ResNet of nine layers, a wide ResNet
 (16-4) and that of *Functional Rényi DP*, appendix C. They are ours, not DPImageBench's WRN-40-4, ResNet and
-ResNeXt, and no epoch is picked. Images are labelled by what was released (`sample(relabelled=True)`). They are
-tested on the 10,000 test images or, with --held-out, on the training images that are left: settings were
-chosen there. CIFAR-10 is read from JPEG files, recompressed, so a little is lost.
+ResNeXt, and no epoch is picked. Images are labelled by what was released (`sample(relabelled=True)`). The
+networks are tested on the 10,000 test images or, with --held-out, on the training images that are left:
+settings were chosen there. CIFAR-10 is read from JPEG files, recompressed, so a little is lost.
 
-    python benchmarks/synthesis_protocol.py [--sets mnist fashion cifar10] [--epsilon 1 10] [--seeds 1] [--small]
+    python benchmarks/synthesis_protocol.py [--sets cifar10] [--epsilon 1 10] [--seeds 1] [--small]
 
 On one H200: about 100 seconds of release, training and networks for each row.
 """
