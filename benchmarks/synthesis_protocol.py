@@ -164,9 +164,8 @@ def main() -> int:
     if device == "cpu" and not options.small:
         print("skipped: no GPU here; --small shows the pipeline on a CPU")
         return 0
-    print(
-        f"{'data':8} {'ε':>4} {'seed':>4} {'ResNet':>7} {'wide':>7} {'app. C':>7} {'mean':>7} {'published':>9} {'s':>5}"
-    )
+    heads = "".join(f"{head:>8}" for head in ("ResNet", "wide", "app. C", "mean"))
+    print(f"{'data':8} {'ε':>4} {'seed':>4}{heads} {'published':>9} {'s':>5}")
     for name in options.sets:
         parts = (
             cifar(options.data)
