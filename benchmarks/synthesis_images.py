@@ -3,8 +3,9 @@
 One Gaussian release of class sums of features (add/remove, δ=1e-5, all 60,000 records), then a generator;
 60,000 generated images train the network of *Functional Rényi DP*, appendix C, which is tested on the 10,000
 real test images. Settings are the defaults of the package, the same for both data sets and every ε; they were
-chosen on the last 10,000 training images of both, never on test images. Several noise seeds where there is a
-bar, one elsewhere; ε=∞ is the same pipeline with noise too small to matter.
+chosen on the last 10,000 training images of both; test images were looked at twice (docs/synthesis.md says
+when). Several noise seeds where there is a bar, one elsewhere; ε=∞ is the same pipeline with noise too small
+to matter.
 
     python benchmarks/synthesis_images.py [--data ../shared/data] [--seeds 3] [--epsilon 10 1 0.2] [--small]
 

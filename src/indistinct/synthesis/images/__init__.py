@@ -2,6 +2,7 @@
 
 from indistinct.synthesis.images.feature_maps import ImageMap, MapPart, standard_map
 from indistinct.synthesis.images.generator import Generator
+from indistinct.synthesis.images.patches import PatchPart
 from indistinct.synthesis.images.quality import (
     ImageNearness,
     accuracy,
@@ -26,6 +27,7 @@ __all__ = [
     "ImageTraining",
     "MapPart",
     "Mode",
+    "PatchPart",
     "Pixels",
     "SyntheticImages",
     "View",

@@ -1,6 +1,8 @@
-"""Feature maps of images: random Fourier features of a sum of Gaussian kernels, each on a view of its own.
+"""Feature maps of images: random Fourier features of a sum of Gaussian kernels, each on a view of its own, or
+whitened features of patches.
 
-Whatever the image, |φ(x)|² is the sum of the kernels' weights, because cos² + sin² = 1. The same finite map
+Whatever the image, |φ(x)|² is at most the sum of the parts' weights: cos² + sin² = 1, and the features of
+patches are divided by their length. The same finite map
 carries the records, the noise and the generated images; that is what the guarantee needs.
 """
 
@@ -18,10 +20,13 @@ from indistinct.description import Described, Positive, PositiveCount, describab
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.synthesis.images.patches import PatchPart
 from indistinct.synthesis.images.views import NARROWEST, Pixels, View, Wavelets
 
 _AT_ONCE = 1 << 22
 Shape = tuple[int, int, int]
+_COLOUR_FROM, _COLOUR_PAIRS = 16, 186
+"""Pixels, and pairs: ten filters at least."""
 Pairs = tuple[npt.NDArray[np.int64], ...]
 """Some pairs of features: of each part, their places in it."""
 
@@ -36,6 +41,22 @@ class MapPart(Described):
     pairs: PositiveCount
     weight: Positive
 
+    def on(
+        self, device: str, *, exact: bool, some: npt.NDArray[np.int64], frequencies: Array
+    ) -> Callable[[Any], Any]:
+        """As a function of PyTorch tensors; only some pairs of features."""
+        import torch
+
+        kind = torch.float64 if exact else torch.float32
+        fast = torch.as_tensor(frequencies[:, some], dtype=kind, device=device)
+        view, height = self.view.on(device, exact=exact), math.sqrt(self.weight / self.pairs)
+
+        def features(images: Any) -> Any:
+            phases = view(images) @ fast
+            return torch.cat([torch.cos(phases), torch.sin(phases)], dim=1) * height
+
+        return features
+
 
 @final
 @describable("image")
@@ -49,7 +70,7 @@ class ImageMap(FeatureMap):
     """
 
     shape: Shape
-    parts: tuple[MapPart, ...]
+    parts: tuple[MapPart | PatchPart, ...]
     count_weight: Positive
     seed: int = 0
     nonnegative = False
@@ -80,15 +101,19 @@ class ImageMap(FeatureMap):
 
     @cached_property
     def frequencies(self) -> tuple[Array, ...]:
-        """Of each part, [numbers in its view, pairs], from the public seed."""
+        """Of each kernel, [numbers in its view, pairs], from the public seed; of patches, none."""
         import torch
 
         blank = torch.zeros((1, *self.shape), dtype=torch.float64, device="cpu")
         drawn = PublicUniforms(self.seed)
-        sizes = [(part.view.on("cpu", exact=True)(blank).shape[1], part.pairs) for part in self.parts]
-        return tuple(
-            ndtri(drawn.draw(*size)) / part.length for size, part in zip(sizes, self.parts, strict=True)
-        )
+        found = []
+        for part in self.parts:
+            if isinstance(part, MapPart):
+                numbers = part.view.on("cpu", exact=True)(blank).shape[1]
+                found.append(ndtri(drawn.draw(numbers, part.pairs)) / part.length)
+            else:
+                found.append(np.zeros((0, part.pairs)))
+        return tuple(found)
 
     def wobble(self, radius: float) -> float:
         """Twice how far from the true features one computation may be. A chord is no longer than its arc, so
@@ -96,6 +121,9 @@ class ImageMap(FeatureMap):
         view and by that of an inner product of n numbers, n u |view| |frequency|."""
         total = 4 * EPS * self.bound  # cosines and sines, to two units in the last place, and their heights
         for part, fast in zip(self.parts, self.frequencies, strict=True):
+            if isinstance(part, PatchPart):
+                total += part.wobble() / 2
+                continue
             view = part.view.error(radius, self.dimension)
             view += len(fast) * EPS * part.view.length(radius, self.dimension)
             total += view * math.sqrt(part.weight / part.pairs) * float(np.linalg.norm(fast))
@@ -139,20 +167,16 @@ class ImageMap(FeatureMap):
         in the order of `places`."""
         import torch
 
-        kind = torch.float64 if exact else torch.float32
         chosen = pairs or tuple(np.arange(part.pairs) for part in self.parts)
-        fast = [
-            torch.as_tensor(part[:, some], dtype=kind, device=device)
-            for part, some in zip(self.frequencies, chosen, strict=True)
-        ]
-        views = [part.view.on(device, exact=exact) for part in self.parts]
-        heights = [math.sqrt(part.weight / part.pairs) for part in self.parts]
+        parts = []
+        for part, some, fast in zip(self.parts, chosen, self.frequencies, strict=True):
+            if isinstance(part, MapPart):
+                parts.append(part.on(device, exact=exact, some=some, frequencies=fast))
+            else:
+                parts.append(part.on(device, exact=exact, some=some))
 
         def features(images: Any) -> Any:
-            columns = []
-            for view, frequencies, height in zip(views, fast, heights, strict=True):
-                phases = view(images) @ frequencies
-                columns += [torch.cos(phases) * height, torch.sin(phases) * height]
+            columns = [part(images) for part in parts]
             return torch.cat([*columns, torch.full_like(columns[0][:, :1], self.unit)], dim=1)
 
         return features
@@ -165,12 +189,18 @@ def _exact(map: ImageMap, device: str) -> Callable[[Any], Any]:
 
 
 def standard_map(shape: Shape, *, pairs: int = 20_000, seed: int = 0) -> ImageMap:
-    """The map for small pictures: a fifth of the kernel's height on blurred pixels, the rest on wavelets of
-    two sizes. Lengths grow with the root of the number of pixels, as distances between pictures do. They were
-    chosen on training images of MNIST and Fashion-MNIST, the same for both, and not on test images."""
+    """The map for small pictures, by their declared shape. Grey ones: a fifth of the kernel's height on
+    blurred pixels, the rest on wavelets of two sizes. Lengths grow with the root of the number of pixels, as
+    distances between pictures do. They were chosen on training images of MNIST and Fashion-MNIST, the same
+    for both. Colour, from 16 pixels: patches, by as many filters as `pairs` allows, up to 400; what they are
+    was chosen on training images of CIFAR-10 that were set aside."""
     check_count("pairs", pairs, least=3)
-    scale = math.sqrt(math.prod(shape) / 784)
     count = 0.02
+    if shape[0] == 3 and min(shape[1:]) >= _COLOUR_FROM and pairs >= _COLOUR_PAIRS:
+        filters = min(400, (pairs - 96) // 9)
+        patches = PatchPart(shape, 1 - count, filters=filters, pictures=50 * filters, seed=seed)
+        return ImageMap(shape, (patches,), count, seed)
+    scale = math.sqrt(math.prod(shape) / 784)
     third = pairs // 3
     parts = (
         MapPart(

@@ -9,7 +9,7 @@ import numpy as np
 from indistinct.errors import ArgumentError
 from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms.release import named, restored, unnamed
-from indistinct.synthesis.images.feature_maps import ImageMap
+from indistinct.synthesis.images.feature_maps import ImageMap, MapPart
 from indistinct.synthesis.images.generator import Generator
 from indistinct.synthesis.images.synthesizer import ImageSynthesizer, Mode, SyntheticImages
 from indistinct.synthesis.images.training import Fitted
@@ -58,7 +58,8 @@ def read(path: str | os.PathLike[str]) -> SyntheticImages:
         if description["holds"] != _HOLDS:
             raise ArgumentError("holds", description["holds"], _HOLDS)
         map, released = ImageMap.from_json(description["map"]), numbers.pop("released")
-        views = [(getattr(part.view, "directions", 1), part.pairs) for part in map.parts]
+        kernels = [part for part in map.parts if isinstance(part, MapPart)]
+        views = [(getattr(part.view, "directions", 1), part.pairs) for part in kernels]
         if any(map.dimension * directions * pairs > _MOST_NUMBERS for directions, pairs in views):
             raise ArgumentError("parts", map.parts, "of fewer frequencies")
         classes = max(len(description["classes"]), 1)

@@ -20,13 +20,14 @@ from indistinct.mechanisms import Budget, Release, calibrate
 from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.numerics.arrays import Array
+from indistinct.synthesis.images.declared import as_rows, check_shape
+from indistinct.synthesis.images.discriminant import discriminant, filled
 from indistinct.synthesis.images.feature_maps import ImageMap, Pairs, Shape, standard_map
 from indistinct.synthesis.images.held_out import distance, split_pairs
 from indistinct.synthesis.images.training import Fitted, ImageTraining, sample, train
 from indistinct.synthesis.progress import Progress, bar, check_fit
 
 _LABEL = "label"
-_MOST_PIXELS = 2**20
 
 
 class Mode(Enum):
@@ -110,7 +111,7 @@ class ImageSynthesizer:
     def table(self, images: Any, labels: Any = None) -> Table:
         """Images and labels as the table that is read: [n, channels, height, width] or without what is 1;
         bytes from 0 to 255, or numbers from 0 to 1. Nothing is computed from them here but their form."""
-        array = _images(images, self.shape)
+        array = as_rows(images, self.shape)
         columns: dict[str, npt.NDArray[Any]] = {
             f"pixel{place}": column for place, column in enumerate(array.T)
         }
@@ -340,17 +341,34 @@ class SyntheticImages:
         return np.split(sums, len(self.synthesizer.generators))
 
     def sample(
-        self, n: int, *, balanced: bool = True, seed: int = 0, device: str | None = None
+        self,
+        n: int,
+        *,
+        balanced: bool = True,
+        relabelled: bool | None = None,
+        seed: int = 0,
+        device: str | None = None,
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
         """New images [n, channels, height, width] and their labels: each class as often as the others, or,
-        not `balanced`, in proportion to its released count."""
+        not `balanced`, in proportion to its released count. A label is the class that the generator was told
+        or, `relabelled` (colour is), the one the image looks like by what was released (`discriminant`)."""
         check_count("n", n)
         if not self.fitted:
             raise ArgumentError("images", "a release without a generator", "trained first: `trained()`")
         shares = np.ones(len(self.counts)) if balanced else np.maximum(self.counts, 0.0)
         ends = np.rint(np.cumsum(shares) / shares.sum() * n)
         places = np.repeat(np.arange(len(shares)), np.diff(ends, prepend=0.0).astype(np.int64))
-        images = np.zeros((n, *self.synthesizer.shape), dtype=np.float32)
+        if relabelled is None:
+            relabelled = self.synthesizer.shape[0] > 1
+        if relabelled and len(shares) > 1:
+            images = self._relabelled(places, seed, device)
+        else:
+            images = self._drawn(places, seed, device)
+        return images, np.array(self.synthesizer.classes or [0])[places]
+
+    def _drawn(self, places: Any, seed: int, device: str | None) -> npt.NDArray[np.float32]:
+        """One image for each place of a class, which the generator is told."""
+        images = np.zeros((len(places), *self.synthesizer.shape), dtype=np.float32)
         start = 0
         for fitted in self.fitted:
             chosen = (places >= start) & (places < start + len(fitted.counts))
@@ -358,8 +376,17 @@ class SyntheticImages:
                 drawn = sample(fitted, places[chosen] - start, seed=seed + start, device=device)
                 images[chosen] = drawn.cpu().numpy()
             start += len(fitted.counts)
-        names = np.array(self.synthesizer.classes or [0])
-        return images, names[places]
+        return images
+
+    def _relabelled(self, places: Any, seed: int, device: str | None) -> npt.NDArray[np.float32]:
+        """One image for each place of a class, which it looks like."""
+
+        def draw(places: Any, turn: int) -> npt.NDArray[np.float32]:
+            return self._drawn(places, seed + turn * len(self.counts), device)
+
+        map, scale = self.synthesizer.map, self.mechanism.deviation
+        means = np.asarray(self.release.values).reshape(-1, map.size) / self.counts[:, None]
+        return filled(places, draw, discriminant(map, means, scale, self.counts, draw, device))
 
 
 @final
@@ -371,30 +398,3 @@ class Choice:
     training: ImageTraining
     scores: tuple[float, ...]
     """Squared distances on features that were set aside, in the order of the ways; less is better."""
-
-
-def check_shape(shape: Any) -> Shape:
-    """The shape of an image, as three positive integers."""
-    sides = tuple(shape) if isinstance(shape, tuple | list) else ()
-    if len(sides) != 3:
-        raise ArgumentError("shape", shape, "(channels, height, width)")
-    channels, height, width = (check_count("shape", side, least=1) for side in sides)
-    if channels * height * width > _MOST_PIXELS:
-        raise ArgumentError("shape", shape, f"of at most {_MOST_PIXELS} numbers")
-    return channels, height, width
-
-
-def _images(images: Any, shape: Shape) -> Array:
-    allowed = f"images of shape {shape}, all of one size, bytes or numbers from 0 to 1"
-    try:
-        array = np.asarray(images)
-    except ValueError:
-        raise ArgumentError("images", "images of different sizes", allowed) from None
-    size = math.prod(shape)
-    if array.dtype.kind not in "uif" or array.ndim < 2 or math.prod(array.shape[1:]) != size:
-        raise ArgumentError("images", f"{array.dtype} of shape {array.shape}", allowed)
-    trimmed = tuple(side for side in array.shape[1:] if side != 1)
-    if array.ndim > 2 and trimmed != tuple(side for side in shape if side != 1):
-        raise ArgumentError("images", f"shape {array.shape[1:]}", allowed)
-    rows = array.reshape(len(array), size)
-    return rows / 255.0 if array.dtype == np.uint8 else rows.astype(np.float64)
