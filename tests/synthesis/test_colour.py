@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from indistinct import ArgumentError, Budget  # noqa: E402
 from indistinct.data import Norm  # noqa: E402
+from indistinct.noise import NotPrivateSource  # noqa: E402
 from indistinct.synthesis.images import (  # noqa: E402
     ImageMap,
     ImageSynthesizer,
@@ -91,12 +92,11 @@ def test_labels_are_those_of_the_released_means() -> None:
 def test_a_colour_design_is_fitted_drawn_saved_and_read(tmp_path: Path) -> None:
     design = ImageSynthesizer(SHAPE, ("a", "b"), map=MAP, records=5000)
     labels = np.where(np.arange(40) % 2, "a", "b")
-    result = design.fit(
-        pictures(40, 3), labels, Budget(epsilon=4, delta=1e-5), training=SHORT, device="cpu", progress=print
-    )
+    how = {"training": SHORT, "device": "cpu", "progress": print, "source": NotPrivateSource(0)}
+    result = design.fit(pictures(40, 3), labels, Budget(epsilon=4, delta=1e-5), **how)
     result.save(tmp_path / "colour")
     again = SyntheticImages.load(tmp_path / "colour")
-    assert again.guarantee().epsilon(delta=1e-5) == pytest.approx(4)
+    assert again.mechanism.guarantee().epsilon(delta=1e-5) == pytest.approx(4) and not again.private
     images, kinds = again.sample(21)
     assert images.shape == (21, *SHAPE) and sorted(np.unique(kinds, return_counts=True)[1]) == [10, 11]
     assert (images == result.sample(21)[0]).all()
