@@ -112,6 +112,7 @@ from indistinct.plans.measured import MeasuredWorkload
 from indistinct.plans.together import Together
 from indistinct.report import explain
 from indistinct.synthesis.images.feature_maps import ImageMap, MapPart
+from indistinct.synthesis.images.patches import PatchPart
 from indistinct.synthesis.images.views import Pixels, Wavelets
 from indistinct.workloads import (
     AllRange,
@@ -262,6 +263,7 @@ EXAMPLES: list[Described] = [
     TreeStream(8),
     CorrelatedGaussian(TreeStream(8), 2, sensitivity=0.5, separation=4, participations=2),
     # images
+    PatchPart((3, 16, 16), 0.5, filters=4, pictures=50),
     *VIEWS,
     *(part.view for part in VIEWS),
     ImageMap((1, 4, 4), VIEWS, 0.25, seed=3),

@@ -44,6 +44,7 @@ _HOMES = {
     "is Budget": "mechanisms",
     "is ImagePart": "synthesis.images",
     "is Noise": "workloads",
+    "is PatchPart": "synthesis.images",
     "is Pixels": "synthesis.images",
     "is Wavelets": "synthesis.images",
     "kernel": "functions",

@@ -340,6 +340,8 @@ def test_a_density_is_positive_and_has_mass_one(dimension: int) -> None:
     sample = density.sample(20_000)
     inside = ((sample >= low) & (sample <= high)).all(axis=1).mean()
     assert inside == pytest.approx(density.probability(low, high), abs=0.02)
+    corners = np.array(list(product([-5.0, 5.0], repeat=dimension)))
+    assert (density(corners) >= density.floor / 10**dimension * (1 - 1e-12)).all()
     assert (sample >= -5).all() and (sample <= 5).all()
     assert density([[5.1] * dimension]) == 0
 

@@ -390,6 +390,9 @@ def test_class_sums_cost_the_same_for_any_number_of_classes() -> None:
     chances = model.predict_proba(points[:50])
     assert chances.sum(axis=1) == pytest.approx(1) and (chances > 0).all()
     assert (model.classes_[chances.argmax(axis=1)] == model.predict(points[:50])).all()
+    model.offsets_ = np.zeros(10)  # means as short as their noise
+    scores = model.sharpness_ * model.decision_function(points[:5])
+    assert np.diff(np.log(model.predict_proba(points[:5]))) == pytest.approx(np.diff(scores))
     machine = PrivateKernelClassifier(Budget(epsilon=1, delta=1e-5), loss=LogisticLoss(), **declared)
     assert len(machine.fit(points, labels).functions_) == 10
     assert machine.functions_[0].mechanism.scale / machine.functions_[0].mechanism.added > 3 * (

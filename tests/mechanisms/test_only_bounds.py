@@ -95,8 +95,19 @@ def test_truncated_sums() -> None:
     # never cut, neither of the two
     plain = Gaussian(1).subsample(0.5).guarantee()
     assert TruncatedSum(1.0, 0.5, 9, 8).guarantee().epsilon(1e-5) == pytest.approx(plain.epsilon(1e-5))
-    # of so many coins scipy's `bdtrc` says 0.5516
-    assert more_than(8718508, 137904197, 0.0632217508791831) == pytest.approx(0.5050451557, rel=1e-8)
+    # one place, and others fill it but for once in 2^27: who is kept must not be rounded away
+    kept = (1 - 2.0**-28) / 28
+    few = TruncatedSum(0.02, 0.5, 1, 28).guarantee("replace-one")
+    assert kept <= few.delta(1.0) < kept * (1 + 1e-6) and few.epsilon(kept * (1 - 1e-8)) > 500
+
+
+def test_binomial_tails_are_rounded_up() -> None:
+    # to 30 digits; scipy's `bdtrc` says 0.5516 of the first, and its `betainc` is too small for the second
+    for asked, truth in (
+        ((8718508, 137904197, 0.0632217508791831), 0.5050451557),
+        ((24, 2136652891, 1.1815236728987391e-08), 0.54598680480284838),
+    ):
+        assert truth * (1 - 1e-10) <= more_than(*asked) < truth * (1 + 5e-6)
 
 
 def test_streams_whose_sensitivity_is_a_bound() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from indistinct import ArgumentError, Budget
-from indistinct.errors import DataError, FileError, Refused
+from indistinct.errors import DataError, FileError, Refused, SourceChanged
 from indistinct.ledger import Account, Ledger
 from indistinct.ledger.sqlite import SqliteStore
 from indistinct.plans import parse_plan, run_plan
@@ -65,6 +65,16 @@ def test_a_second_folder_gets_the_same_numbers_for_nothing(folder: Path) -> None
     assert run(folder, TOWNS, COUNTS, out="in another order") == first
     with account(folder) as own:
         assert 1 - own.spent < 1e-6 and len(own.spends()) == 1
+
+
+def test_a_file_that_comes_while_a_plan_runs_is_not_read(folder: Path) -> None:
+    def say(line: str) -> None:
+        (folder / "people of another town.csv").write_text("age,town\n9,Bern\n")
+
+    (folder / "people.csv").rename(folder / "people of one town.csv")
+    with pytest.raises(SourceChanged):
+        run(folder, COUNTS, data={"csv": "people of*.csv"}, say=say)
+    assert not list((folder / "out").glob("*.csv"))
 
 
 def test_another_plan_draws_on_the_same_account(folder: Path) -> None:

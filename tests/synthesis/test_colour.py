@@ -87,6 +87,11 @@ def test_labels_are_those_of_the_released_means() -> None:
     told = (draw(places, 0).mean((1, 2, 3)) > 0.5) == places
     put_right = (filled(places, draw, find).mean((1, 2, 3)) > 0.5) == places
     assert told.mean() < 0.9 < put_right.mean()
+    # no image is there twice, with two labels, where nearly all look like one class
+    numbers = filled(
+        places, lambda places, turn: 1000.0 * turn + np.arange(100.0), lambda new: np.zeros(100, int)
+    )
+    assert len(np.unique(numbers)) == 100
 
 
 def test_a_colour_design_is_fitted_drawn_saved_and_read(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ a cell together never make the density negative. What a slope adds on one side o
 from the other: shares are kept, and the mass is one because the shares add up to one.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from indistinct.functions.public_randomness import PublicUniforms
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import TINY, Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,8 @@ class CellDensity:
 
     share: Array = field(repr=False)
     """Of the mass in each cell, as many cells along each axis; they add up to one."""
+    floor: float = 0.0
+    """The share of the uniform density that is mixed in."""
 
     @property
     def _cells(self) -> int:
@@ -32,7 +35,9 @@ class CellDensity:
     def _slopes(self) -> Array:
         """[d, ...]: by how much of its height a cell's density rises from one end to the other."""
         slopes = np.stack([_limited(self.share, axis) for axis in range(self.share.ndim)])
-        relative = np.divide(slopes, self.share, out=np.zeros_like(slopes), where=self.share > 0)
+        with np.errstate(over="ignore"):
+            relative = np.divide(slopes, self.share, out=np.zeros_like(slopes), where=self.share > 0)
+        relative = np.clip(relative, -2.0, 2.0)
         steepness = np.abs(relative).sum(axis=0)
         limited: Array = relative * np.minimum(1.0, 2.0 / np.maximum(steepness, 2.0))
         return limited
@@ -44,7 +49,7 @@ class CellDensity:
         index = tuple(cell.T)
         rise = np.einsum("an,na->n", self._slopes[(slice(None), *index)], scaled - cell - 0.5)
         heights: Array = self.share[index] * self.share.size * np.maximum(1 + rise, 0.0)
-        return heights
+        return (1 - self.floor) * heights + self.floor
 
     def probability(self, low: Array, high: Array) -> float:
         """Of the part of the cube between two corners: the integral of a linear function over each cell's
@@ -62,15 +67,17 @@ class CellDensity:
             )
         for length in lengths:
             total = np.tensordot(length, total, (0, 0))
-        return float(total)
+        volume = math.prod(float(length.sum()) / self._cells for length in lengths)
+        return min((1 - self.floor) * max(float(total), 0.0) + self.floor * volume, 1.0)
 
     def sample(self, n: int, seed: int) -> Array:
         """Points of the cube. In a cell 1 + Σ s (u - ½) is a mixture: with probability |s|/2, the
         density 2u or 2(1 - u) of the larger or smaller of two uniform numbers along that axis."""
         dimension = self.share.ndim
         draws = PublicUniforms(seed).draw(n, 2 * dimension + 2)
-        ends = np.cumsum(self.share.ravel())
-        cell = np.minimum(np.searchsorted(ends / ends[-1], draws[:, 0]), ends.size - 1)
+        ends, anywhere = np.cumsum(self.share.ravel()), draws[:, 0] < self.floor
+        within = (draws[:, 0] - self.floor) / max(1 - self.floor, TINY)
+        cell = np.minimum(np.searchsorted(ends / ends[-1], np.where(anywhere, 0.0, within)), ends.size - 1)
         place = np.stack(np.unravel_index(cell, self.share.shape), axis=1)
         slopes = self._slopes.reshape(dimension, -1)[:, cell].T
         one, other = draws[:, 2 : 2 + dimension], draws[:, 2 + dimension :]
@@ -78,7 +85,7 @@ class CellDensity:
         tilted = (draws[:, 1, None] < chosen) & (draws[:, 1, None] >= chosen - np.abs(slopes) / 2)
         leaning = np.where(slopes > 0, np.maximum(one, other), np.minimum(one, other))
         points: Array = (place + np.where(tilted, leaning, one)) / self._cells
-        return points
+        return np.where(anywhere[:, None], one, points)
 
 
 def _limited(share: Array, axis: int) -> Any:

@@ -111,8 +111,7 @@ class PrivateDensity:
     @cached_property
     def _cells(self) -> CellDensity:
         """On the unit cube."""
-        share = (1 - self.floor) * self.share + self.floor / self.share.size
-        return CellDensity(share / share.sum())
+        return CellDensity(self.share / self.share.sum(), self.floor)
 
     def _places(self, rows: Array) -> Array:
         """Points of the box as points of the unit cube."""

@@ -67,7 +67,8 @@ class Tries:
 
     @classmethod
     def fixed(cls, count: int) -> "FixedTries":
-        """Always so many, which saves nothing: the best of them is paid for as all of them."""
+        """Always so many, which saves nothing: the best of them is paid for as all of them are, and lower
+        ends are of all."""
         return FixedTries(check_count("count", count, least=1))
 
     @property

@@ -25,10 +25,18 @@ _LEFT_OUT = 1e-30
 """Draws that are less likely than this give everything away."""
 
 
+def slack(of: int) -> float:
+    """By how much `more_than` is off, as a factor, at most: 20 times the worst of 60,000 cases that were
+    computed to 30 digits."""
+    return 1 + 1e-8 + 1e-15 * of
+
+
 def more_than(count: int, of: int, rate: float) -> float:
-    """The probability that more than `count` of so many coins succeed, to nine digits (scipy's `bdtrc` may
-    have none for 1e8 coins)."""
-    return float(betainc(count + 1.0, of - count, rate)) if count < of else 0.0
+    """The probability that more than `count` of so many coins succeed, rounded up (scipy's `bdtrc` may have
+    no digit for 1e8 coins)."""
+    if count >= of:
+        return 0.0
+    return min(float(betainc(count + 1.0, of - count, rate)) * slack(of) + 1e-300, 1.0)
 
 
 @describable("sampled_sum")
@@ -107,13 +115,14 @@ class DrawnSum(Mechanism):
                 "adjacency", adjacency.value, "replace-one: how many records there are is known"
             )
         rate = 1 / self.of
-        weights = []
+        drawn, tails = more_than(0, self.size, rate), [1.0]
+        # more draws tell more: of those with any, how many have more than j is rounded up
         for j in range(1, self.size + 1):
-            weights.append(more_than(j - 1, self.size, rate) - more_than(j, self.size, rate))
-            if (rest := more_than(j, self.size, rate)) < _LEFT_OUT:
+            tails.append(min(more_than(j, self.size, rate) * slack(self.size) ** 2 / drawn, tails[-1]))
+            if tails[-1] < _LEFT_OUT:
                 break
-        drawn = more_than(0, self.size, rate)
-        shares = np.array([*weights, rest]) / drawn
+        weights = -np.diff(tails)
+        shares = np.append(weights, tails[-1])
         parts: list[Guarantee] = [
             ExactGuarantee(Product.of([(GaussianPair(2 * j / self.noise), 1)]), adjacency)
             for j in range(1, len(weights) + 1)

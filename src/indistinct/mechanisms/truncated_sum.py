@@ -15,11 +15,10 @@ from indistinct.guarantees.product import Product
 from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair
 from indistinct.guarantees.spliced_pair import spliced
 from indistinct.guarantees.told_pair import ToldPair
-from indistinct.mechanisms.drawn_sums import MOST_COINS, SampledSum, more_than
+from indistinct.mechanisms.drawn_sums import MOST_COINS, SampledSum, more_than, slack
 from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.numerics.arrays import EPS
 
-_ROUNDING = 1 + 1e-8
 _HARDLY = 0.8
 """Both bounds hold: this is about where one becomes the smaller."""
 
@@ -57,6 +56,7 @@ class TruncatedSum(Mechanism):
 
     *Replaced.* Told whether m >= B, x and its replacement are kept with probability k/f. No two of them and z
     are farther than 2 apart: by the lemma no more than sampling with that rate of (2 against 0), either way.
+    That may tell less than where m < B: in what f is not known to, it is told that 2 and 0 are told apart.
 
     >>> run = 100 * TruncatedSum(noise=2, rate=0.05, largest=60, of=1000)
     >>> run.guarantee().epsilon(delta=1e-5)  # never cut: 1.0972
@@ -88,8 +88,11 @@ class TruncatedSum(Mechanism):
 
     def _added(self) -> tuple[Pair, float]:
         """Of a batch that others fill, or all but for one place, and the probability of that."""
-        far, full = GaussianPair(2 / self.noise, dominates=True), _more(self.largest - 1, self.of, self.rate)
-        both = more_than(self.largest - 1, self.of - 1, self.rate) / _ROUNDING
+        far, full = (
+            GaussianPair(2 / self.noise, dominates=True),
+            more_than(self.largest - 1, self.of, self.rate),
+        )
+        both = more_than(self.largest - 1, self.of - 1, self.rate) / slack(self.of) ** 2
         if (
             both
             and (kept := max(self._kept(self.of) / both, self._kept(self.of + 1) / full))
@@ -104,18 +107,14 @@ class TruncatedSum(Mechanism):
 
     def _replaced(self) -> tuple[Pair, float]:
         """Of a batch that others fill, and the probability of that."""
-        full = _more(self.largest - 1, self.of - 1, self.rate)
-        kept = min(self._kept(self.of) / full * _ROUNDING, 1.0)
-        return spliced(GaussianPair(2 / self.noise, dominates=True), kept), full
+        full, doubt = more_than(self.largest - 1, self.of - 1, self.rate), slack(self.of) ** 2
+        kept = min(self._kept(self.of) / full * doubt, 1.0)
+        far = GaussianPair(2 / self.noise, dominates=True)
+        return ToldPair(spliced(far, kept), far, 1 - 1 / doubt), full
 
     def _kept(self, of: int) -> float:
         """The probability that one of so many is kept of a batch that is cut."""
-        return self.largest / of * _more(self.largest, of, self.rate)
-
-
-def _more(count: int, of: int, rate: float) -> float:
-    """The probability that more than `count` of so many join, rounded up."""
-    return min(more_than(count, of, rate) * _ROUNDING + 1e-300, 1.0) if count < of else 0.0
+        return self.largest / of * more_than(self.largest, of, self.rate)
 
 
 def _exactly(count: int, of: int, rate: float) -> float:

@@ -179,7 +179,8 @@ class Standing:
 
     def check_data(self, account: Account) -> None:
         """Refuses files that are no longer what they were when the account was looked up."""
-        if tuple(account.ledger.digest(path) for path in self.files) != self.data:
+        found = source_files(self.plan.terms.data)  # the log of a database may have come
+        if tuple(found) != self.files or tuple(map(account.ledger.digest, found)) != self.data:
             raise SourceChanged("the files have changed since this run began; run it again")
 
     @property
@@ -207,7 +208,7 @@ class Standing:
     def checked(self) -> Checked:
         """The plan with its noise, as far as it was not charged before."""
         cap = None if self.account is None else self.account.cap
-        return check_plan(self.plan, self.charged, self.left(), cap)
+        return check_plan(self.plan, self.charged, self.left(), cap, self.files)
 
     def new(self, parts: Sequence[PlannedRelease], scales: Sequence[float]) -> ReleaseBatch:
         """What was not asked before."""

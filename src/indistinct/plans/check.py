@@ -64,14 +64,16 @@ def check_plan(
     charged: Mapping[str, tuple[PlannedRelease, float]] | None = None,
     left: Budget | None = None,
     cap: Cap | None = None,
+    files: Sequence[str] = (),
 ) -> Checked:
     """The plan with its noise; raises where anything is not as it should be. No record is read.
 
     `charged` are releases, with their scales, that a ledger has charged before: they stay as they are. What
     the others may cost together is `left`, or else the budget of the plan less its reserve: a share of it in
-    the notion of `cap`, which is that of the account.
+    the notion of `cap`, which is that of the account. `files` are those that the plan's patterns stood for
+    when somebody looked, and no others are read.
     """
-    terms, table, charged = plan.terms, CachedTable(open_table(plan.terms)), charged or {}
+    terms, table, charged = plan.terms, CachedTable(open_table(plan.terms, files)), charged or {}
     new = [part for part in plan.parts if part.name not in charged]
     for part in plan.parts:
         part.check(table)
@@ -93,14 +95,16 @@ def check_plan(
     return Checked(plan, table, tuple(part for part, _ in chosen), tuple(scale for _, scale in chosen), cap)
 
 
-def open_table(terms: Terms) -> Table:
+def open_table(terms: Terms, files: Sequence[str] = ()) -> Table:
     """The table of a plan; its schema only. Rows of a query are records, unless it is declared otherwise."""
     data = terms.data
     if data.sql is not None:
         if not data.multiplies:
             check_by_record(data.sql, terms.user)
         return read_sql(data.sql, database=data.database)
-    return read_csv(data.csv, **dict(data.dialect)) if data.csv else read_parquet(data.parquet)
+    return (
+        read_csv(files or data.csv, **dict(data.dialect)) if data.csv else read_parquet(files or data.parquet)
+    )
 
 
 def together(parts: Sequence[PlannedRelease], scales: Sequence[float]) -> Mechanism:

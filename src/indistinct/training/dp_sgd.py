@@ -102,10 +102,9 @@ class Training:
         """The best of several such runs; see `repeat_and_select`."""
         best = repeat_and_select(self.mechanism, tries)
         if isinstance(tries, FixedTries):
-            told = (
-                f"The best of {tries.count} runs is kept, and paid for as if all {tries.count} were released."
-            )
-            return replace(self * tries.count, assumptions=(*self.assumptions, told))
+            count = tries.count
+            told = f"The best of {count} runs is kept, and paid for as if all {count} were released."
+            return replace(self * count, assumptions=(*self.assumptions, told), at_least=None, bound=True)
         mean = tries.mean if isinstance(tries, Tries) else tries
         told = (
             f"The best run is kept of {mean:g} on average, a number that is drawn at random: neither it nor "
@@ -223,7 +222,7 @@ def _truncated(run: _Run) -> Made:
     step: Mechanism = TruncatedSum(run.noise, rate, limit, run.records)
     if run.neighbours is Neighbours.ZERO_OUT:
         # an empty record takes a place as well; at worst it is told that it was kept in a batch that was cut
-        kept = limit / run.records * min(cut * (1 + 1e-8), 1.0)
+        kept = limit / run.records * cut
         noise = Gaussian(run.noise)
         step = mixture([noise.subsample(rate), noise], [1 - kept, kept])
     return Made(run.steps * step, told, bound=True)

@@ -69,6 +69,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
     noise = 0.2
     classes: Sequence[Any] | None = None
     offsets_: Array = field(init=False)
+    class_sums_: bool = field(init=False)
     """What is subtracted from each function for its score: half the square of a mean, or 0."""
     sharpness_: float = field(init=False)
     """What scores are multiplied by for `predict_proba`."""
@@ -95,7 +96,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
             return self._fit_sums(X, places, count)
         targets = [Against(1)] if count == 2 else [Against(place) for place in range(count)]
         self.functions_ = self._fit(X, places, Categories(range(count)), loss, targets)
-        self.offsets_, self.sharpness_ = np.zeros(len(targets)), 1.0
+        self.offsets_, self.sharpness_, self.class_sums_ = np.zeros(len(targets)), 1.0, False
         return self
 
     def _sums(self, rows: int, count: int) -> bool:
@@ -131,7 +132,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         self.space_, self._functions = space, self.functions_[:1]
         squares = (sums**2).sum(axis=1) - space.size * noisy.scale**2
         means = np.clip(squares / counts**2, 0.0, space.bound**2)
-        self.offsets_ = means / 2
+        self.offsets_, self.class_sums_ = means / 2, True
         # within a class features have the variance κ² - |m|² in all, here taken to be even over the columns
         self.sharpness_ = len(box) / max(space.bound**2 - float(means.mean()), 1e-3 * space.bound**2)
         return self
@@ -160,7 +161,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         if scores.ndim == 1:
             second = expit(scores)
             return np.stack([1 - second, second], axis=1)
-        chances: Array = softmax(scores, axis=1) if self.offsets_.any() else expit(scores)
+        chances: Array = softmax(scores, axis=1) if self.class_sums_ else expit(scores)
         chances /= chances.sum(axis=1, keepdims=True)
         return chances
 

@@ -64,7 +64,7 @@ def discriminant(
 
 def filled(places: npt.NDArray[np.int64], draw: Draw, find: Find) -> npt.NDArray[np.float32]:
     """For each place an image that looks like its class, whatever class it was made as. Where ten times as
-    many images hold too few of a class, the rest are images that were made as it."""
+    many images hold too few of a class, the rest are other images that were made as it."""
     images = draw(places, 0)
     lacking = np.ones(len(places), dtype=bool)
     for turn in range(_ROUNDS):
@@ -76,5 +76,6 @@ def filled(places: npt.NDArray[np.int64], draw: Draw, find: Find) -> npt.NDArray
             images[wanted[:many]] = new[offered[:many]]
             lacking[wanted[:many]] = False
         if not lacking.any():
-            break
+            return images
+    images[lacking] = draw(places, _ROUNDS + 1)[lacking]
     return images

@@ -360,11 +360,8 @@ class SyntheticImages:
         places = np.repeat(np.arange(len(shares)), np.diff(ends, prepend=0.0).astype(np.int64))
         if relabelled is None:
             relabelled = self.synthesizer.shape[0] > 1
-        if relabelled and len(shares) > 1:
-            images = self._relabelled(places, seed, device)
-        else:
-            images = self._drawn(places, seed, device)
-        return images, np.array(self.synthesizer.classes or [0])[places]
+        drawn = self._relabelled if relabelled and len(shares) > 1 else self._drawn
+        return drawn(places, seed, device), np.array(self.synthesizer.classes or [0])[places]
 
     def _drawn(self, places: Any, seed: int, device: str | None) -> npt.NDArray[np.float32]:
         """One image for each place of a class, which the generator is told."""
@@ -382,7 +379,8 @@ class SyntheticImages:
         """One image for each place of a class, which it looks like."""
 
         def draw(places: Any, turn: int) -> npt.NDArray[np.float32]:
-            return self._drawn(places, seed + turn * len(self.counts), device)
+            other = np.random.SeedSequence((seed, turn)).generate_state(1, np.uint64)[0] >> 2
+            return self._drawn(places, int(other) if turn else seed, device)
 
         map, scale = self.synthesizer.map, self.mechanism.deviation
         means = np.asarray(self.release.values).reshape(-1, map.size) / self.counts[:, None]
