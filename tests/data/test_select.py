@@ -1,11 +1,13 @@
 """Which queries treat records one by one, as DuckDB reads them; what is not known to is refused."""
 
+from pathlib import Path
+
 import pytest
 
 from indistinct import ArgumentError
-from indistinct.data import check_by_record
+from indistinct.data import check_by_record, check_table
 
-pytest.importorskip("duckdb", reason="duckdb is not installed")
+duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
 
 ONE_BY_ONE = [
     "FROM t",
@@ -68,6 +70,17 @@ def test_records_are_treated_one_by_one_or_a_query_is_refused() -> None:
     for query in MIXED:
         with pytest.raises(ArgumentError):
             check_by_record(query)
+
+
+def test_a_view_or_a_macro_is_not_a_table(tmp_path: Path) -> None:
+    path = str(tmp_path / "base.duckdb")
+    with duckdb.connect(path) as base:
+        base.execute("CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS SELECT a FROM t, range(10)")
+        base.execute("CREATE MACRO lower(x) AS (SELECT count(*) FROM t)")
+    check_table("SELECT a + 1 AS b FROM T", path)
+    for query in ("SELECT a FROM v", "SELECT lower(a) AS b FROM t", "SELECT a FROM nowhere"):
+        with pytest.raises(ArgumentError, match="not a view"):
+            check_table(query, path)
 
 
 def test_whom_a_query_protects_is_a_column_of_the_table() -> None:

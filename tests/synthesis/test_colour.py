@@ -89,9 +89,22 @@ def test_labels_are_those_of_the_released_means() -> None:
     assert told.mean() < 0.9 < put_right.mean()
     # no image is there twice, with two labels, where nearly all look like one class
     numbers = filled(
-        places, lambda places, turn: 1000.0 * turn + np.arange(100.0), lambda new: np.zeros(100, int)
+        places,
+        lambda places, turn: np.arange(100, dtype=np.float32) + 100 * turn,
+        lambda new: np.zeros(100, int),
     )
     assert len(np.unique(numbers)) == 100
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (0, 16, 16), (3, 16.5, 16), (3, 4096, 4096)])
+def test_patches_of_no_picture_or_of_too_many(shape: tuple[int, int, int]) -> None:
+    with pytest.raises(ArgumentError, match="shape"):
+        PatchPart(shape, 0.5, filters=1)
+
+
+def test_patches_are_of_the_shape_of_their_map() -> None:
+    with pytest.raises(ArgumentError, match="parts"):
+        ImageMap((3, 16, 20), (PatchPart((3, 20, 16), 0.5, filters=4, pictures=50),), 0.25)
 
 
 def test_a_colour_design_is_fitted_drawn_saved_and_read(tmp_path: Path) -> None:

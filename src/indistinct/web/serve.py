@@ -4,6 +4,7 @@ import ipaddress
 import logging
 import socket
 import sys
+from typing import Any
 
 from indistinct.boundary import shows
 from indistinct.errors import ArgumentError, check_count, check_positive, needs
@@ -11,7 +12,9 @@ from indistinct.web.application import application
 from indistinct.web.desk import Desk
 
 _AT_ONCE = 64
-"""Requests that are served at the same time; more are told to come again."""
+"""Connections that are served at the same time; more are told to come again."""
+_SILENT = 10.0
+"""Seconds after which a connection that has not sent all of a request's head is closed."""
 
 
 def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float = 20.0) -> None:
@@ -19,6 +22,23 @@ def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float
     this machine a proxy that speaks TLS belongs before it."""
     with needs("serve"):
         import uvicorn
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        """Closes connections on which nobody asks: uvicorn waits for a first request for ever."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.loop.call_later(_SILENT, self._hang_up, None)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is None or self.cycle.response_complete:
+                self.loop.call_later(_SILENT, self._hang_up, self.cycle)
+
+        def _hang_up(self, before: Any) -> None:
+            if self.cycle is before and not self.transport.is_closing():
+                self.transport.close()
 
     if check_count("port", port) > 65535:
         raise ArgumentError("port", port, "at most 65535")
@@ -30,7 +50,7 @@ def serve(ledger: str, *, host: str = "127.0.0.1", port: int = 8716, rate: float
         timeout_keep_alive=5,
         timeout_graceful_shutdown=10,
         h11_max_incomplete_event_size=2**14,
-        http="h11",
+        http=Impatient,
         ws="none",
         server_header=False,
         proxy_headers=False,

@@ -76,6 +76,30 @@ def check_by_record(query: str, user: str | None = None) -> None:
         raise ArgumentError("data.sql", query, allowed)
 
 
+def check_table(query: str, database: str) -> None:
+    """Refuses a query of the kind above whose table is a view, which may repeat records, or that a macro of
+    the database is called in."""
+    import duckdb
+
+    tree = _tree(query)
+    table = str(tree["statements"][0]["node"]["from_table"]["table_name"]).lower()
+    called = {str(node["function_name"]).lower() for node in _nodes(tree) if node.get("class") == "FUNCTION"}
+    with duckdb.connect(database, read_only=True) as held:
+        # compared here: what SQL calls `lower` may be one of these macros
+        stored, views, macros = (
+            {str(name).lower() for (name,) in held.execute(f"SELECT {what} WHERE NOT internal").fetchall()}
+            for what in (
+                "table_name FROM duckdb_tables()",
+                "view_name FROM duckdb_views()",
+                "function_name FROM duckdb_functions()",
+            )
+        )
+    if table in stored - views and not macros & called:
+        return
+    allowed = "FROM a table of the database, not a view, without its macros; or data.multiplies = true"
+    raise ArgumentError("data.sql", query, allowed)
+
+
 def _mixes(node: dict[str, Any], user: str | None) -> str:
     """Why rows of a query may not be records; empty if they are."""
     if node["type"] != "SELECT_NODE" or node["cte_map"]["map"]:

@@ -80,6 +80,8 @@ class ImageMap(FeatureMap):
             raise ArgumentError("shape", self.shape, "(channels, height, width)")
         if not self.parts:
             raise ArgumentError("parts", self.parts, "at least one")
+        if any(isinstance(part, PatchPart) and part.shape != self.shape for part in self.parts):
+            raise ArgumentError("parts", self.parts, f"for pictures of the same shape, {self.shape}")
 
     @property
     def dimension(self) -> int:  # type: ignore[override]

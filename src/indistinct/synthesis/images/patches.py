@@ -32,6 +32,8 @@ _REACH = 4.0
 """Features before whitening are pulled back towards this many times their usual length."""
 _AT_ONCE = 64
 _MOST_PAIRS, _MOST_PICTURES = 2**13, 2**17
+_MOST_NUMBERS = 2**28
+"""In all public pictures together: a gigabyte or two."""
 _FLOOR = 1 / 16
 
 
@@ -51,6 +53,10 @@ class PatchPart(Described):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        whole = len(self.shape) == 3 and all(isinstance(side, int) and side > 0 for side in self.shape)
+        if not whole or self.pictures < 2 or math.prod(self.shape) * self.pictures > _MOST_NUMBERS:
+            allowed = f"(channels, height, width) of pictures that have {_MOST_NUMBERS} numbers together"
+            raise ArgumentError("shape", self.shape, allowed)
         least = self.side + self.grid - 1
         if min(self.shape[1:]) < max(least, self.copy):
             allowed = f"{max(least, self.copy)} pixels or more, for this side, grid and copy"

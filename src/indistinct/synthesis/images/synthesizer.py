@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
 
@@ -379,8 +380,8 @@ class SyntheticImages:
         """One image for each place of a class, which it looks like."""
 
         def draw(places: Any, turn: int) -> npt.NDArray[np.float32]:
-            other = np.random.SeedSequence((seed, turn)).generate_state(1, np.uint64)[0] >> 2
-            return self._drawn(places, int(other) if turn else seed, device)
+            other = int.from_bytes(sha256(f"{seed} {turn}".encode()).digest()[:7], "big")
+            return self._drawn(places, other if turn else seed, device)
 
         map, scale = self.synthesizer.map, self.mechanism.deviation
         means = np.asarray(self.release.values).reshape(-1, map.size) / self.counts[:, None]
