@@ -52,6 +52,18 @@ def read(folder: Path, name: str, part: str) -> tuple[np.ndarray, np.ndarray]:
     return images / 255.0, labels
 
 
+def device_for(options: argparse.Namespace) -> str | None:
+    """Where to run; None, and why, where that makes no sense."""
+    if not options.data.is_dir():
+        print(f"skipped: no data at {options.data}")
+        return None
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu" and not options.small:
+        print("skipped: no GPU here; --small shows the pipeline on a CPU")
+        return None
+    return device
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
@@ -61,12 +73,8 @@ def main() -> int:
     parser.add_argument("--grids", type=Path, help="a folder for sample images")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
-    if not options.data.is_dir():
-        print(f"skipped: no data at {options.data}")
-        return 0
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu" and not options.small:
-        print("skipped: no GPU here; --small shows the pipeline on a CPU")
+    device = device_for(options)
+    if device is None:
         return 0
     design = ImageSynthesizer((1, 28, 28), range(10), pairs=500 if options.small else 20_000)
     training = SMALL if options.small else ImageTraining()

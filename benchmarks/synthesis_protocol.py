@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from synthesis_images import SMALL, read
+from synthesis_images import SMALL, device_for, read
 from torch import nn
 from torch.nn import functional
 
@@ -157,12 +157,8 @@ def main() -> int:
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
-    if not options.data.is_dir():
-        print(f"skipped: no data at {options.data}")
-        return 0
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu" and not options.small:
-        print("skipped: no GPU here; --small shows the pipeline on a CPU")
+    device = device_for(options)
+    if device is None:
         return 0
     heads = "".join(f"{head:>8}" for head in ("ResNet", "wide", "app. C", "mean"))
     print(f"{'data':8} {'ε':>4} {'seed':>4}{heads} {'published':>9} {'s':>5}")

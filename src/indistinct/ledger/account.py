@@ -52,7 +52,7 @@ class Account:
     def state(self) -> State:
         """All of it at one moment; of an account that renews, the window that is open. What is closed or
         locked above is so here, and refusals are those of the whole."""
-        return lineage(self._book, parts.current(self._book, self._own()).name).told()
+        return self._line().told()
 
     def _own(self) -> State:
         state = self._book.state(self.name) if self.name else None
@@ -178,7 +178,7 @@ class Account:
         self, mechanism: Mechanism | Guarantee, *, plan: str = "", adjacency: Adjacency | str | None = None
     ) -> str | None:
         """Why the account would refuse a mechanism if it were asked now; None if it would not."""
-        line = lineage(self._book, parts.current(self._book, self._own()).name)
+        line = self._line()
         about = None if adjacency is None else check_adjacency(adjacency)
         asked = Request.of(mechanism, self._first.adjacency, about)
         asked.prepare(line.own)
@@ -312,7 +312,7 @@ class Account:
 
     def check_open(self) -> None:
         """Refuses where nothing may be asked any more: before data are read, since to read them may tell."""
-        if shut := lineage(self._book, parts.current(self._book, self._own()).name).shut():
+        if shut := self._line().shut():
             raise Refused(self.name, shut)
 
     def paid(self, what: str, draw: Callable[[], R], asked: Any = None, about: Any = None) -> R:
@@ -367,6 +367,10 @@ class Account:
     def _who(self, who: str | None) -> str:
         return self.ledger.who if who is None else check_text("who", who)
 
+    def _line(self) -> Lineage:
+        """The account, or the window of it that is open, and all above."""
+        return lineage(self._book, parts.current(self._book, self._own()).name)
+
     def _place(self, key: str, who: str) -> str:
         """The account that is charged: itself, or the window that has the key, or that of today."""
         if self._first.renews is None:
@@ -384,7 +388,7 @@ class Account:
             place = self.name if spend is None else spend.account
         line = lineage(self._book, place, locked=True, telling=telling)
         spend = self._book.spend(place, check_text("key", key))
-        if spend is None or spend.key.startswith(parts.DIVISION):
+        if spend is None or parts.is_division(spend.key):
             raise self._refused(line.own, key, f"there is nothing under the key {key!r}", who)
         return line, spend, who
 

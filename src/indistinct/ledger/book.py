@@ -21,6 +21,8 @@ from indistinct.ledger.store import Store
 _AT_ONCE = 10_000
 LEDGER = ""
 """The name under which the ledger itself keeps a journal: which accounts were opened."""
+FILES = "files"
+"""Under which the ledger itself hides the key for digests of files."""
 DESCRIBED = "described"
 """In a content: the digest of the whole description of its mechanism, for the first that has it."""
 _STATE = "name, parent, terms, cap, total, reserved, told, status, number, head, time"

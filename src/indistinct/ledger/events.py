@@ -252,7 +252,7 @@ def _cap(state: State, spend: Spend | None, entry: JournalEntry, content: Any) -
     if entry.event == "notion" and (state.cap is not None or state.total):
         raise _impossible(entry, "the first choice of a notion")
     if entry.event == "raised":
-        if state.cap is None or (cap.notion, cap.order) != (state.cap.notion, state.cap.order):
+        if state.cap is None or cap.kind != state.cap.kind:
             raise _impossible(entry, "in the notion of the account")
         if cap.limit < state.cap.limit:
             raise _impossible(entry, "no less than before")

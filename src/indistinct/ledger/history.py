@@ -55,13 +55,10 @@ def altogether(book: Book, state: State) -> State:
         return state
     windows = book.states(state.name)
     cap = next((one.cap for one in windows if one.cap is not None), state.cap)
-    if any(one.cap is not None and (one.cap.notion, one.cap.order) != _kind(cap) for one in windows):
+    kind = None if cap is None else cap.kind
+    if any(one.cap is not None and one.cap.kind != kind for one in windows):
         return replace(state, cap=cap, total=math.inf)  # of several notions: no sum
     return replace(state, cap=cap, total=sum((one.total for one in windows), NONE))
-
-
-def _kind(cap: Cap | None) -> tuple[Notion, float | None] | None:
-    return None if cap is None else (cap.notion, cap.order)
 
 
 def odometer(state: State, delta: float) -> float:

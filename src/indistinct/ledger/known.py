@@ -5,8 +5,8 @@ import json
 import math
 import platform
 import sys
+from collections.abc import Mapping
 from functools import cache, cached_property, lru_cache
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError
 from indistinct.guarantees import Guarantee
 from indistinct.ledger.amounts import Amount
-from indistinct.ledger.chain import canonical
+from indistinct.ledger.chain import canonical, digest
 from indistinct.ledger.costs import cost_of
 from indistinct.ledger.notions import Cap, Notion
 from indistinct.ledger.units import declared
@@ -31,17 +31,16 @@ class Known:
 
     def __init__(self, mechanism: Mechanism, adjacency: Adjacency, text: str) -> None:
         self.mechanism, self.adjacency = mechanism, adjacency
-        self.digest = sha256(text.encode()).hexdigest()
+        self.digest = digest(text.encode())
         self.text = text
         self.costs: dict[tuple[Notion, float | None], Amount] = {}
         self._alone: dict[Budget, bool] = {}
 
     def cost(self, cap: Cap) -> Amount:
         """In the notion of a cap."""
-        kind = (cap.notion, cap.order)
-        if kind not in self.costs:
-            self.costs[kind] = cost_of(self.mechanism, cap, self.adjacency)
-        return self.costs[kind]
+        if cap.kind not in self.costs:
+            self.costs[cap.kind] = cost_of(self.mechanism, cap, self.adjacency)
+        return self.costs[cap.kind]
 
     @cached_property
     def units(self) -> frozenset[str]:
@@ -87,6 +86,11 @@ def known(mechanism: Any, adjacency: Adjacency) -> Known:
         return _known(identified(mechanism.to_json(), adjacency.value))
 
 
+def known_again(told: Mapping[str, Any]) -> Known:
+    """The same, of a description that was kept."""
+    return known(Mechanism.from_json(told["mechanism"]), Adjacency(told["adjacency"]))
+
+
 @lru_cache(maxsize=4096)
 def _known_value(mechanism: Mechanism, adjacency: Adjacency) -> Known:
     return _known(identified(mechanism.to_json(), adjacency.value))
@@ -107,7 +111,7 @@ def digest_of(description: str) -> str:
     """The digest that a description, as it was kept, should have; empty for what is none."""
     try:
         told = json.loads(description)
-        return sha256(identified(told["mechanism"], told["adjacency"]).encode()).hexdigest()
+        return digest(identified(told["mechanism"], told["adjacency"]).encode())
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, Refused
 from indistinct.ledger.account import Account
-from indistinct.ledger.book import LEDGER, Book, someone
+from indistinct.ledger.book import FILES, LEDGER, Book, someone
 from indistinct.ledger.chain import check_text, commitment
 from indistinct.ledger.events import AccountTerms, State, check_terms
 from indistinct.ledger.files import FilesKey, recognised
@@ -68,7 +68,7 @@ class Ledger:
                 key = random_bytes(_KEY_BYTES)
                 content = {"ledger": random_bytes(16).hex(), "secret": commitment(key)}
                 self.book.open(LEDGER, AccountTerms(None), None, self.who, content)
-                self.book.hide(LEDGER, "files", key)
+                self.book.hide(LEDGER, FILES, key)
 
     @property
     def id(self) -> str:
@@ -144,7 +144,7 @@ class Ledger:
     def files_key(self) -> FilesKey:
         """The key under which digests of files are taken; it stays here."""
         if self._key is None:
-            secret = self.book.secret(LEDGER, "files")
+            secret = self.book.secret(LEDGER, FILES)
             if secret is None:
                 raise ArgumentError("ledger", "no key", "one whose key for digests of files is there")
             self._key = secret

@@ -157,9 +157,7 @@ def _account(book: Book, origin: str, theirs: State, spends: dict[str, Spend], w
 
 
 def _differ(ours: Cap | None, theirs: Cap | None) -> bool:
-    if ours is None or theirs is None:
-        return False
-    return (ours.notion, ours.order, ours.limit) != (theirs.notion, theirs.order, theirs.limit)
+    return ours is not None and theirs is not None and ours != theirs
 
 
 def _taken(book: Book, state: State, before: Spend | None, theirs: Spend, origin: str, who: str) -> State:

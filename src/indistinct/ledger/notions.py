@@ -74,6 +74,11 @@ class Cap:
         )
 
     @property
+    def kind(self) -> tuple[Notion, float | None]:
+        """What amounts are of: those of one kind add up."""
+        return self.notion, self.order
+
+    @property
     def unit(self) -> str:
         """What is added up."""
         at = "" if self.order is None else f" of order {self.order:g}"

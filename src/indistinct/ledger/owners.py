@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 
-from indistinct.adjacency import Adjacency
 from indistinct.errors import Refused
 from indistinct.ledger.book import Book
 from indistinct.ledger.chain import check_text
 from indistinct.ledger.events import CANCELLED, CLOSED, State
-from indistinct.ledger.known import known
+from indistinct.ledger.known import known_again
 from indistinct.ledger.lineage import names_above
 from indistinct.ledger.notions import cap_of, check_sensible
-from indistinct.mechanisms import Budget, Mechanism
+from indistinct.mechanisms import Budget
 
 
 def approve(book: Book, name: str, plan: str, who: str) -> None:
@@ -32,7 +31,7 @@ def raise_cap(book: Book, name: str, budget: Budget, who: str, confirm: bool) ->
         if state.parent or state.terms.renews or state.terms.budget is None or state.cap is None:
             raise Refused(name, "only one with a budget of its own, and a notion, can have a larger one")
         cap = cap_of(budget, state.cap.notion, state.cap.order)
-        if (cap.notion, cap.order) != (state.cap.notion, state.cap.order) or cap.limit < state.cap.limit:
+        if cap.kind != state.cap.kind or cap.limit < state.cap.limit:
             raise Refused(name, f"{budget} is not more than {state.terms.budget}, in the same notion")
         if state.total > cap.limit and not meets(state):
             raise Refused(name, f"what was taken is not within {budget}: it keeps its first promise, or none")
@@ -46,9 +45,7 @@ def _meets(book: Book, name: str, budget: Budget) -> Callable[[State], bool]:
     spends = [one for one in book.all_spends(name) if one.state != CANCELLED]
     if len(spends) != 1 or not spends[0].digest:
         return lambda state: False
-    told = book.description(spends[0].digest)
-    made = known(Mechanism.from_json(told["mechanism"]), Adjacency(told["adjacency"]))
-    fits = made.read_alone(budget)
+    fits = known_again(book.description(spends[0].digest)).read_alone(budget)
     return lambda state: fits and state.total == spends[0].cost
 
 

@@ -53,7 +53,7 @@ def _terms(state: State, above: State | None) -> str | None:
 def _cap(state: State, above: State | None) -> str | None:
     budget, cap, notion = state.terms.budget, state.cap, state.terms.notion
     if state.terms.part and above is not None:
-        if cap is None or above.cap is None or (cap.notion, cap.order) != (above.cap.notion, above.cap.order):
+        if cap is None or above.cap is None or cap.kind != above.cap.kind:
             return "its cap is in another notion than that of the whole"
     elif cap is not None and notion is not None and cap.notion.value != notion:
         return "its cap is in another notion than it was opened in"

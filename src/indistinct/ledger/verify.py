@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError
 from indistinct.ledger.amounts import Amount
-from indistinct.ledger.book import DESCRIBED, LEDGER, Book
+from indistinct.ledger.book import DESCRIBED, FILES, LEDGER, Book
 from indistinct.ledger.chain import JournalEntry, commitment, digest
 from indistinct.ledger.costs import cost_of
 from indistinct.ledger.events import CANCELLED, CHARGED, Spend, State, replayed
-from indistinct.ledger.known import digest_of, known
+from indistinct.ledger.known import digest_of, known_again
 from indistinct.ledger.notions import Cap
 from indistinct.ledger.structure import misfits
 from indistinct.mechanisms import Mechanism
@@ -26,8 +26,6 @@ from indistinct.mechanisms import Mechanism
 if TYPE_CHECKING:
     from indistinct.ledger.ledger import Ledger
 
-FILES = "files"
-"""Under which the ledger itself hides the key for digests of files."""
 _NOTED = {"approved", "files", "kept", "charged", "opened"}
 """Events that say something of a table beside the journal."""
 _TOLD = re.compile(f'"({DESCRIBED}|block)":')
@@ -244,9 +242,7 @@ def _understated(book: Book, own: str, cost: Amount, cap: Cap) -> str:
 
 
 def _alone(book: Book, own: str, state: State) -> bool:
-    told = book.description(own)
-    made = known(Mechanism.from_json(told["mechanism"]), Adjacency(told["adjacency"]))
-    return made.read_alone(state.terms.budget)
+    return known_again(book.description(own)).read_alone(state.terms.budget)
 
 
 def _descriptions(book: Book, described: dict[str, set[str]]) -> Iterator[str]:
