@@ -1,13 +1,14 @@
 """Private images, split and δ as DPImageBench has them: MNIST, Fashion-MNIST, CIFAR-10.
 
 The first 55,000 (CIFAR-10: 45,000) training images, add/remove, δ = 1/(n ln n), one release, a generator;
-as many generated images as there were records train three networks: a ResNet of nine layers, a wide ResNet
-(16-4) and that of *Functional Rényi DP*, appendix C. They are ours, not DPImageBench's WRN-40-4, ResNet and
-ResNeXt, and no epoch is picked. Images are labelled by what was released (`sample(relabelled=True)`). The
-networks are tested on the 10,000 test images or, with --held-out, on the training images that are left:
-settings were chosen there. CIFAR-10 is read from JPEG files, recompressed, so a little is lost.
+as many generated images as there were records train three networks, of the kinds that DPImageBench has: a
+ResNet, a wide ResNet and a ResNeXt. They are smaller than its own (ResNet-110, WRN-40-4, ResNeXt-29; 50
+epochs, the best of which it reports); ours have 10 epochs, and none is picked. Images are labelled by what
+was released (`sample(relabelled=True)`). The networks are tested on the 10,000 test images or, with
+--held-out, on the training images that are left: settings were chosen there. CIFAR-10 is read from JPEG
+files, recompressed, so a little is lost. ε=∞ is the same pipeline with noise too small to matter.
 
-    python benchmarks/synthesis_protocol.py [--sets cifar10] [--epsilon 1 10] [--seeds 1] [--small]
+    python benchmarks/synthesis_protocol.py [--sets cifar10] [--epsilon 1 10] [--seeds 0 1 2] [--small]
 
 On one H200: about 100 seconds of release, training and networks for each row.
 """
@@ -30,7 +31,7 @@ from torch.nn import functional
 from indistinct import Budget
 from indistinct.data import CachedTable
 from indistinct.noise import NotPrivateSource
-from indistinct.synthesis.images import ImageSynthesizer, ImageTraining, SyntheticImages, accuracy
+from indistinct.synthesis.images import ImageSynthesizer, ImageTraining, SyntheticImages
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 PUBLISHED = {"mnist": {1: 97.3, 10: 98.6}, "fashion": {1: 83.4, 10: 88.3}, "cifar10": {1: 35.1, 10: 43.3}}
@@ -99,6 +100,28 @@ def wide_resnet(channels: int) -> nn.Module:
     return nn.Sequential(conv(channels, 16), *blocks, *end)
 
 
+def resnext(channels: int) -> nn.Module:
+    def block(inputs: int, outputs: int, stride: int) -> nn.Module:
+        inner = outputs // 2
+        parts: list[nn.Module] = []
+        for layer, width in (
+            (nn.Conv2d(inputs, inner, 1, bias=False), inner),
+            (nn.Conv2d(inner, inner, 3, stride, 1, groups=8, bias=False), inner),
+            (nn.Conv2d(inner, outputs, 1, bias=False), outputs),
+        ):
+            parts += [layer, nn.BatchNorm2d(width), nn.ReLU()]
+        same = inputs == outputs and stride == 1
+        short = None if same else nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+        return nn.Sequential(Residual(nn.Sequential(*parts[:-1]), short), nn.ReLU())
+
+    blocks = [
+        block(*sizes)
+        for sizes in ((64, 128, 1), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1))
+    ]
+    start = conv(channels, 64), nn.BatchNorm2d(64), nn.ReLU()
+    return nn.Sequential(*start, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
 def moved(x: Any, colour: bool) -> Any:
     """Each image by up to four pixels; in colour also mirrored, or not, with a square cut out."""
     count, _, height, width = x.shape
@@ -153,14 +176,14 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     parser.add_argument("--sets", nargs="*", default=list(PUBLISHED), choices=list(PUBLISHED))
     parser.add_argument("--epsilon", type=float, nargs="*", default=[1, 10])
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     device = device_for(options)
     if device is None:
         return 0
-    heads = "".join(f"{head:>8}" for head in ("ResNet", "wide", "app. C", "mean"))
+    heads = "".join(f"{head:>8}" for head in ("ResNet", "wide", "ResNeXt", "mean"))
     print(f"{'data':8} {'ε':>4} {'seed':>4}{heads} {'published':>9} {'s':>5}")
     for name in options.sets:
         parts = (
@@ -184,20 +207,18 @@ def main() -> int:
         test = torch.as_tensor(real[0], dtype=torch.float32, device=device)
         wanted = torch.as_tensor(real[1], device=device)
         for epsilon in options.epsilon:
-            for seed in range(options.seeds):
+            for seed in options.seeds:
                 started = time.perf_counter()
-                noisy = design.mechanism(Budget(epsilon=epsilon, delta=delta))
+                noisy = design.mechanism(Budget(epsilon=min(epsilon, 1e6), delta=delta))
                 release = noisy.release(data, source=NotPrivateSource(seed))  # to be repeated: not a user's
                 result = SyntheticImages(design, release).trained(training, seed=seed, device=device)
                 drawn = result.sample(len(images), relabelled=True, seed=seed, device=device)
                 made, kinds = (torch.as_tensor(one, device=device) for one in drawn)
                 scores = []
-                for network in (resnet, wide_resnet):
+                for network in (resnet, wide_resnet, resnext):
                     torch.manual_seed(seed)
                     few = {"epochs": 1, "batch": 100} if options.small else {"epochs": 10, "batch": 500}
                     scores.append(100 * learned(network(made.shape[1]), made, kinds, test, wanted, **few))
-                epochs = 1 if options.small else 20
-                scores.append(100 * accuracy(made, kinds, test, wanted, epochs=epochs, seed=seed))
                 found = " ".join(f"{score:7.2f}" for score in [*scores, np.mean(scores)])
                 best = PUBLISHED[name].get(epsilon, "")
                 taken = time.perf_counter() - started
