@@ -15,7 +15,6 @@ Numbers err on the safe side: what an observer can do is never understated.
 """
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.errors import ArgumentError, check_array
+from indistinct.guarantees.hooks import Hooks
 from indistinct.numerics.arrays import EPS, TINY, Array, shaped
 from indistinct.numerics.search import largest
 
@@ -43,28 +43,8 @@ class Interval:
     high: float | Array
 
 
-class Meaning(ABC):
+class Meaning(Hooks):
     """Readings about people, for anything that has a profile, a trade-off curve and Rényi divergences."""
-
-    @abstractmethod
-    def _renyi(self, order: float) -> float:
-        """The Rényi divergence bound at one order >= 1/2, infinity included."""
-
-    @abstractmethod
-    def _delta(self, epsilon: Array) -> Array:
-        """Upper bounds on delta at epsilon >= 0 (flat array)."""
-
-    def _delta_above(self, least: Array, epsilon: Array) -> Array:
-        """The same, where what is below `least` need not be close."""
-        return self._delta(epsilon)
-
-    @abstractmethod
-    def _epsilon(self, delta: Array) -> Array:
-        """Upper bounds on epsilon at delta in [0, 1] (flat array)."""
-
-    @abstractmethod
-    def _tradeoff(self, fpr: Array) -> Array:
-        """Lower bounds on the false negative rate at each false positive rate (flat array)."""
 
     # -- what can happen -----------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Readings: the languages in which every guarantee can be told.
 
-A subclass supplies hooks on plain numbers and flat arrays; this class checks arguments, keeps shapes, and
+A subclass supplies `hooks` on plain numbers and flat arrays; this class checks arguments, keeps shapes, and
 derives the trade-off curve from the profile alone. What follows for people is in `meaning`.
 """
 
@@ -31,19 +31,6 @@ ArrayLike = npt.ArrayLike
 
 class Readings(Meaning):
     """What is known about telling neighbouring data sets apart, in any of its languages."""
-
-    adjacency: Adjacency
-
-    def _renyi_at(self, orders: Array) -> Array:
-        """The divergences at finite orders, an array of any shape."""
-        return np.array([self._renyi(order) for order in orders.ravel().tolist()]).reshape(orders.shape)
-
-    def orders(self) -> Array:
-        """Finite orders, increasing, at which the Rényi curve is worth reading: around the scale where the
-        divergence is of order one."""
-        scale = 1 / math.sqrt(min(max(self._renyi(2.0), 1e-24), 1e24))
-        grid: Array = 1 + np.geomspace(1e-4, 1e3, 24) * max(scale, 1e-6)
-        return grid
 
     # -- readings ------------------------------------------------------------------------------
 
@@ -89,12 +76,6 @@ class Readings(Meaning):
         values = check_array("epsilon", epsilon, 0.0, math.inf, "a non-negative number")
         low, high = self._delta_interval(values.ravel())
         return Interval(shaped(low, values), shaped(high, values))
-
-    def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
-        return np.zeros_like(delta), self._epsilon(delta)
-
-    def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
-        return np.zeros_like(epsilon), self._delta(epsilon)
 
     @overload
     def tradeoff(self, fpr: float) -> float: ...
