@@ -1,5 +1,6 @@
 """Private synthetic tables: one release of noisy counts, then a generator that costs no privacy."""
 
+from indistinct.synthesis.tables.conditions import Forbidden
 from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
@@ -7,6 +8,7 @@ from indistinct.synthesis.tables.training import TableTraining
 
 __all__ = [
     "Determined",
+    "Forbidden",
     "Mixture",
     "SyntheticTable",
     "TableSynthesizer",

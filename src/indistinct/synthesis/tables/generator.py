@@ -52,10 +52,10 @@ class Mixture:
         """The labels of new records, and the cells of their columns [rows, columns]."""
         count = check_count("rows", rows)
         uniforms = public.draw(count, 2 + len(self.sizes))
-        labels = _drawn(np.broadcast_to(self.shares, (count, len(self.shares))), uniforms[:, 0])
+        labels = drawn(np.broadcast_to(self.shares, (count, len(self.shares))), uniforms[:, 0])
         components = (uniforms[:, 1] * self.chances.shape[1]).astype(np.int64)
         cells = [
-            _drawn(self.chances[labels, components, part], uniforms[:, 2 + place])
+            drawn(self.chances[labels, components, part], uniforms[:, 2 + place])
             for place, part in enumerate(self.columns)
         ]
         return labels, np.stack(cells, axis=1)
@@ -67,7 +67,7 @@ class Mixture:
         return joint
 
 
-def _drawn(chances: Array, uniforms: Array) -> Places:
+def drawn(chances: Array, uniforms: Array) -> Places:
     """One cell for each row of chances, by inverting their sums."""
     sums = np.cumsum(chances, axis=1)
     below = sums <= uniforms[:, None] * sums[:, -1:]

@@ -11,6 +11,7 @@ from indistinct.errors import ArgumentError
 from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms import Release
 from indistinct.mechanisms.release import named, restored, unnamed
+from indistinct.synthesis.tables.conditions import Forbidden
 from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
@@ -30,6 +31,7 @@ def write(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
         "order": [name for name, _ in design.declared],
         "determined": [[name, rule.by, rule.values] for name, rule in design.determined],
         "types": design.types,
+        "rules": [rule.all_of for rule in design.rules],
     }
     if release is not None:
         assert isinstance(release.mechanism, NoisyQuery)
@@ -80,4 +82,5 @@ def _design(query: Tables, description: dict[str, Any]) -> TableSynthesizer:
         {name: declared[name] for name in description["order"]},
         label=description["label"],
         types=dict(map(tuple, description["types"])),
+        rules=[Forbidden(dict(map(tuple, rule))) for rule in description.get("rules", [])],
     )

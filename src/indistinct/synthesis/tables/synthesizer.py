@@ -1,7 +1,7 @@
 """Synthetic tables from declared columns: one noisy sum, then a generator, then as many rows as you like."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations, pairwise
 from typing import Any, final
@@ -28,8 +28,10 @@ from indistinct.mechanisms import Budget, Release, calibrate
 from indistinct.mechanisms.paying import Payer
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, bar, check_fit
-from indistinct.synthesis.tables.decode import Determined, decoded
-from indistinct.synthesis.tables.generator import Mixture
+from indistinct.synthesis.tables.conditions import Forbidden, Wanted, wanted
+from indistinct.synthesis.tables.decode import Determined, Pieces
+from indistinct.synthesis.tables.generator import Mixture, Places
+from indistinct.synthesis.tables.regions import Region, known_zeros
 from indistinct.synthesis.tables.training import NoisyCounts, TableTraining, train
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -65,6 +67,8 @@ class TableSynthesizer:
     types: tuple[tuple[str, str], ...]
     """Names of pandas types, where they are not int64, float64 or those of texts. They are declared too: a
     frame's own types may depend on its records, one missing value turns integers into floats."""
+    rules: tuple[Forbidden, ...]
+    """What no row has, whatever the records and the noise say."""
 
     def __init__(
         self,
@@ -72,6 +76,7 @@ class TableSynthesizer:
         *,
         label: str | None = None,
         types: Mapping[str, str] | None = None,
+        rules: Sequence[Forbidden] = (),
     ) -> None:
         if not isinstance(columns, Mapping):
             raise ArgumentError("columns", columns, "a mapping from names to what the columns may hold")
@@ -91,7 +96,10 @@ class TableSynthesizer:
             if name not in dict(self.declared):
                 raise ArgumentError("types", name, f"of {', '.join(dict(self.declared))}")
             self._check_type(name, kind)
-        _ = self.query  # refuses at once what cannot be counted
+        if not all(isinstance(rule, Forbidden) for rule in rules):
+            raise ArgumentError("rules", rules, "a list of Forbidden({...})")
+        object.__setattr__(self, "rules", tuple(rules))
+        _ = self.query, self.region()  # refuses at once what cannot be counted, or drawn
 
     @property
     def columns(self) -> tuple[tuple[str, Celled], ...]:
@@ -126,6 +134,31 @@ class TableSynthesizer:
         groups = [*((name,) for name in self.features), *combinations(self.features, 2)]
         return Tables(dict(self.columns), [(*given, *group) for group in groups])
 
+    def region(self, given: Mapping[str, Any] | None = None) -> Region:
+        """Where rows may be: what is given, without what the rules forbid."""
+        domains, determined = dict(self.columns), dict(self.determined)
+        return Region.of(domains, wanted("given", given or {}, domains, determined), self._forbidden)
+
+    @property
+    def _forbidden(self) -> list[Wanted]:
+        domains, determined = dict(self.columns), dict(self.determined)
+        return [wanted("rules", rule.conditions, domains, determined) for rule in self.rules]
+
+    def decoded(self, places: Mapping[str, Places], region: Region, uniforms: PublicUniforms) -> Columns:
+        """Values in pieces of a region, and what follows from them, in the declared order."""
+        rows = len(next(iter(places.values())))
+        spread = uniforms.draw(rows, len(self.columns))
+        values = {
+            name: region.pieces[name].values(places[name], spread[:, at])
+            for at, (name, _) in enumerate(self.columns)
+            if name in places
+        }
+        for name, rule in self.determined:
+            if rule.by in places:
+                pieces = region.pieces[rule.by]
+                values[name] = rule.column(pieces.cells[places[rule.by]], pieces.domain)
+        return {name: values[name] for name, _ in self.declared if name in values}
+
     def _check_type(self, name: str, kind: str) -> None:
         """Tries a pandas type on the ends of all cells: rows that are drawn later must fit it, and by then
         the release is paid for."""
@@ -135,7 +168,7 @@ class TableSynthesizer:
         if isinstance(rule, Determined):
             values = rule.column(places, domain)
         else:
-            values = decoded(domain, places, np.tile([0.0, 1 - 2.0**-30], domain.size))
+            values = Pieces.of(domain).values(places, np.tile([0.0, 1 - 2.0**-30], domain.size))
         if not pandas_holds(values, name, kind, self.lists):
             allowed = (
                 "a pandas type for all values that are declared ('Int64' and 'boolean' hold missing ones)"
@@ -186,6 +219,7 @@ class TableSynthesizer:
         """The generator that fits released tables, whose noise has this deviation. It reads no records."""
         check_fit(training, TableTraining, seed, progress)
         how = training or TableTraining()
+        tables = known_zeros(tables, dict(self.columns), self._forbidden)
         return train(self._side_by_side(tables, deviation), how, seed, progress or bar(how.steps))
 
     def _side_by_side(self, tables: Counts, deviation: float) -> NoisyCounts:
@@ -242,13 +276,22 @@ class SyntheticTable:
 
         return read(path)
 
-    def columns(self, n: int, *, seed: int = 0, accept: Accept | None = None) -> Columns:
-        """New records as arrays; with `accept`, a rule on such arrays, only those for which it is true."""
-        count, uniforms = check_count("n", n), PublicUniforms(seed)
+    def columns(
+        self,
+        n: int,
+        *,
+        seed: int = 0,
+        given: Mapping[str, Any] | None = None,
+        accept: Accept | None = None,
+    ) -> Columns:
+        """New records as arrays. `given` says what some columns are: a value, a range `(low, high)` or a list
+        of these, and however rare that is, rows are drawn from the model's distribution given that. With
+        `accept`, a rule on such arrays, only those for which it is true."""
+        count, uniforms, region = check_count("n", n), PublicUniforms(seed), self.synthesizer.region(given)
         found: list[Columns] = []
         have = 0
         for _ in range(_MOST_ROUNDS):
-            drawn = self._drawn(count, uniforms)
+            drawn = self._drawn(count, uniforms, region)
             if accept is not None:
                 kept = np.asarray(accept(drawn), dtype=bool)
                 if kept.shape != (count,):
@@ -261,26 +304,28 @@ class SyntheticTable:
                 return {name: np.concatenate([part[name] for part in found])[:count] for name in drawn}
         raise DataError(f"only {have} of {_MOST_ROUNDS * count} synthetic rows were accepted: relax the rule")
 
-    def sample(self, n: int, *, seed: int = 0, accept: Accept | None = None) -> Any:
-        """New records as a pandas frame, in the declared order and with the declared types."""
-        drawn = self.columns(n, seed=seed, accept=accept)
+    def sample(
+        self,
+        n: int,
+        *,
+        seed: int = 0,
+        given: Mapping[str, Any] | None = None,
+        accept: Accept | None = None,
+    ) -> Any:
+        """What `columns` draws as a pandas frame, in the declared order and with the declared types."""
+        drawn = self.columns(n, seed=seed, given=given, accept=accept)
         return pandas_frame(drawn, dict(self.synthesizer.types), self.synthesizer.lists)
 
-    def _drawn(self, rows: int, uniforms: PublicUniforms) -> Columns:
+    def _drawn(self, rows: int, uniforms: PublicUniforms, region: Region) -> Columns:
         design = self.synthesizer
-        labels, cells = self.mixture.sample(rows, uniforms)
-        places = dict(zip(design.features, cells.T, strict=True))
-        if design.label is not None:
-            places[design.label] = labels
-        spread = uniforms.draw(rows, len(design.columns))
-        values = {
-            name: decoded(domain, places[name], spread[:, at])
-            for at, (name, domain) in enumerate(design.columns)
-        }
-        domains = dict(design.columns)
-        for name, rule in design.determined:
-            values[name] = rule.column(places[rule.by], domains[rule.by])
-        return {name: values[name] for name, _ in design.declared}
+        if region.everything:
+            labels, cells = self.mixture.sample(rows, uniforms)
+            places = dict(zip(design.features, cells.T, strict=True))
+            if design.label is not None:
+                places[design.label] = labels
+        else:
+            places = region.sample(self.mixture, design.features, design.label, rows, uniforms)
+        return design.decoded(places, region, uniforms)
 
     def trained(
         self, training: TableTraining | None = None, *, seed: int = 0, progress: Progress | None = None
