@@ -52,9 +52,7 @@ def every_row() -> list[tuple[float, Row]]:
         shares = [1 / (10, 10, 81)[cell], 1.0 if pay is None else 1 / 16, 1.0]
         chances = [
             mixture.chances[rich, :, part][:, place] * share
-            for part, place, share in zip(
-                mixture.columns, (cell, held, int(job == "some")), shares, strict=True
-            )
+            for part, place, share in zip(mixture.columns, places, shares, strict=True)
         ]
         chance = mixture.shares[rich] * np.mean(np.prod(chances, axis=0))
         found.append((float(chance), {"age": age, "pay": pay, "job": job, "rich": rich}))
