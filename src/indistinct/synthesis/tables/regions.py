@@ -28,6 +28,8 @@ Box = dict[str, npt.NDArray[np.bool_]]
 
 _MOST_BOXES = 1024
 _AT_ONCE = 2**22
+_LEAST = 1e-30
+"""Probability of what is known to be so: nothing that was seen is impossible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,7 @@ class Region:
         with np.errstate(divide="ignore"):
             score = np.tile(np.log(np.repeat(mixture.shares, mixture.chances.shape[1])), (len(patterns), 1))
             for name, places in seen.items():
-                score += np.log(laws[name][:, places].T)
+                score += np.log(np.maximum(laws[name][:, places].T, _LEAST))
             inside, allowed = [], []
             for boxes in self.groups:
                 inside.append(np.stack([_mass(laws, box, seen) for box in boxes], axis=1))

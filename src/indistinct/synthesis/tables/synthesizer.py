@@ -291,7 +291,7 @@ class SyntheticTable:
         found: list[Columns] = []
         have = 0
         for _ in range(_MOST_ROUNDS):
-            drawn = self._drawn(count, uniforms, region)
+            drawn = self.drawn(count, uniforms, region)
             if accept is not None:
                 kept = np.asarray(accept(drawn), dtype=bool)
                 if kept.shape != (count,):
@@ -316,7 +316,8 @@ class SyntheticTable:
         drawn = self.columns(n, seed=seed, given=given, accept=accept)
         return pandas_frame(drawn, dict(self.synthesizer.types), self.synthesizer.lists)
 
-    def _drawn(self, rows: int, uniforms: PublicUniforms, region: Region) -> Columns:
+    def drawn(self, rows: int, uniforms: PublicUniforms, region: Region) -> Columns:
+        """New records in a region."""
         design = self.synthesizer
         if region.everything:
             labels, cells = self.mixture.sample(rows, uniforms)
