@@ -174,6 +174,10 @@ def test_nobody_at_all_and_bad_tables() -> None:
     quick = TableTraining(components=4, latent=2, width=4, steps=2)
     made = DESIGN.fit(people, days, budget, training=quick).columns(20)
     assert len(made[0]["user"]) == 20
+    more = DESIGN.fit(*small(1, 9, 9), budget, training=quick).continued(
+        *small(1, 9, 9), budget, training=quick
+    )
+    assert len(more.visits.releases) == 2 and 1 < more.guarantee().epsilon(delta=1e-6) < 2
     with pytest.raises(DataError, match="'user'"):
         DESIGN.fit({"age": people["age"]}, days, budget, source=Untouched())
     with pytest.raises(DataError, match="'what'"):

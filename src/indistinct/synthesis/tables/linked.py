@@ -19,7 +19,7 @@ from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, check_fit
 from indistinct.synthesis.tables.conditions import Forbidden
-from indistinct.synthesis.tables.synthesizer import Columns, SyntheticTable, TableSynthesizer
+from indistinct.synthesis.tables.synthesizer import Columns, SyntheticTable, TableSynthesizer, averaged
 from indistinct.synthesis.tables.training import TableTraining
 
 VISITS = "visits per user"
@@ -141,24 +141,34 @@ class LinkedSynthesizer:
             import torch  # noqa: F401
 
         check_fit(training, TableTraining, seed, progress)
+        released = self.released(users, visits, budget, adjacency=adjacency, source=source, ledger=ledger)
+        made = [
+            SyntheticTable(design, design.mixture(*averaged([release]), training, seed, progress), release)
+            for design, release in zip((self.of_users, self.of_visits), released, strict=True)
+        ]
+        return LinkedTables(self, *made)
+
+    def released(
+        self,
+        users: Any,
+        visits: Any,
+        budget: Budget,
+        *,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        source: Source | None = None,
+        ledger: Payer | None = None,
+    ) -> tuple[Release[Any], Release[Any]]:
+        """The noisy counts of both tables, with no generator yet."""
         noisy = self._calibrated(budget, adjacency)
+        both = noisy[0] + noisy[1]
         with guarded("the tables"):
             for data, design in ((users, self.users), (visits, self.visits)):
                 table(data).check_column(self.key, Kind.USER)
                 for name, domain in design.columns:
                     table(data).check_column(name, domain.type)
-            released = _released(
-                noisy[0] + noisy[1], self, noisy, users, visits, source=source, ledger=ledger
-            )
-        made = [
-            SyntheticTable(
-                design,
-                design.mixture(release.values, one.deviation, training, seed, progress),
-                replace(release, adjacency=check_adjacency(adjacency)),
-            )
-            for design, release, one in zip((self.of_users, self.of_visits), released, noisy, strict=True)
-        ]
-        return LinkedTables(self, *made)
+            found = _released(both, self, noisy, users, visits, source=source, ledger=ledger)
+        first, second = (replace(release, adjacency=check_adjacency(adjacency)) for release in found)
+        return first, second
 
 
 def replace_columns(
@@ -245,6 +255,31 @@ class LinkedTables:
         return (
             pandas_frame(users, dict(design.users.types), design.users.lists),
             pandas_frame(visits, dict(design.visits.types), design.visits.lists),
+        )
+
+    def continued(
+        self,
+        users: Any,
+        visits: Any,
+        budget: Budget,
+        *,
+        training: TableTraining | None = None,
+        seed: int = 0,
+        source: Source | None = None,
+        ledger: Payer | None = None,
+        progress: Progress | None = None,
+    ) -> "LinkedTables":
+        """Both tables released once more, with another budget, and generators for all releases together. The
+        guarantee is that of everything that was released."""
+        check_fit(training, TableTraining, seed, progress)
+        neighbours = self.users.releases[-1].adjacency
+        released = self.synthesizer.released(
+            users, visits, budget, adjacency=neighbours or Adjacency.ADD_REMOVE, source=source, ledger=ledger
+        )
+        return replace(
+            self,
+            users=self.users.with_release(released[0], training, seed, progress),
+            visits=self.visits.with_release(released[1], training, seed, progress),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -18,7 +18,7 @@ from indistinct.synthesis.tables.linked import VISITS, LinkedSynthesizer, Linked
 from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
 
 _HOLDS, _LINKED = "synthetic table", "linked synthetic tables"
-_BOTH, _NUMBERS = ("users", "visits"), ("shares", "chances", "released")
+_BOTH, _NUMBERS = ("users", "visits"), ("shares", "chances", "released", "earlier")
 
 
 def write(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
@@ -57,9 +57,14 @@ def _packed(table: SyntheticTable) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     if release is not None:
         assert isinstance(release.mechanism, NoisyQuery)
-        numbers["released"] = np.concatenate([part.ravel() for part in release.values.values()])
+        numbers["released"] = _flat(release)
         description["release"] = [release.mechanism.scale, release.private]
         description |= named(release.adjacency)
+    if table.earlier:
+        for each in table.earlier:
+            _counted(design, each)
+        numbers["earlier"] = np.stack([_flat(each) for each in table.earlier])
+        description["earlier"] = [[each.mechanism.scale, each.private] for each in table.earlier]  # type: ignore[attr-defined]
     return description, numbers
 
 
@@ -108,7 +113,7 @@ def read_linked(path: str | os.PathLike[str]) -> LinkedTables:
             rules=visits.synthesizer.rules[alone:],
         )
         for name, table, mechanism in zip(_BOTH, (users, visits), design.noisy(1.0), strict=True):
-            same = table.release is None or table.mechanism.query == mechanism.query
+            same = all(release.mechanism.query == mechanism.query for release in table.releases)  # type: ignore[attr-defined]
             if not same or table.synthesizer != getattr(design, f"of_{name}"):
                 raise ArgumentError(name, "another design", "what the linked tables were declared to be")
         return LinkedTables(design, users, visits)
@@ -121,18 +126,31 @@ def _unpacked(description: dict[str, Any], numbers: dict[str, Any]) -> Synthetic
     most = max(array.size for array in numbers.values())
     if any(domain.size > most for _, domain in query.axes):  # before anything is made for each cell
         raise ArgumentError("query", "more cells", "of cells that the generator knows")
-    release = None
+    design, release = _design(query, description), None
+    earlier: tuple[Release[Any], ...] = ()
     if "release" in description:
-        scale, private = description["release"]
-        noisy, values = query.gaussian(scale), numbers["released"]
-        if values.shape != (query.size,):
-            raise ArgumentError("released", values.shape, f"{query.size} counts")
-        told = restored(values, noisy, private, noisy.unit, noisy.deviation)
-        release = replace(told, values=query.read(values), adjacency=unnamed(description))
-    design = _design(query, description)
-    if release is not None:
-        _counted(design, release)
-    return SyntheticTable(design, Mixture(design.sizes, numbers["shares"], numbers["chances"]), release)
+        release = _restored(query, design, description, description["release"], numbers["released"])
+        kept = zip(description.get("earlier", []), numbers.get("earlier", []), strict=True)
+        earlier = tuple(_restored(query, design, description, said, values) for said, values in kept)
+    mixture = Mixture(design.sizes, numbers["shares"], numbers["chances"])
+    return SyntheticTable(design, mixture, release, earlier)
+
+
+def _flat(release: Release[Any]) -> Any:
+    return np.concatenate([part.ravel() for part in release.values.values()])
+
+
+def _restored(
+    query: Tables, design: TableSynthesizer, description: dict[str, Any], said: Any, values: Any
+) -> Release[Any]:
+    scale, private = said
+    if values.shape != (query.size,):
+        raise ArgumentError("released", values.shape, f"{query.size} counts")
+    noisy = query.gaussian(scale)
+    told = restored(values, noisy, private, noisy.unit, noisy.deviation)
+    release = replace(told, values=query.read(values), adjacency=unnamed(description))
+    _counted(design, release)
+    return release
 
 
 def _design(query: Tables, description: dict[str, Any]) -> TableSynthesizer:

@@ -24,7 +24,7 @@ from indistinct.data import (
 from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
-from indistinct.mechanisms import Budget, Release, calibrate
+from indistinct.mechanisms import Budget, Mechanism, Release, calibrate
 from indistinct.mechanisms.paying import Payer
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, bar, check_fit
@@ -246,21 +246,28 @@ class SyntheticTable:
     synthesizer: TableSynthesizer
     mixture: Mixture
     release: Release[Counts] | None = None
+    earlier: tuple[Release[Counts], ...] = ()
+    """Releases of the same tables before the last one, if it was continued."""
 
     @property
-    def mechanism(self) -> NoisyQuery:
+    def releases(self) -> tuple[Release[Counts], ...]:
+        """All that was released of the data, the first one first."""
+        return (*self.earlier, self._known_release())
+
+    @property
+    def mechanism(self) -> Mechanism:
         """What was run."""
-        noisy = self._known_release().mechanism
-        assert isinstance(noisy, NoisyQuery)
-        return noisy
+        first, *others = (release.mechanism for release in self.releases)
+        return sum(others, start=first)
 
     @property
     def private(self) -> bool:
-        return self._known_release().private
+        return all(release.private for release in self.releases)
 
     def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
-        """That of the one release; drawing rows adds nothing."""
-        return self._known_release().guarantee(adjacency)
+        """That of all releases together; drawing rows adds nothing."""
+        first, *others = (release.guarantee(adjacency) for release in self.releases)
+        return sum(others, start=first)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the generator, what it was fitted to, and how that was released (safetensors: numbers and a
@@ -332,13 +339,62 @@ class SyntheticTable:
         self, training: TableTraining | None = None, *, seed: int = 0, progress: Progress | None = None
     ) -> "SyntheticTable":
         """Another generator for the same release: no privacy is spent."""
-        tables, deviation = self._known_release().values, self.mechanism.deviation
+        tables, deviation = averaged(self.releases)
         return replace(self, mixture=self.synthesizer.mixture(tables, deviation, training, seed, progress))
+
+    def continued(
+        self,
+        data: Any,
+        budget: Budget,
+        *,
+        training: TableTraining | None = None,
+        seed: int = 0,
+        source: Source | None = None,
+        ledger: Payer | None = None,
+        progress: Progress | None = None,
+    ) -> "SyntheticTable":
+        """The same tables released once more, with another budget, and a generator for both releases
+        together. The guarantee is that of everything that was released."""
+        check_fit(training, TableTraining, seed, progress)
+        last = self._known_release()
+        assert isinstance(last.mechanism, NoisyQuery)
+        neighbours = check_adjacency(last.adjacency or Adjacency.ADD_REMOVE)
+        noisy = calibrate(last.mechanism.query.gaussian, budget, adjacency=neighbours).mechanism
+        with guarded("the table"):
+            noisy.check(data)
+            release = replace(noisy.release(data, source=source, ledger=ledger), adjacency=last.adjacency)
+        return self.with_release(release, training, seed, progress)
+
+    def with_release(
+        self,
+        release: Release[Counts],
+        training: TableTraining | None = None,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> "SyntheticTable":
+        """A generator for one release more of the same tables."""
+        longer = replace(self, release=release, earlier=self.releases)
+        return longer.trained(training, seed=seed, progress=progress)
 
     def _known_release(self) -> Release[Counts]:
         if self.release is None:
             raise ArgumentError("release", None, "known: this generator was not fitted by `fit`")
         return self.release
+
+
+def averaged(releases: Sequence[Release[Counts]]) -> tuple[Counts, float]:
+    """Noisy tables of the same records as one, and the deviation of its noise: each weighs as much as its
+    noise allows, one over the variance, which no other mean of them beats."""
+    deviations = []
+    for release in releases:
+        assert isinstance(release.mechanism, NoisyQuery)
+        deviations.append(release.mechanism.deviation)
+    weights = np.array(deviations) ** -2.0
+    tables = {
+        group: np.tensordot(weights / weights.sum(), [release.values[group] for release in releases], axes=1)
+        for group in releases[-1].values
+    }
+    return tables, float(weights.sum() ** -0.5)
 
 
 def _type_name(kind: Any) -> str:
