@@ -13,6 +13,7 @@ from indistinct import Budget
 from indistinct.data import Bins, Categories, Intervals, OrMissing, Tables
 from indistinct.errors import ArgumentError
 from indistinct.synthesis.tables import Determined, Forbidden, Mixture, SyntheticTable, TableSynthesizer
+from indistinct.synthesis.tables.generator import spread
 from indistinct.synthesis.tables.regions import Region
 
 AXES = {
@@ -144,6 +145,17 @@ def test_boxes_are_disjoint_and_leave_what_rules_leave(seed: int) -> None:
             for boxes in region.groups
         ]
         assert set(inside) <= {0, 1} and all(inside) is fine
+
+
+def test_expected_counts_are_rounded() -> None:
+    fitted = table(components=1)
+    asked = fitted.columns(1000, given={"rich": 1, "age": (0, 19)})
+    law = fitted.mixture.chances[1, 0]
+    job, young = (asked["job"] == "some").sum(), (asked["age"] < 10).sum()
+    assert abs(job - 1000 * law[7]) < 1 and abs(young - 1000 * law[0] / (law[0] + law[1])) < 1
+    found = spread(np.array([5, 2, 5, 5, 2]), np.random.default_rng(0).random((5, 2)))
+    assert sorted((found[[0, 2, 3]] * 3).astype(int)) == [0, 1, 2]
+    assert sorted((found[[1, 4]] * 2).astype(int)) == [0, 1]
 
 
 def test_rare_and_impossible() -> None:

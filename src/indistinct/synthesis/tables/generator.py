@@ -73,3 +73,17 @@ def drawn(chances: Array, uniforms: Array) -> Places:
     below = sums <= uniforms[:, None] * sums[:, -1:]
     places: Places = np.minimum(below.sum(axis=1), chances.shape[1] - 1)
     return places
+
+
+def spread(groups: Places, uniforms: Array) -> Array:
+    """A uniform number for each row, evenly spread over those of a group: with these, expected counts in the
+    group are rounded up or down (systematic sampling, in a random order). Of `uniforms` [rows, 2] the first
+    make the order, the second say where each group begins."""
+    order = np.lexsort((uniforms[:, 0], groups))
+    own = groups[order]
+    starts = np.flatnonzero(np.diff(own, prepend=-1))
+    members = np.diff(starts, append=len(own))
+    first = np.repeat(starts, members)
+    found = np.empty(len(groups))
+    found[order] = (np.arange(len(own)) - first + uniforms[first, 1]) / np.repeat(members, members)
+    return found

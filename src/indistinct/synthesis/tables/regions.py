@@ -5,12 +5,13 @@ of pieces, a box, and what rules leave of it is a union of disjoint boxes. In a 
 are independent: the probability of a box is a product, that of a union of disjoint ones is their sum, and
 rules without a common column are independent of each other. So the posterior of label and component is known
 exactly, then that of the box, then that of each column's piece: rows are drawn without rejecting any, however
-rare what is given may be.
+rare what is given may be, and expected counts are rounded as those of all rows are.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.tables.conditions import Wanted
 from indistinct.synthesis.tables.decode import Pieces
-from indistinct.synthesis.tables.generator import Mixture, Places, drawn
+from indistinct.synthesis.tables.generator import Mixture, Places, drawn, spread
 
 Box = dict[str, npt.NDArray[np.bool_]]
 """For each of some columns, which of its pieces are allowed."""
@@ -102,24 +103,18 @@ class Region:
         if not np.isfinite(best).all():
             raise self._impossible(laws, seen)
         posterior = np.exp(score - best)
-        found: list[dict[str, Places]] = []
-        uniforms = public.draw(rows, 1 + len(self.groups) + len(laws))
-        at_once = max(_AT_ONCE // posterior.shape[1], 1)
-        for start in range(0, rows, at_once):
-            own, draws = which[start : start + at_once], iter(uniforms[start : start + at_once].T)
-            component = drawn(posterior[own], next(draws))
-            part: dict[str, Places] = {}
-            for boxes, mass, holds in zip(self.groups, inside, allowed, strict=True):
-                box = drawn(holds[own] * mass[component], next(draws))
-                for name in boxes[0]:
+        draws = iter(np.moveaxis(public.draw(rows, 2, 1 + len(self.groups) + len(laws)), 2, 0))
+        component = _chosen([(posterior, which)], spread(which, next(draws)))
+        found: dict[str, Places] = {}
+        for boxes, mass, holds in zip(self.groups, inside, allowed, strict=True):
+            alike = spread(which * len(mass) + component, next(draws))
+            box = _chosen([(holds, which), (mass, component)], alike)
+            for name in boxes[0]:
+                alike = spread(component * len(boxes) + box, next(draws))
+                if name not in known:
                     masks = np.stack([one[name] for one in boxes])
-                    at = next(draws)
-                    if name not in known:
-                        part[name] = drawn(laws[name][component] * masks[box], at)
-            found.append(part)
-        free = [name for name in laws if name not in known]
-        none: Places = np.zeros(0, dtype=np.int64)
-        return {name: np.concatenate([none, *(part[name] for part in found)]) for name in free}
+                    found[name] = _chosen([(laws[name], component), (masks, box)], alike)
+        return found
 
     def _laws(self, mixture: Mixture, features: Sequence[str], label: str | None) -> dict[str, Array]:
         """For each column, the chances of its pieces in all labels' components."""
@@ -142,6 +137,18 @@ class Region:
                     return ArgumentError(f"{name!r}", "what is asked for", "of positive probability")
         names = ", ".join(map(repr, self.asked))
         return ArgumentError(names, "what is asked for", "of positive probability together")
+
+
+def _chosen(factors: Sequence[tuple[npt.NDArray[Any], Places]], uniforms: Array) -> Places:
+    """A place for each row, by the product of rows of some tables, a part of all rows at once."""
+    width, found = factors[0][0].shape[1], np.zeros(len(uniforms), dtype=np.int64)
+    at_once = max(_AT_ONCE // width, 1)
+    for start in range(0, len(uniforms), at_once):
+        part = slice(start, start + at_once)
+        found[part] = drawn(
+            math.prod((law[own[part]] for law, own in factors), start=np.ones(width)), uniforms[part]
+        )
+    return found
 
 
 def known_zeros(
