@@ -49,16 +49,29 @@ class Mixture:
         return [slice(a, b) for a, b in pairwise(accumulate(self.sizes, initial=0))]
 
     def sample(self, rows: int, public: PublicUniforms) -> tuple[Places, Places]:
-        """The labels of new records, and the cells of their columns [rows, columns]."""
-        count = check_count("rows", rows)
-        uniforms = public.draw(count, 2 + len(self.sizes))
-        labels = _drawn(np.broadcast_to(self.shares, (count, len(self.shares))), uniforms[:, 0])
-        components = (uniforms[:, 1] * self.chances.shape[1]).astype(np.int64)
-        cells = [
-            _drawn(self.chances[labels, components, part], uniforms[:, 2 + place])
-            for place, part in enumerate(self.columns)
-        ]
-        return labels, np.stack(cells, axis=1)
+        """The labels of new records, and the cells of their columns [rows, columns].
+
+        Each row has the distribution of the mixture, but rows are not drawn independently: expected counts are
+        rounded up or down, of labels and components and, inside a component, of the cells of each column
+        (systematic sampling). Tables of the rows then differ less from those of the mixture.
+        """
+        count, columns = check_count("rows", rows), len(self.sizes)
+        uniforms = public.draw(count + 1, 2 * columns + 1)
+        labels, components = self.chances.shape[:2]
+        expected = np.repeat(self.shares, components) / components
+        steps = (np.arange(count) + uniforms[-1, 0]) / max(count, 1)
+        drawn = _drawn(expected[None], steps[:, None]) if count else np.zeros(0, dtype=np.int64)
+        members = np.bincount(drawn, minlength=labels * components)
+        first = np.concatenate([[0], np.cumsum(members)[:-1]])[drawn]
+        flat, cells = self.chances.reshape(labels * components, -1), []
+        for place, part in enumerate(self.columns):
+            order = np.lexsort((uniforms[:-1, place], drawn))  # a new order of the members of each component
+            turn = np.empty(count)
+            turn[order] = np.arange(count) - first
+            start = uniforms[:-1, columns + place][first]
+            cells.append(_drawn(flat[:, part][drawn], (turn + start) / members[drawn]))
+        mixed = np.argsort(uniforms[:-1, -1])
+        return drawn[mixed] // components, np.stack(cells, axis=1)[mixed]
 
     def pairs(self) -> Array:
         """Probabilities [labels, cells, cells] of a label and two cells; meaningless inside one column."""
@@ -68,8 +81,11 @@ class Mixture:
 
 
 def _drawn(chances: Array, uniforms: Array) -> Places:
-    """One cell for each row of chances, by inverting their sums."""
+    """One cell for each uniform, by inverting the sums of its row of chances (or of the only one)."""
     sums = np.cumsum(chances, axis=1)
-    below = sums <= uniforms[:, None] * sums[:, -1:]
-    places: Places = np.minimum(below.sum(axis=1), chances.shape[1] - 1)
+    if len(sums) == 1:
+        found = np.searchsorted(sums[0], uniforms.ravel() * sums[0, -1], side="right")
+    else:
+        found = (sums <= uniforms[:, None] * sums[:, -1:]).sum(axis=1)
+    places: Places = np.minimum(found, chances.shape[1] - 1)
     return places
