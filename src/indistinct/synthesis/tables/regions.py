@@ -107,8 +107,10 @@ class Region:
         component = _chosen([(posterior, which)], spread(which, next(draws)))
         found: dict[str, Places] = {}
         for boxes, mass, holds in zip(self.groups, inside, allowed, strict=True):
-            alike = spread(which * len(mass) + component, next(draws))
-            box = _chosen([(holds, which), (mass, component)], alike)
+            alike, box = next(draws), np.zeros_like(component)
+            if len(boxes) > 1:
+                alike = spread(which * len(mass) + component, alike)
+                box = _chosen([(holds, which), (mass, component)], alike)
             for name in boxes[0]:
                 alike = spread(component * len(boxes) + box, next(draws))
                 if name not in known:

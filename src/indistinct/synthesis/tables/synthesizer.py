@@ -235,7 +235,14 @@ class TableSynthesizer:
                 ones[:, places[names[0]]] = by_label
             else:
                 pairs[:, places[names[0]], places[names[1]]] = by_label
-        return NoisyCounts(self.sizes, ones, pairs, deviation)
+        ordered = tuple(self._ordered(name) for name in self.features)
+        return NoisyCounts(self.sizes, ones, pairs, deviation, ordered)
+
+    def _ordered(self, name: str) -> int:
+        """How many of a column's cells are in an order that is declared: missing comes last, and is in none."""
+        domain = inner(dict(self.columns)[name])
+        listed = isinstance(domain, Categories) and dict(self.types).get(name) != ORDERED_CATEGORY
+        return 0 if listed else domain.size
 
 
 @final
