@@ -30,7 +30,7 @@ from indistinct.ledger import Ledger
 from indistinct.mechanisms.release import Released
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.tables import Determined, Mixture, SyntheticTable, TableSynthesizer, TableTraining
-from indistinct.synthesis.tables.synthesizer import averaged
+from indistinct.synthesis.tables.fitted import averaged
 
 AXES = {
     "age": Intervals([0, 18, 40, 65, 120], whole=True),

@@ -51,7 +51,7 @@ class Mixture:
     def sample(self, rows: int, public: PublicUniforms) -> tuple[Places, Places]:
         """The labels of new records, and the cells of their columns [rows, columns].
 
-        Each row has the distribution of the mixture, but rows are not drawn independently: expected counts are
+        Each row has the distribution of the mixture, but rows are not independent: expected counts are
         rounded up or down, of labels and components and, inside a component, of the cells of each column
         (systematic sampling). Tables of the rows then differ less from those of the mixture.
         """

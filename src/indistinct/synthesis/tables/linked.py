@@ -19,7 +19,8 @@ from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, check_fit
 from indistinct.synthesis.tables.conditions import Forbidden
-from indistinct.synthesis.tables.synthesizer import Columns, SyntheticTable, TableSynthesizer, averaged
+from indistinct.synthesis.tables.fitted import SyntheticTable, averaged
+from indistinct.synthesis.tables.synthesizer import Columns, TableSynthesizer
 from indistinct.synthesis.tables.training import TableTraining
 
 VISITS = "visits per user"

@@ -13,9 +13,10 @@ from indistinct.mechanisms import Release
 from indistinct.mechanisms.release import named, restored, unnamed
 from indistinct.synthesis.tables.conditions import Forbidden
 from indistinct.synthesis.tables.decode import Determined
+from indistinct.synthesis.tables.fitted import SyntheticTable
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.linked import VISITS, LinkedSynthesizer, LinkedTables, replace_columns
-from indistinct.synthesis.tables.synthesizer import SyntheticTable, TableSynthesizer
+from indistinct.synthesis.tables.synthesizer import TableSynthesizer
 
 _HOLDS, _LINKED = "synthetic table", "linked synthetic tables"
 _BOTH, _NUMBERS = ("users", "visits"), ("shares", "chances", "released", "earlier")

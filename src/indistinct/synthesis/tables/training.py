@@ -23,7 +23,6 @@ from indistinct.numerics.arrays import Array
 from indistinct.synthesis.progress import Progress
 from indistinct.synthesis.tables.generator import Mixture
 
-
 _REACH, _OWN = 0.25, 0.05
 """How far smoothness reaches, as a share of an ordered column, and what a cell has of its own beside it."""
 
