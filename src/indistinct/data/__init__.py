@@ -6,7 +6,7 @@ from indistinct.data.engines.duckdb_engine import read_sql
 from indistinct.data.engines.linked import linked
 from indistinct.data.engines.parquet import read_parquet
 from indistinct.data.engines.postgres import read_postgres
-from indistinct.data.engines.select import check_by_record, check_table
+from indistinct.data.engines.select import check_by_record
 from indistinct.data.engines.source import table
 from indistinct.data.engines.table import Table
 from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
@@ -113,7 +113,6 @@ __all__ = [
     "Within",
     "best_factor",
     "check_by_record",
-    "check_table",
     "flat",
     "frame_from_file",
     "half_width",
