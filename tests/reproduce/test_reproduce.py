@@ -88,7 +88,7 @@ def test_the_page_shows_every_figure(figures: dict[str, Figure]) -> None:
 def test_titles_name_the_papers_figure() -> None:
     for name in CATALOGUE:
         assert name.split("-")[0] in PAPERS
-        author = r"(Mironov 2017|Asoodeh et al\. 2021|Chaudhuri et al\. 2019)"
+        author = r"(Mironov 2017|(Asoodeh|Chaudhuri|Jiang) et al\. 20(21|19|23))"
         assert re.match(author + r", (Fig\. \d[ab]?|Table \d|text): ", heading(name))
 
 
