@@ -20,8 +20,8 @@ in. Nothing was tuned here, and no method saw test images in training. One seed 
 
 Every result is written at once, beside those that are there already: FOLDER/functional_renyi.json and, for
 the figures, ten times two samples of each in FOLDER/functional_renyi.npz; both belong in
-src/indistinct/reproduce/. All of it takes some 17 minutes on one H200; --small shows in two minutes on a
-CPU that everything runs.
+src/indistinct/reproduce/. All of it takes some 17 minutes on one H200 with --limit 110, and ten more with
+all steps; --small shows in some minutes on a CPU that everything runs.
 """
 
 import argparse

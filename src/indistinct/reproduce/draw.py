@@ -48,7 +48,8 @@ def draw(figure: Figure, title: str, path: Path) -> None:
 
     pixels = BytesIO()
     picture.savefig(pixels, format="png")
-    Image.open(pixels).convert("RGB").quantize(64).save(path, optimize=True)
+    colourful = any(panel.picture is not None and panel.picture.ndim == 3 for panel in figure.panels)
+    Image.open(pixels).convert("RGB").quantize(256 if colourful else 64).save(path, optimize=True)
 
 
 def _panel(axes: "Axes", panel: Panel) -> None:

@@ -56,14 +56,14 @@ def table_2() -> Figure:
         plain = np.array([mironov_epsilon(a, g, DELTA) for a, g in zip(_ORDERS, curve, strict=True)])
         # TensorFlow Privacy converts by Canonne, Kamath and Steinke 2020, Proposition 12
         used = float((plain + np.log1p(-1 / orders) - np.log(orders) / (orders - 1)).min())
-        exact, above = loop.epsilon(DELTA), "; above the target before rounding" if used > row.target else ""
+        exact, above = loop.epsilon(DELTA), ", above it before rounding" if used > row.target else ""
         rows.append((*row, float(plain.min()), used, exact))
         claims.append(
             Printed(
                 f"{row.variant}: {row.steps} steps, q = {row.rate:g}, σ = {row.noise:g}: ε = {row.target:g}",
-                f"{used:.4f} by the paper's accountant",
+                f"{used:.4f} by the paper's accountant{above}",
                 round(used, 1) <= row.target,
-                f"if the loop released what it says: exact {exact:.4f}{above}",
+                f"if the loop released what it says: exact {exact:.4f}",
             )
         )
     read = ("ε by Proposition 3", "ε by the paper's accountant", "ε exactly")
@@ -96,7 +96,7 @@ def text() -> Figure:
             f"stated {stated:.3f}; what is refuted grows with the number of tries alone",
         ),
         Printed(
-            "more noise is more privacy",
+            "a step with more noise is more private",
             f"σ = 100: {shown[1e2]:.2f} refuted, σ = 1e6: {shown[1e6]:.2f}",
             bool(shown[1e6] < shown[1.0]),
             f"the noisy gradient has the clean one's direction: cosine {direction:.9f} at σ = 1e6",
