@@ -70,7 +70,7 @@ _PAPER: dict[float, dict[str, _Cells]] = {
 
 @final
 @dataclass(frozen=True)
-class Measured:
+class MeasuredImages:
     """One method on one set of images: accuracies in %, of several trainings of the judge, and the Fréchet
     distance of wavelet features to test images."""
 
@@ -107,10 +107,10 @@ class Measured:
 
 
 @cache
-def measured() -> dict[tuple[str, str, float], Measured]:
+def measured() -> dict[tuple[str, str, float], MeasuredImages]:
     """What was saved, by method, set and ε."""
     rows: list[dict[str, Any]] = json.loads(_SAVED.read_text(encoding="utf-8"))["results"]
-    found = [Measured(**{**row, "accuracy": tuple(row["accuracy"])}) for row in rows]
+    found = [MeasuredImages(**{**row, "accuracy": tuple(row["accuracy"])}) for row in rows]
     return {(one.method, one.set, one.epsilon): one for one in found}
 
 
