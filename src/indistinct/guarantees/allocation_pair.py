@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri_exp
 
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -24,6 +25,9 @@ _FLATTEST = 1e-5
 """With a smaller one neither: integrals have too many places."""
 _HEAVY = 0.7
 """From this shift on moments of high orders are those of far tails."""
+_VERY_HIGH = 300.0
+_FEW_POWERS = 2.0
+"""Negative orders are read as high ones from the first on, or if times shift over steps they are at most this."""
 _NEAR = 1.7
 """Beyond so many times the order where a far tail takes over it is cut off..."""
 _LITTLE = -8.0
@@ -236,31 +240,37 @@ class AllocationCumulant:
     def _high(self) -> HighOrders:
         return HighOrders(self.ratio.scale, self.ratio.count, self.cut)
 
+    def _is_high(self, orders: Array, frequency: float = 0.0) -> npt.NDArray[np.bool_]:
+        """Of which orders moments are read as high ones, if they can be. Negative ones cost less as low ones,
+        unless they are very high or a power series does it."""
+        size = np.abs(orders)
+        high = (size >= LEAST_ORDER) & (self.ratio.scale < _HEAVY)
+        if not self.turned:
+            return high
+        few = np.hypot(size, frequency) * self.ratio.scale <= _FEW_POWERS * self.ratio.count
+        return high & (few | (size > _VERY_HIGH))
+
     def real(self, z: Array) -> Array:
         orders = -z if self.turned else 1 + z
-        high = (np.abs(orders) >= LEAST_ORDER) & (self.ratio.scale < _HEAVY)
-        result = np.full(orders.shape, math.inf)
-        result[high] = self._high.at_most(orders[high])
+        high, result = self._is_high(orders), np.full(orders.shape, math.inf)
+        if high.any():
+            result[high] = self._high.at_most(orders[high])
         left = ~np.isfinite(result)
         if left.any():
             result[left] = self.ratio.at_most(orders[left])
         return result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
+        order = np.array([c if self.turned else 1 + c])
         y: Array = step * np.arange(stop, dtype=np.float64)
-        if self.turned:
-            if c >= LEAST_ORDER and self.ratio.scale < _HEAVY:
-                try:
-                    return self._high.negative(np.array([c]), y)
-                except TooFineError:
-                    pass
-            values, errors = self.ratio.line(-c, step, stop)
-            return OnLine(values.conj(), errors)  # -z runs down
-        if 1 + c >= LEAST_ORDER and self.ratio.scale < _HEAVY:
+        if self._is_high(order, float(y[-1]))[0]:
             try:
-                return self._high.line(1 + c, y)
+                return self._high.negative(order, y) if self.turned else self._high.line(1 + c, y)
             except TooFineError:
                 pass
+        if self.turned:
+            values, errors = self.ratio.line(-c, step, stop)
+            return OnLine(values.conj(), errors)  # -z runs down
         values, errors = self.ratio.line(1 + c, step, stop)
         if math.isfinite(self.cut):
             missing = float(self._high.log_missing(np.array(1 + c), self.cut))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.guarantees.composed_loss import ComposedLoss, Term
 from indistinct.guarantees.engines import NARROW, LossReader
@@ -137,7 +138,8 @@ class Product:
             except TooFineError:
                 if plain is None:
                     raise
-            if plain is not None:
+            open_ = open_[_wide(low[open_], high[open_], known)]
+            if plain is not None and open_.size:
                 high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
         return low, high
 
@@ -166,7 +168,8 @@ class Product:
             except TooFineError:
                 if plain is None:
                     raise
-            if plain is not None:
+            open_ = open_[_wide(low[open_], high[open_], known)]
+            if plain is not None and open_.size:
                 high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))
         return low, high
 
@@ -184,6 +187,11 @@ class Product:
     @cached_property
     def _reader(self) -> LossReader:
         return LossReader(ComposedLoss(self.terms, self.infinite_mass, self.finite_top))
+
+
+def _wide(low: Array, high: Array, enough: Array) -> npt.NDArray[np.bool_]:
+    """Which enclosures might be narrower, and should be."""
+    return (high - low > NARROW * np.minimum(high, 1e300)) & (high > enough * (1 + NARROW))
 
 
 def counted_terms(terms: Iterable[tuple[object, int]]) -> str:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, loggamma, ndtr
 
-from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.cumulant import OnLine, log1p
-from indistinct.numerics.rule import PANEL_SIZE, TooFineError, panels
+from indistinct.numerics.rule import PANEL_SIZE, TooFineError, placed_panels
 
 LEAST_ORDER = 16.0
 """Below this a power of w falls too slowly."""
@@ -38,7 +38,11 @@ _WIDTHS = 9.0
 """Aliases are so many standard deviations away, or more."""
 _BELOW = 10.0
 """Z is integrated from here, or from below: the rest is charged."""
-_PANELS = (2, 3, 4, 6, 8, 12, 16, 24)
+_MOST_PANELS = 64
+_LOG_PANEL = _LOG_SMALL - 8
+"""What each of them may err by."""
+_MOST_POWERS = 64
+"""Of a variable whose exponential is summed as a power series."""
 _RISES = np.geomspace(0.3, 6.0, 12)
 """Of ellipses around a panel, in its half widths."""
 _ARC = np.linspace(0.0, math.pi, 33)
@@ -67,35 +71,36 @@ class Step:
 
     @cached_property
     def _rule(self) -> tuple[Array, Array, float]:
-        """X - 1, weights, and a bound on the error of the mean."""
-        least, enough = 0, len(_PANELS) - 1
-        errors = {enough: self._log_error(_PANELS[enough])}
-        if errors[enough] > _LOG_SMALL - 4:
-            raise TooFineError(f"{_PANELS[enough]} panels of a normal variable")
-        while least < enough:
-            middle = (least + enough) // 2
-            errors[middle] = self._log_error(_PANELS[middle])
-            least, enough = (least, middle) if errors[middle] <= _LOG_SMALL - 4 else (middle + 1, enough)
-        count, log_error = _PANELS[enough], errors[enough]
-        s = self.scale
-        z, log_weights = panels(self.low, self.high, (self.high - self.low) / (2 * count) * (1 + 1e-9))
+        """X - 1, weights, and a bound on the error of the mean: panels are halved until each errs little."""
+        s, ends = self.scale, np.linspace(self.low, self.high, 3)
+        middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
+        kept: list[Array] = []
+        while middle.size:
+            log_error = self._log_errors(middle, half)
+            wide = log_error > _LOG_PANEL
+            kept.append(np.stack((middle, half, log_error))[:, ~wide])
+            if sum(part.shape[1] for part in kept) + 2 * wide.sum() > _MOST_PANELS:
+                raise TooFineError(f"over {_MOST_PANELS} panels of a normal variable")
+            half = np.repeat(half[wide] / 2, 2)
+            middle = np.repeat(middle[wide], 2) + half * np.tile((-1.0, 1.0), wide.sum())
+        middle, half, log_error = np.concatenate(kept, axis=1)
+        z, log_weights = placed_panels(middle, half)
         # below: e^{v(X-1)} is at most e^{-v(sz - s^2/2)}, or 1, and its linear part no more than 2 + |v|
         fall, linear = max(-self.most, 0.0), 2 + abs(self.most) + self.turn
         beyond = fall * s * s / 2 + (fall * s) ** 2 / 2 + float(log_ndtr(self.low + fall * s))
-        error = math.exp(log_error) + math.exp(min(beyond, 0.0)) + linear * float(ndtr(self.low))
+        error = float(np.exp(log_error).sum()) + math.exp(min(beyond, 0.0)) + linear * float(ndtr(self.low))
         if self.whole:
             error += 2 * linear * float(ndtr(s - self.high))
         return np.expm1(s * z - s * s / 2), np.exp(log_weights - z * z / 2 - _LOG_ROOT), error
 
-    def _log_error(self, count: int) -> float:
-        """Of so many panels, by the best ellipse around each."""
-        s, half = self.scale, (self.high - self.low) / (2 * count)
-        middle = (self.low + half * (2 * np.arange(count) + 1))[:, None, None]
+    def _log_errors(self, middle: Array, half: Array) -> Array:
+        """Of panels, each by the best ellipse around it."""
+        s, half = self.scale, half[:, None, None]
         log_radius = np.arcsinh(_RISES)
-        x = middle + half * np.cosh(log_radius)[:, None] * np.cos(_ARC)
+        x = middle[:, None, None] + half * np.cosh(log_radius)[:, None] * np.cos(_ARC)
         eta = half * _RISES[:, None] * np.sin(_ARC)
         left, right = x[..., 1:], x[..., :-1]
-        up, down = np.maximum(eta[:, 1:], eta[:, :-1]), np.minimum(eta[:, 1:], eta[:, :-1])
+        up, down = np.maximum(eta[..., 1:], eta[..., :-1]), np.minimum(eta[..., 1:], eta[..., :-1])
         nearest = np.where(left * right < 0, 0.0, np.minimum(np.abs(left), np.abs(right)))
         lowest, highest = (np.exp(np.minimum(s * end - s * s / 2, 600.0)) for end in (left, right))
         sine = np.sin(np.minimum(s * up, math.pi / 2))
@@ -107,28 +112,58 @@ class Step:
             real = -self.most * np.maximum(1 - np.where(turned > 0, lowest, highest) * turned, 0.0)
         size = np.logaddexp(real, np.log(2 + (abs(self.most) + self.turn) * (1 + highest)))
         log_most = (size + (up * up - nearest * nearest) / 2 - _LOG_ROOT).max(axis=-1)
-        fixed = (
-            math.log(64 / 15 * half) - np.log(-np.expm1(-2 * log_radius)) - 2 * (PANEL_SIZE - 1) * log_radius
-        )
-        return float((log_most + fixed).min(axis=1).max()) + math.log(count)
+        fixed = -np.log(-np.expm1(-2 * log_radius)) - 2 * (PANEL_SIZE - 1) * log_radius
+        result: Array = (log_most + fixed).min(axis=1) + np.log(64 / 15 * half[:, 0, 0])
+        return result
+
+    @cached_property
+    def _series(self) -> tuple[Array, float, float] | None:
+        """Where v(X - 1) is small: E[(X-1)^k]/k! for k >= 2, by the same rule, what is left out of the powers
+        beyond, and the rounding, relative to |v|; None if too many would be needed."""
+        away, weights, _ = self._rule
+        size = math.hypot(self.most, self.turn) * np.abs(away) * (1 + 1e-9)
+        k = np.arange(2, _MOST_POWERS + 1)
+        log_size = np.log(np.maximum(size, TINY))
+        # the sum of x^j/j! over j > k is at most e^x x^{k+1}/(k+1)!
+        rest = np.exp(np.minimum(np.multiply.outer(k + 1, log_size) + size - loggamma(k + 2)[:, None], 600.0)) @ weights
+        if not rest[-1] < math.exp(_LOG_PANEL):
+            return None
+        stop = int(np.argmax(rest < math.exp(_LOG_PANEL))) + 1
+        powers = np.multiply.accumulate(np.broadcast_to(away, (stop + 1, away.size)), axis=0)[1:]
+        factorials = np.exp(-loggamma(k[:stop] + 1))
+        sizes = factorials * (np.abs(powers) @ weights) * math.hypot(self.most, self.turn) ** (k[:stop] - 1)
+        return factorials * (powers @ weights), float(rest[stop - 1]), EPS * float((8 * k[:stop] + 30) @ sizes)
 
     @property
     def error(self) -> float:
         """Of the mean."""
-        return self._rule[2]
+        return self._rule[2] + (0.0 if self._series is None else self._series[1])
+
+    @property
+    def few_powers(self) -> bool:
+        """Whether a polynomial does it."""
+        return self._series is not None
 
     @cached_property
     def rounding(self) -> float:
         """Of the mean, relative to |v|: |e^{v(X-1)} - 1| is at most |v(X-1)|, times that exponential."""
+        if self._series is not None:
+            return self._series[2]
         away, weights, _ = self._rule
         size = 2 + np.exp(np.minimum(np.maximum(self.most * away, 0.0), 600.0))
         return _ROUNDING * float((np.abs(away) * size) @ weights)
 
     def log_mean(self, v: Any) -> Any:
         """log E[e^{v(X - 1)}]: all but the linear part of the exponential, whose mean is known, is summed."""
-        away, weights, _ = self._rule
-        exponent = np.multiply.outer(v, away)
-        total = (np.expm1(exponent) - exponent) @ weights
+        if self._series is not None:
+            total = np.zeros_like(v)
+            for coefficient in self._series[0][::-1].tolist():
+                total = total * v + coefficient
+            total = total * v * v
+        else:
+            away, weights, _ = self._rule
+            exponent = np.multiply.outer(v, away)
+            total = (np.expm1(exponent) - exponent) @ weights
         if not self.whole:
             above = float(ndtr(-self.high))
             total = total - above + v * (above - float(ndtr(self.scale - self.high)))
@@ -313,7 +348,8 @@ class HighOrders:
                 raise TooFineError(f"{v.shape[1]} places of {b.size} integrals")
             ray = np.exp(v)
             below, most = v - (ray - 1), float((c * ray).max())
-            one = self._lower(most, 0.0).log_mean(-c * ray / t)
+            step = self._lower(most, float(np.abs(y).max() * ray.max()))
+            one = step.log_mean(-c * ray / t)
             real = c * below + t * one
             # log-concave in v (Prekopa 1973), so it falls beyond its ends at least as fast as there
             falls = np.stack((real[:, 1] - real[:, 0], real[:, -2] - real[:, -1]))
@@ -324,12 +360,12 @@ class HighOrders:
             reach *= np.where(short, 1.2, 1.0)
         else:
             raise TooFineError("an integral along a ray")
-        step = self._lower(most, float(np.abs(y).max() * ray.max()))
         logs = t * (step.log_mean(-b * ray / t) if np.any(y) else one)
         terms = np.exp(b * below + logs)
         total, sizes = terms.sum(axis=1), np.abs(terms)
         # |X-1| is less than 1 where e^{-w(X-1)} is large
         rounding = _ROUNDING * (3 * self.scale * math.exp(self.scale**2) + np.exp(np.minimum(one, 600.0)))
+        rounding = np.full_like(one, step.rounding) if step.few_powers else rounding
         wrong = self._wrong(step, logs, rounding * np.abs(b) * ray) + 8 * EPS * np.abs(b * below)
         errors = (sizes * wrong).sum(axis=1) + np.exp(ends).sum(axis=0)
         errors += alias[:, 0] * np.exp(real).sum(axis=1)

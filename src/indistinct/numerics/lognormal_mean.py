@@ -37,7 +37,12 @@ _LEAST_GAP = 1.5
 """p is at least this, and as large as the order where that can be: then rounding errors are small."""
 _MOST_FACTORS = 300
 """m is at most this."""
+_MOST_WHOLE = 128
+"""Moments of whole orders up to this are bounds on others."""
+_CHEAP_REACH = -40.0
+"""Integrals from below this are not cheap."""
 _MOST_NODES = 1 << 14
+_MOST_PARTS = 256
 _MOST_WORK = 1 << 28
 _LARGEST_MOMENT = 1250.0
 """log E X^m is at most this: half of it on either side of 1 are numbers."""
@@ -55,15 +60,17 @@ _AWAY = np.linspace(0.02, 1.0, 50)
 
 
 class _Grid(NamedTuple):
-    """Nodes v = first + step * i, and z = low + apart * j: v + sz lie on one lattice if there is a stride."""
+    """Nodes v = first + step * i, and z = low + apart * j: all v + sz lie on one lattice, `parts` of whose steps
+    are one in v, and `stride` of them one in sz."""
 
     first: float
     step: float
     size: int
     low: float
     apart: float
-    stride: int
     normals: int
+    parts: int
+    stride: int
 
     @property
     def places(self) -> Array:
@@ -99,14 +106,15 @@ class LognormalMean:
 
     def log_moments(self, orders: Array) -> tuple[Array, Array]:
         """log E[R^a] at real orders, and bounds on the errors."""
-        parts = [self._power(float(order)) for order in orders]
-        m, p = max(n for n, _ in parts), max(gap for _, gap in parts)
-        reach = np.array([self._reach(*part) for part in parts])
+        rows, gaps = self._powers(orders)
+        m, p, (low, high) = int(rows.max()), float(gaps.max()), self._reaches(rows, gaps)
+        if m > _MOST_FACTORS or not np.isfinite(high).all():
+            raise TooFineError(f"moments of {self.count} lognormal variables")
         ends = float(orders.min()), float(orders.max())
-        grid = self._grid(m, p, ends, (reach[:, 0].min(), reach[:, 1].max()), _straight(p))
+        grid = self._grid(m, p, ends, (float(low.min()), float(high.max())), _straight(p))
         factors, v = _factors(self, m, grid), grid.places
         values, errors = np.empty(orders.size), np.empty(orders.size)
-        for i, (n, gap) in enumerate(parts):
+        for i, (n, gap) in enumerate(zip(rows.astype(int).tolist(), gaps.tolist(), strict=True)):
             exponent = gap * v + factors.log_scale
             top, log_factor = float(exponent.max()), self._log_factor(n, gap, factors)
             terms = np.exp(exponent - top) * factors.rest[n]
@@ -119,43 +127,40 @@ class LognormalMean:
     def at_most(self, orders: Array) -> Array:
         """log E[R^a] at real orders outside (0, 1), or a little more where it is dear.
 
-        Below 0 R is at least the geometric mean. Above 1 one factor R = (X_1 + ... + X_t)/t turns the others
-        into a moment under the law that is tilted by X_1, where Minkowski's inequality sets X_1 apart:
-        E[R^a]^{1/(a-1)} <= e^{s^2 a/2} / t + E[R^{a-1}]^{1/(a-1)}.
+        Below 0 R is at least the geometric mean. Above 1 whole orders are known, and it is convex between
+        them. Beyond those one factor R = (X_1 + ... + X_t)/t turns the others into a moment under the law
+        that is tilted by X_1, where Minkowski's inequality sets X_1 apart: E[R^a]^{1/(a-1)} <= e^{s^2 a/2} / t
+        + E[R^{a-1}]^{1/(a-1)}.
         """
-        square = self.scale**2
-        nearer, steps = orders.copy(), np.zeros(orders.size, dtype=int)
-        for i, order in enumerate(orders.tolist()):
-            while not self._cheap(nearer[i]) and 2 < nearer[i] and steps[i] < _MOST_STEPS:
-                steps[i] += 1
-                nearer[i] = order - steps[i]
-        cheap = np.array([self._cheap(order) for order in nearer.tolist()])
+        square, cheap = self.scale**2, self._cheap(orders)
         # the Gaussian alone, where nothing else is known
-        result: Array = square / 2 * nearer * (nearer - 1)
+        result: Array = square / 2 * orders * (orders - 1)
         if cheap.any():
-            values, errors = self.log_moments(nearer[cheap])
+            values, errors = self.log_moments(orders[cheap])
             result[cheap] = values + errors
-        for i in np.flatnonzero(~cheap & (orders < 0)).tolist():
-            order = float(orders[i])
-            result[i] = min(result[i], square / 2 * (-order + order * order / self.count))
-        for i in np.flatnonzero(steps).tolist():
-            for power in (nearer[i] + np.arange(steps[i])).tolist():
-                alone = square * (power + 1) / 2 - math.log(self.count)
-                result[i] = power * float(np.logaddexp(alone, result[i] / power))
-            result[i] = min(result[i], square / 2 * orders[i] * (orders[i] - 1))
+        below, above = ~cheap & (orders < 0), ~cheap & (orders > 1)
+        result[below] = np.minimum(result, square / 2 * (-orders + orders * orders / self.count))[below]
+        if above.any():
+            result[above] = np.minimum(self._from_whole_orders(orders[above]), result[above])
         return result * (1 + 64 * EPS)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 (of small frozen values)
-    def _cheap(self, order: float) -> bool:
-        """Whether a moment of this order costs little."""
-        try:
-            m, p = self._power(order)
-            if self.scale**2 * m * m / 2 > _CHEAP_MOMENT:
-                return False
-            self._reach(m, p)
-        except TooFineError:
-            return False
-        return True
+    def _from_whole_orders(self, orders: Array) -> Array:
+        whole = self._log_wholes(min(math.ceil(float(orders.max())), _MOST_WHOLE))
+        steps = np.clip(np.ceil(orders - (whole.size - 1)), 0.0, _MOST_STEPS)
+        power = orders - steps
+        result: Array = np.interp(power, np.arange(whole.size), whole, right=math.inf)
+        for step in range(int(steps.max())):
+            more = steps > step
+            alone = self.scale**2 * (power + 1) / 2 - math.log(self.count)
+            result = np.where(more, power * np.logaddexp(alone, result / power), result)
+            power = np.where(more, power + 1, power)
+        return result
+
+    def _cheap(self, orders: Array) -> Any:
+        """Whether moments of these orders cost little."""
+        m, p = self._powers(orders)
+        low, high = self._reaches(m, p)
+        return (self.scale * m <= math.sqrt(2 * _CHEAP_MOMENT)) & np.isfinite(high) & (low > _CHEAP_REACH)
 
     @staticmethod
     def _log_factor(m: int, p: float, factors: _Factors) -> float:
@@ -224,39 +229,56 @@ class LognormalMean:
 
     def _power(self, order: float) -> tuple[int, float]:
         """m and p = m - order."""
-        furthest = math.sqrt(2 * _CHEAP_MOMENT) / self.scale - 1
-        m = max(0, math.ceil(order + max(_LEAST_GAP, min(order, furthest - order))))
-        if m > _MOST_FACTORS:
-            raise TooFineError(f"a moment of order {order}")
-        return m, m - order
+        (m,), (p,) = self._powers(np.array([order]))
+        return int(m), float(p)
 
-    @lru_cache(maxsize=256)  # noqa: B019 (of small frozen values)
+    def _powers(self, orders: Array) -> tuple[Array, Array]:
+        furthest = math.sqrt(2 * _CHEAP_MOMENT) / self.scale - 1
+        m = np.maximum(np.ceil(orders + np.maximum(_LEAST_GAP, np.minimum(orders, furthest - orders))), 0.0)
+        return m, m - orders
+
     def _reach(self, m: int, p: float) -> tuple[float, float]:
+        """Where the integral along the real axis begins and ends."""
+        (low,), (high,) = self._reaches(np.array([float(m)]), np.array([p]))
+        if not math.isfinite(high) or m > _MOST_FACTORS:
+            raise TooFineError(f"a moment of order {m - p} of {self.count} lognormal variables")
+        return float(low), float(high)
+
+    def _reaches(self, m: Array, p: Array) -> tuple[Array, Array]:
         """log w beyond which the integral along the real axis has at most e^_LOG_SMALL of itself (E R^a being
         1 or more, or e^{-s^2/8} or more): below, E[R^m e^{-wR}] <= E R^m; above, Gamma(p, x) <= 2^p Gamma(p)
-        e^{-x/2}."""
-        order, log_least = m - p, -(self.scale**2) / 8
-        low = (_LOG_SMALL + log_least - self._log_whole(m) + float(loggamma(p + 1).real)) / p
+        e^{-x/2}. Infinite where that is not known."""
+        order, square = (m - p)[:, None], self.scale**2
+        log_least = -square / 8
+        whole = self._log_wholes(int(min(m.max(initial=0.0), _MOST_FACTORS)))
+        known = m < whole.size
+        log_whole = np.where(known, whole[np.where(known, m, 0).astype(int)], math.inf)
+        low = (_LOG_SMALL + log_least - log_whole + loggamma(p + 1).real) / p
         w, falls = 4 * _PLACES, self._log_laplace()
-        if order > 0:  # R^a e^{-wR/4} <= (4a/ew)^a
-            rest = order * np.log(4 * order / (math.e * w)) + falls
-        else:  # Cauchy and Schwarz, and R is no less than the geometric mean
-            square, c = self.scale**2, -order
-            rest = c * square / 2 + c * c * square / self.count + falls / 2
-        enough = rest + p * math.log(2) <= _LOG_SMALL + log_least
-        if not enough.any():
-            raise TooFineError(f"moments of {self.count} lognormal variables")
-        return low, math.log(w[np.argmax(enough)])
+        above, c = np.maximum(order, 1e-9), np.maximum(-order, 0.0)
+        # R^a e^{-wR/4} <= (4a/ew)^a for a > 0; else Cauchy and Schwarz, and R is no less than the geometric mean
+        rest = np.where(
+            order > 0,
+            above * np.log(4 * above / (math.e * w)) + falls,
+            c * square / 2 + c * c * square / self.count + falls / 2,
+        )
+        enough = rest + p[:, None] * math.log(2) <= _LOG_SMALL + log_least
+        high = np.where(known & enough.any(axis=1), np.log(w[np.argmax(enough, axis=1)]), math.inf)
+        return low, high
 
-    def _log_whole(self, m: int) -> float:
-        """log E R^m."""
-        k, log_base = np.arange(m + 1.0), self.log_base(m)
-        logs = self.scale**2 * k * (k - 1) / 2
-        if logs[-1] > _LARGEST_MOMENT:
-            raise TooFineError(f"a moment of order {m}")
-        scaled = np.exp(logs + k * (log_base - math.log(self.count)) - loggamma(k + 1).real)
-        whole = float(power_of_series(scaled[:, None], self.count)[m, 0])
-        return math.log(whole) + math.lgamma(m + 1) - m * log_base
+    def _log_wholes(self, top: int) -> Array:
+        """log E R^m for m = 0, 1, ..., top, rounded up, as far as they are numbers."""
+        last = min(top, int(math.sqrt(2 * _LARGEST_MOMENT) / self.scale))
+        return self._whole_orders(1 << max(last - 1, 7).bit_length())[: last + 1]
+
+    @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
+    def _whole_orders(self, top: int) -> Array:
+        last = min(top, int(math.sqrt(2 * _LARGEST_MOMENT) / self.scale))
+        k, log_base = np.arange(last + 1.0), self.log_base(last)
+        logs = self.scale**2 * k * (k - 1) / 2 + k * (log_base - math.log(self.count)) - loggamma(k + 1).real
+        whole = power_of_series(np.exp(logs)[:, None], self.count)[:, 0]
+        result: Array = np.log(whole) + loggamma(k + 1).real - k * log_base
+        return np.maximum(result, 0.0) + 64 * EPS * (1 + k) * (1 + np.abs(log_base))
 
     def log_base(self, m: int) -> float:
         """By which a series is scaled, so that its coefficients stay numbers: they are between m^-m and E
@@ -310,8 +332,15 @@ class LognormalMean:
         strip = _AWAY * min((math.pi / 2 - min(0.02, (math.pi / 2 - angle) / 2) - angle) / s, 12.0)
         cost = -_LOG_SMALL + (moved + strip) ** 2 / 2 - (m + p) * np.log(np.cos(angle + s * strip))
         apart = float((2 * math.pi * strip / cost).max())
-        stride = int(s * apart / step)
-        apart = stride * step / s if stride else apart
+        # on one lattice: a little finer in z, if that is enough
+        parts = np.arange(1, _MOST_PARTS + 1)
+        strides = np.floor(parts * s * apart / step)
+        finer = parts * s * apart / (step * np.maximum(strides, 1e-9))
+        pick = int(np.argmax(finer <= max(1.1, float(finer.min()))))
+        stride = int(strides[pick])
+        if not stride:
+            raise TooFineError(f"{_MOST_PARTS} nodes of a normal variable in one step")
+        apart = stride * step / (pick + 1) / s
         # what is beyond weighs e^_LOG_SMALL: R^a is at most 1 plus the mean of X_i^a (a >= 1), and R at least
         # the geometric mean (a < 0)
         power, c, spare = max(orders[1], 1.0), max(-orders[0], 0.0), math.log(t) - _LOG_SMALL + s * s / 8
@@ -321,7 +350,7 @@ class LognormalMean:
         normals = math.ceil((top - bottom) / apart) + 1
         if size > _MOST_NODES or size * (normals + m) * (m + 1) > _MOST_WORK:
             raise TooFineError(f"{size} by {normals} nodes")
-        return _Grid(float(reach[0]), step, size, bottom, apart, stride, normals)
+        return _Grid(float(reach[0]), step, size, bottom, apart, normals, pick + 1, stride)
 
 
 def _band(p: float, y: Array, log_gamma: Array) -> tuple[int, float]:
@@ -351,9 +380,8 @@ def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved:
     s, t, log_base = law.scale, law.count, law.log_base(m)
     z = grid.low + grid.apart * np.arange(grid.normals)
     log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.apart)
-    places = grid.first + grid.step * np.arange(grid.size + grid.stride * (grid.normals - 1))
-    if not grid.stride:
-        places = np.add.outer(places, s * grid.apart * np.arange(grid.normals))
+    last = grid.parts * (grid.size - 1) + grid.stride * (grid.normals - 1)
+    places = grid.first + grid.step / grid.parts * np.arange(last + 1)
     log_y = places + s * grid.low - s * s / 2 - math.log(t)
     k = np.arange(m + 1.0)[:, None]
     log_x = s * z - s * s / 2 + log_base - math.log(t)
@@ -364,9 +392,9 @@ def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved:
         weights = weights * np.exp(moved**2 / 2 + 1j * moved * (s * k - z))
     # all but a sum of e^{-y} - 1, which keeps its digits
     away = _windows(np.expm1(-y), grid) @ weights[0]
-    inside = _windows(np.exp(-y), grid)
-    series = (inside @ weights.T).T
-    sizes = (np.abs(inside) @ np.abs(weights).T).T if theta else series
+    inside = np.exp(-y)
+    series = (_windows(inside, grid) @ weights.T).T
+    sizes = (_windows(np.abs(inside), grid) @ np.abs(weights).T).T if theta else series
     near = np.abs(away) < 0.5
     first = np.where(near, 1 + away, np.where(series[0] == 0, 1e-300, series[0]))
     away = np.where(near, away, 0.0)
@@ -382,11 +410,9 @@ def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved:
 
 def _windows(values: Any, grid: _Grid) -> Any:
     """A row for each v: the values at v + sz for all z."""
-    if not grid.stride:
-        return values
     item = values.strides[0]
     view = np.lib.stride_tricks.as_strided(
-        values, (grid.size, grid.normals), (item, grid.stride * item), writeable=False
+        values, (grid.size, grid.normals), (grid.parts * item, grid.stride * item), writeable=False
     )
     return np.ascontiguousarray(view)
 

@@ -56,9 +56,13 @@ def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
     if count * PANEL_SIZE > MAX_NODES:
         raise TooFineError(f"{count} quadrature panels")
     radius = (high - low) / (2 * count)
-    centres = low + radius * (2 * np.arange(count) + 1)
-    nodes = np.add.outer(centres, radius * _NODES).ravel()
-    return nodes, np.add.outer(np.full(count, math.log(radius)), _LOG_WEIGHTS).ravel()
+    return placed_panels(low + radius * (2 * np.arange(count) + 1), np.full(count, radius))
+
+
+def placed_panels(centres: Array, radii: Array) -> tuple[Array, Array]:
+    """The same on panels with these centres and half widths."""
+    nodes: Array = (centres[:, None] + radii[:, None] * _NODES).ravel()
+    return nodes, np.add.outer(np.log(radii), _LOG_WEIGHTS).ravel()
 
 
 def graded_panels(edges: Array, half_widths: Array) -> tuple[Array, Array]:
