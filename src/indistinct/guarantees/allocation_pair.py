@@ -15,7 +15,7 @@ from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, OnLine
 from indistinct.numerics.high_orders import LEAST_ORDER, HighOrders
-from indistinct.numerics.lognormal_mean import LognormalMean
+from indistinct.numerics.lognormal_mean import MOST_WHOLE, LognormalMean
 from indistinct.numerics.normal import gaussian_delta
 from indistinct.numerics.rule import LossRule, TooFineError
 
@@ -25,7 +25,7 @@ _FLATTEST = 1e-5
 """With a smaller one neither: integrals have too many places."""
 _HEAVY = 0.7
 """From this shift on moments of high orders are those of far tails."""
-_VERY_HIGH = 300.0
+_VERY_HIGH = 2000.0
 _FEW_POWERS = 2.0
 """Negative orders are read as high ones from the first on, or if times shift over steps they are at most this."""
 _NEAR = 1.7
@@ -242,19 +242,22 @@ class AllocationCumulant:
 
     def _is_high(self, orders: Array, frequency: float = 0.0) -> npt.NDArray[np.bool_]:
         """Of which orders moments are read as high ones, if they can be. Negative ones cost less as low ones,
-        unless they are very high or a power series does it."""
+        unless they are very high or power series do it."""
         size = np.abs(orders)
-        high = (size >= LEAST_ORDER) & (self.ratio.scale < _HEAVY)
-        if not self.turned:
-            return high
-        few = np.hypot(size, frequency) * self.ratio.scale <= _FEW_POWERS * self.ratio.count
-        return high & (few | (size > _VERY_HIGH))
+        high: npt.NDArray[np.bool_] = (size >= LEAST_ORDER) & (self.ratio.scale < _HEAVY)
+        if self.turned:
+            most = math.hypot(float(size.max()), frequency) * self.ratio.scale
+            high &= (most <= _FEW_POWERS * self.ratio.count) | (size > _VERY_HIGH)
+        return high
 
     def real(self, z: Array) -> Array:
         orders = -z if self.turned else 1 + z
         high, result = self._is_high(orders), np.full(orders.shape, math.inf)
+        if not self.turned and math.isinf(self.cut):
+            high &= orders > MOST_WHOLE
         if high.any():
             result[high] = self._high.at_most(orders[high])
+        result[result > orders * (orders - 1) * self.ratio.scale**2 / 2] = math.inf
         left = ~np.isfinite(result)
         if left.any():
             result[left] = self.ratio.at_most(orders[left])

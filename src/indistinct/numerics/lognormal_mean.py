@@ -37,8 +37,9 @@ _LEAST_GAP = 1.5
 """p is at least this, and as large as the order where that can be: then rounding errors are small."""
 _MOST_FACTORS = 300
 """m is at most this."""
-_MOST_WHOLE = 128
-"""Moments of whole orders up to this are bounds on others."""
+MOST_WHOLE = 128
+_LEAST_WHOLE = 24
+"""Between these orders moments of whole ones bound the others."""
 _CHEAP_REACH = -40.0
 """Integrals from below this are not cheap."""
 _MOST_NODES = 1 << 14
@@ -138,14 +139,14 @@ class LognormalMean:
         if cheap.any():
             values, errors = self.log_moments(orders[cheap])
             result[cheap] = values + errors
-        below, above = ~cheap & (orders < 0), ~cheap & (orders > 1)
+        below, above = orders < 0, ~cheap & (orders > 1)
         result[below] = np.minimum(result, square / 2 * (-orders + orders * orders / self.count))[below]
         if above.any():
             result[above] = np.minimum(self._from_whole_orders(orders[above]), result[above])
         return result * (1 + 64 * EPS)
 
     def _from_whole_orders(self, orders: Array) -> Array:
-        whole = self._log_wholes(min(math.ceil(float(orders.max())), _MOST_WHOLE))
+        whole = self._log_wholes(min(math.ceil(float(orders.max())), MOST_WHOLE))
         steps = np.clip(np.ceil(orders - (whole.size - 1)), 0.0, _MOST_STEPS)
         power = orders - steps
         result: Array = np.interp(power, np.arange(whole.size), whole, right=math.inf)
@@ -160,7 +161,8 @@ class LognormalMean:
         """Whether moments of these orders cost little."""
         m, p = self._powers(orders)
         low, high = self._reaches(m, p)
-        return (self.scale * m <= math.sqrt(2 * _CHEAP_MOMENT)) & np.isfinite(high) & (low > _CHEAP_REACH)
+        few = (self.scale * m <= math.sqrt(2 * _CHEAP_MOMENT)) & (orders < _LEAST_WHOLE)
+        return few & np.isfinite(high) & (low > _CHEAP_REACH)
 
     @staticmethod
     def _log_factor(m: int, p: float, factors: _Factors) -> float:
