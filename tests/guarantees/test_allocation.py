@@ -15,10 +15,11 @@ from indistinct.guarantees.allocation_pair import AllocationPair, allocation
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.product import Product
-from indistinct.numerics import high_orders, lognormal_mean
+from indistinct.numerics import high_orders, lognormal_factors, lognormal_mean, lognormal_step
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.high_orders import HighOrders, Step
+from indistinct.numerics.high_orders import HighOrders
 from indistinct.numerics.lognormal_mean import LognormalMean
+from indistinct.numerics.lognormal_step import Step
 from indistinct.numerics.power_series import power_of_series
 
 EPOCHS = [
@@ -130,7 +131,7 @@ def spread(law: LognormalMean, monkeypatch: pytest.MonkeyPatch) -> float:
 @pytest.mark.parametrize(("shift", "steps"), [(0.9, 234), (1.0, 2), (2.0, 30), (0.2, 50)])
 def test_errors_are_bounds(shift: float, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert spread(LognormalMean(shift, steps), monkeypatch) <= 1
-    lognormal_mean._factors.cache_clear()
+    lognormal_factors.factors_on.cache_clear()
 
 
 def test_a_sum_that_ends_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +142,7 @@ def test_a_sum_that_ends_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
             LognormalMean, "_reach", lambda self, m, p: (whole(self, m, p)[0], whole(self, m, p)[1] - 3.5)
         )
         assert spread(law, monkeypatch) > 1
-    lognormal_mean._factors.cache_clear()
+    lognormal_factors.factors_on.cache_clear()
 
 
 def test_an_envelope_that_falls_too_fast_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,11 +222,15 @@ def test_high_orders_agree_with_low_ones(shift: float, steps: int) -> None:
 def test_mistakes_at_high_orders_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: one panel for the normal variable, said to be exact; a cut too early, said to miss nothing; an
     integral along a ray that stops early."""
-    for name, value in (("_PANELS", (1,)), ("_CUTS", np.array([4.0])), ("_BELOW", 4.0)):
+    for module, name, value in (
+        (lognormal_step, "_PANELS", 1),
+        (high_orders, "_CUTS", np.array([4.0])),
+        (high_orders, "_BELOW", 4.0),
+    ):
         with monkeypatch.context() as planted:
-            planted.setattr(high_orders, name, value)
+            planted.setattr(module, name, value)
             planted.setattr(Step, "error", 0.0)
-            planted.setattr(Step, "_log_error", lambda self, count: -100.0)
+            planted.setattr(Step, "_log_errors", lambda self, middle, half: np.full(half.shape, -100.0))
             planted.setattr(
                 HighOrders, "log_missing", lambda self, order, cut: np.full(np.shape(cut), -100.0)
             )

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri_exp
 
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -25,9 +24,10 @@ _FLATTEST = 1e-5
 """With a smaller one neither: integrals have too many places."""
 _HEAVY = 0.7
 """From this shift on moments of high orders are those of far tails."""
-_VERY_HIGH = 2000.0
-_FEW_POWERS = 2.0
-"""Negative orders are read as high ones from the first on, or if times shift over steps they are at most this."""
+_FEW_POWERS, _FAR = 45.0, 10.0
+"""A power series does it if its variable is at most the first, the normal one being the second..."""
+_POSITIVE, _NEGATIVE = 32.0, 2000.0
+"""... else moments of lower orders than these, of a mean and of its inverse, cost less as low ones."""
 _NEAR = 1.7
 """Beyond so many times the order where a far tail takes over it is cut off..."""
 _LITTLE = -8.0
@@ -240,21 +240,24 @@ class AllocationCumulant:
     def _high(self) -> HighOrders:
         return HighOrders(self.ratio.scale, self.ratio.count, self.cut)
 
-    def _is_high(self, orders: Array, frequency: float = 0.0) -> npt.NDArray[np.bool_]:
-        """Of which orders moments are read as high ones, if they can be. Negative ones cost less as low ones,
-        unless they are very high or power series do it."""
-        size = np.abs(orders)
-        high: npt.NDArray[np.bool_] = (size >= LEAST_ORDER) & (self.ratio.scale < _HEAVY)
-        if self.turned:
-            most = math.hypot(float(size.max()), frequency) * self.ratio.scale
-            high &= (most <= _FEW_POWERS * self.ratio.count) | (size > _VERY_HIGH)
-        return high
+    def _least_high(self, order: float, frequency: float = 0.0) -> float:
+        """From which order on moments are read as high ones, if they can be: they cost less where a power
+        series does it, up to an order and a frequency."""
+        if self.ratio.scale >= _HEAVY:
+            return math.inf
+        # an integral reaches so many times further
+        reach = 1 + 42 / order + math.sqrt(84 / order)
+        largest = reach * math.hypot(order, frequency) / self.ratio.count
+        largest *= math.expm1(_FAR * self.ratio.scale)
+        return LEAST_ORDER if largest <= _FEW_POWERS else _NEGATIVE if self.turned else _POSITIVE
 
     def real(self, z: Array) -> Array:
-        orders = -z if self.turned else 1 + z
-        high, result = self._is_high(orders), np.full(orders.shape, math.inf)
-        if not self.turned and math.isinf(self.cut):
-            high &= orders > MOST_WHOLE
+        orders, result = -z if self.turned else 1 + z, np.full(z.shape, math.inf)
+        if self.turned:
+            high = z >= self._least_high(float(z.max()))
+        else:  # whole orders are known, but not of a law that is cut
+            high = orders >= (MOST_WHOLE if math.isinf(self.cut) else LEAST_ORDER)
+            high &= self.ratio.scale < _HEAVY
         if high.any():
             result[high] = self._high.at_most(orders[high])
         result[result > orders * (orders - 1) * self.ratio.scale**2 / 2] = math.inf
@@ -264,11 +267,11 @@ class AllocationCumulant:
         return result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
-        order = np.array([c if self.turned else 1 + c])
+        order = c if self.turned else 1 + c
         y: Array = step * np.arange(stop, dtype=np.float64)
-        if self._is_high(order, float(y[-1]))[0]:
+        if order >= self._least_high(order, float(y[-1])):
             try:
-                return self._high.negative(order, y) if self.turned else self._high.line(1 + c, y)
+                return self._high.negative(np.array([c]), y) if self.turned else self._high.line(order, y)
             except TooFineError:
                 pass
         if self.turned:

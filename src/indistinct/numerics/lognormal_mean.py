@@ -22,7 +22,8 @@ import numpy as np
 from scipy.special import loggamma, ndtr
 
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
-from indistinct.numerics.cumulant import OnLine, log1p
+from indistinct.numerics.cumulant import OnLine
+from indistinct.numerics.lognormal_factors import Factors, Grid, factors_on, series_base
 from indistinct.numerics.power_series import power_of_series
 from indistinct.numerics.rule import TooFineError, powers_of_unit
 
@@ -33,15 +34,16 @@ _QUADRATURE = 1e-17
 """... which is where they are charged, all together."""
 _ROUNDING = 32 * EPS
 """Of a sum, relative to the sum of the sizes of its terms."""
-_LEAST_GAP = 1.5
-"""p is at least this, and as large as the order where that can be: then rounding errors are small."""
+_LEAST_GAP, _GAP = 1.5, 10.0
+"""p is at least the first, and as large as the order where that can be, up to the second: then rounding
+errors are small."""
 _MOST_FACTORS = 300
 """m is at most this."""
 MOST_WHOLE = 128
 _LEAST_WHOLE = 24
 """Between these orders moments of whole ones bound the others."""
-_CHEAP_REACH = -40.0
-"""Integrals from below this are not cheap."""
+_CHEAP_REACH, _LOW = -40.0, 8.0
+"""Integrals from below the first are not cheap, but of orders below the second."""
 _MOST_NODES = 1 << 14
 _MOST_PARTS = 256
 _MOST_WORK = 1 << 28
@@ -60,42 +62,12 @@ _PLACES = np.concatenate((np.geomspace(4.0, 2.0**22, 81), 2.0 ** np.arange(23, 4
 _AWAY = np.linspace(0.02, 1.0, 50)
 
 
-class _Grid(NamedTuple):
-    """Nodes v = first + step * i, and z = low + apart * j: all v + sz lie on one lattice, `parts` of whose steps
-    are one in v, and `stride` of them one in sz."""
-
-    first: float
-    step: float
-    size: int
-    low: float
-    apart: float
-    normals: int
-    parts: int
-    stride: int
-
-    @property
-    def places(self) -> Array:
-        """The nodes v."""
-        return self.first + self.step * np.arange(self.size, dtype=np.float64)
-
-
 class _Ray(NamedTuple):
     """Where an integral is taken: the angle of w, how far Z is moved, and the nodes."""
 
     theta: float
     moved: float
-    grid: _Grid
-
-
-class _Factors(NamedTuple):
-    """E[R^n e^{-wR}] / n! on a grid for n = 0, 1, ..., m: rows of `rest`, times e^log_scale and base^-n; a
-    bound on the size of the terms of `rest`, and errors relative to that."""
-
-    log_scale: ComplexArray | Array
-    rest: ComplexArray | Array
-    majorant: Array
-    errors: Array
-    log_base: float
+    grid: Grid
 
 
 @dataclass(frozen=True)
@@ -113,7 +85,7 @@ class LognormalMean:
             raise TooFineError(f"moments of {self.count} lognormal variables")
         ends = float(orders.min()), float(orders.max())
         grid = self._grid(m, p, ends, (float(low.min()), float(high.max())), _straight(p))
-        factors, v = _factors(self, m, grid), grid.places
+        factors, v = factors_on(self.scale, self.count, m, grid), grid.places
         values, errors = np.empty(orders.size), np.empty(orders.size)
         for i, (n, gap) in enumerate(zip(rows.astype(int).tolist(), gaps.tolist(), strict=True)):
             exponent = gap * v + factors.log_scale
@@ -130,8 +102,8 @@ class LognormalMean:
 
         Below 0 R is at least the geometric mean. Above 1 whole orders are known, and it is convex between
         them. Beyond those one factor R = (X_1 + ... + X_t)/t turns the others into a moment under the law
-        that is tilted by X_1, where Minkowski's inequality sets X_1 apart: E[R^a]^{1/(a-1)} <= e^{s^2 a/2} / t
-        + E[R^{a-1}]^{1/(a-1)}.
+        that is tilted by X_1, where Minkowski's inequality sets X_1 apart: E[R^a]^{1/(a-1)} <= e^{s^2 a/2}
+        / t + E[R^{a-1}]^{1/(a-1)}.
         """
         square, cheap = self.scale**2, self._cheap(orders)
         # the Gaussian alone, where nothing else is known
@@ -160,12 +132,13 @@ class LognormalMean:
     def _cheap(self, orders: Array) -> Any:
         """Whether moments of these orders cost little."""
         m, p = self._powers(orders)
-        low, high = self._reaches(m, p)
-        few = (self.scale * m <= math.sqrt(2 * _CHEAP_MOMENT)) & (orders < _LEAST_WHOLE)
-        return few & np.isfinite(high) & (low > _CHEAP_REACH)
+        cheap = (self.scale * m <= math.sqrt(2 * _CHEAP_MOMENT)) & (orders < _LEAST_WHOLE)
+        low, high = self._reaches(m[cheap], p[cheap])
+        cheap[cheap] = np.isfinite(high) & ((low > _CHEAP_REACH) | (orders[cheap] < _LOW))
+        return cheap
 
     @staticmethod
-    def _log_factor(m: int, p: float, factors: _Factors) -> float:
+    def _log_factor(m: int, p: float, factors: Factors) -> float:
         """log of what stands before the integral: m! / Gamma(p), and the scale of row m."""
         return math.lgamma(m + 1) - math.lgamma(p) - m * factors.log_base
 
@@ -197,7 +170,7 @@ class LognormalMean:
         theta, grid = ray.theta, ray.grid
         if 8 * y.size * grid.size > _MOST_WORK:
             raise TooFineError(f"{y.size} moments by {grid.size} terms")
-        factors, v = _factors(self, m, grid, theta, ray.moved), grid.places
+        factors, v = factors_on(self.scale, self.count, m, grid, theta, ray.moved), grid.places
         exponent = p * (v - 1j * theta) + factors.log_scale
         top, log_factor = float(exponent.real.max()), self._log_factor(m, p, factors)
         # w^{-iy} = e^{-y theta} e^{-iyv}
@@ -219,7 +192,7 @@ class LognormalMean:
         """E[R log R], the derivative of the moments at order 1, rounded up: by the same integral."""
         m, p = self._power(1.0)
         grid = self._grid(m, p, (1.0, 1.0), self._reach(m, p), _straight(p))
-        factors, v = _factors(self, m, grid), grid.places
+        factors, v = factors_on(self.scale, self.count, m, grid), grid.places
         log_factor = self._log_factor(m, p, factors) + math.log(grid.step)
         terms = np.exp(p * v + factors.log_scale + log_factor) * factors.rest[m]
         # d/da of w^{m-a} / Gamma(m-a): the mean of log w less that at R = 1, which is digamma
@@ -236,7 +209,8 @@ class LognormalMean:
 
     def _powers(self, orders: Array) -> tuple[Array, Array]:
         furthest = math.sqrt(2 * _CHEAP_MOMENT) / self.scale - 1
-        m = np.maximum(np.ceil(orders + np.maximum(_LEAST_GAP, np.minimum(orders, furthest - orders))), 0.0)
+        gap = np.minimum(np.minimum(orders, _GAP), furthest - orders)
+        m = np.maximum(np.ceil(orders + np.maximum(gap, _LEAST_GAP)), 0.0)
         return m, m - orders
 
     def _reach(self, m: int, p: float) -> tuple[float, float]:
@@ -258,7 +232,7 @@ class LognormalMean:
         low = (_LOG_SMALL + log_least - log_whole + loggamma(p + 1).real) / p
         w, falls = 4 * _PLACES, self._log_laplace()
         above, c = np.maximum(order, 1e-9), np.maximum(-order, 0.0)
-        # R^a e^{-wR/4} <= (4a/ew)^a for a > 0; else Cauchy and Schwarz, and R is no less than the geometric mean
+        # R^a e^{-wR/4} <= (4a/ew)^a for a > 0; else Cauchy and Schwarz, and R is at least the geometric mean
         rest = np.where(
             order > 0,
             above * np.log(4 * above / (math.e * w)) + falls,
@@ -276,16 +250,12 @@ class LognormalMean:
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _whole_orders(self, top: int) -> Array:
         last = min(top, int(math.sqrt(2 * _LARGEST_MOMENT) / self.scale))
-        k, log_base = np.arange(last + 1.0), self.log_base(last)
+        k, log_base = np.arange(last + 1.0), series_base(self.scale, last)
         logs = self.scale**2 * k * (k - 1) / 2 + k * (log_base - math.log(self.count)) - loggamma(k + 1).real
         whole = power_of_series(np.exp(logs)[:, None], self.count)[:, 0]
         result: Array = np.log(whole) + loggamma(k + 1).real - k * log_base
-        return np.maximum(result, 0.0) + 64 * EPS * (1 + k) * (1 + np.abs(log_base))
-
-    def log_base(self, m: int) -> float:
-        """By which a series is scaled, so that its coefficients stay numbers: they are between m^-m and E
-        X^m."""
-        return math.log(max(m, 1)) - self.scale**2 * m / 4
+        result = np.maximum(result, 0.0) + 64 * EPS * (1 + k) * (1 + abs(log_base))
+        return result
 
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _log_laplace(self) -> Array:
@@ -327,7 +297,7 @@ class LognormalMean:
         step: float,
         theta: float = 0.0,
         moved: float = 0.0,
-    ) -> _Grid:
+    ) -> Grid:
         """Nodes in v and in z. In z a strip of half width d on either side keeps wX inside a cone in which
         |e^{-wX}| falls: cos^-(m+p) is what that costs, and e^{(eta+d)^2/2} what the normal density does."""
         s, t, angle = self.scale, self.count, theta - self.scale * moved
@@ -352,7 +322,7 @@ class LognormalMean:
         normals = math.ceil((top - bottom) / apart) + 1
         if size > _MOST_NODES or size * (normals + m) * (m + 1) > _MOST_WORK:
             raise TooFineError(f"{size} by {normals} nodes")
-        return _Grid(float(reach[0]), step, size, bottom, apart, normals, pick + 1, stride)
+        return Grid(float(reach[0]), step, size, bottom, apart, normals, pick + 1, stride)
 
 
 def _band(p: float, y: Array, log_gamma: Array) -> tuple[int, float]:
@@ -374,49 +344,6 @@ def _straight(p: float) -> float:
     away = _AWAY * (math.pi / 2 - 0.02)
     cost = -_LOG_SMALL - p * np.log(np.cos(away))
     return float((2 * math.pi * away / cost).max())
-
-
-@lru_cache(maxsize=32)
-def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved: float = 0.0) -> _Factors:
-    """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
-    s, t, log_base = law.scale, law.count, law.log_base(m)
-    z = grid.low + grid.apart * np.arange(grid.normals)
-    log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.apart)
-    last = grid.parts * (grid.size - 1) + grid.stride * (grid.normals - 1)
-    places = grid.first + grid.step / grid.parts * np.arange(last + 1)
-    log_y = places + s * grid.low - s * s / 2 - math.log(t)
-    k = np.arange(m + 1.0)[:, None]
-    log_x = s * z - s * s / 2 + log_base - math.log(t)
-    weights: Array | ComplexArray = np.exp(log_weight + k * log_x - loggamma(k + 1).real)
-    y: Array | ComplexArray = np.exp(log_y)
-    if theta:
-        y = y * np.exp(-1j * (theta - s * moved))
-        weights = weights * np.exp(moved**2 / 2 + 1j * moved * (s * k - z))
-    # all but a sum of e^{-y} - 1, which keeps its digits
-    away = _windows(np.expm1(-y), grid) @ weights[0]
-    inside = np.exp(-y)
-    series = (_windows(inside, grid) @ weights.T).T
-    sizes = (_windows(np.abs(inside), grid) @ np.abs(weights).T).T if theta else series
-    near = np.abs(away) < 0.5
-    first = np.where(near, 1 + away, np.where(series[0] == 0, 1e-300, series[0]))
-    away = np.where(near, away, 0.0)
-    log_first = np.where(near, log1p(away) if theta else np.log1p(away), np.log(first))
-    # of the logarithm: e^{-y} - 1 is at most |y| in size, and the mean of |y| is |w| / t
-    told = np.minimum(np.exp(np.minimum(grid.places, 700.0)) / t * math.exp(moved**2 / 2), sizes[0])
-    errors = _ROUNDING * (2 * (m + 2) + t * np.where(near, told, sizes[0]) / np.abs(first))
-    series, sizes = series / first, sizes / np.abs(first)
-    series[0] = sizes[0] = 1.0
-    rest = power_of_series(series, t)
-    return _Factors(t * log_first, rest, power_of_series(sizes, t) if theta else rest, errors, log_base)
-
-
-def _windows(values: Any, grid: _Grid) -> Any:
-    """A row for each v: the values at v + sz for all z."""
-    item = values.strides[0]
-    view = np.lib.stride_tricks.as_strided(
-        values, (grid.size, grid.normals), (grid.parts * item, grid.stride * item), writeable=False
-    )
-    return np.ascontiguousarray(view)
 
 
 def _fourier(terms: ComplexArray, v: Array, step: float, stop: int) -> ComplexArray:
