@@ -1,7 +1,7 @@
 """E[R^n e^{-wR}] / n! of a mean R of independent lognormal variables, on a grid of w: factors of its moments.
 
-They are the coefficients of x^n in (sum_k x^k E[X^k e^{-wX/t}] / (k! t^k))^t (`lognormal_mean`). All expectations
-over one normal variable are sums over one lattice, on which log w and the variable lie.
+They are the coefficients of x^n in (sum_k x^k E[X^k e^{-wX/t}] / (k! t^k))^t (`lognormal_mean`). All means
+over one normal variable are sums on one lattice, on which log w and the variable lie.
 """
 
 import math
