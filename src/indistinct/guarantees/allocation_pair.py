@@ -99,7 +99,8 @@ class AllocationPair(Pair):
     def cumulant(self, resolution: Resolution) -> Cumulant:
         if not self._known:
             return GaussianCumulant(self.shift)
-        return AllocationCumulant(self._ratio, self.turned, self._cut(resolution.log_cut))
+        cut, most = self._cut(resolution.log_cut), resolution.orders[1]
+        return AllocationCumulant(self._ratio, self.turned, cut, most)
 
     def _cut(self, log_cut: float | None) -> float:
         """Where Z is cut, if it is, so that all of P but e^log_cut is kept.
@@ -233,6 +234,8 @@ class AllocationCumulant:
     turned: bool
     cut: float = math.inf
     """Of Z: what is above is left out."""
+    most: float = math.inf
+    """No order is larger: bounds on all of them are of one kind, so that differences make sense."""
     size: int = 512
     """About as many terms as an integral has: what is dear refuses by itself."""
 
@@ -254,10 +257,10 @@ class AllocationCumulant:
     def real(self, z: Array) -> Array:
         orders, result = -z if self.turned else 1 + z, np.full(z.shape, math.inf)
         if self.turned:
-            high = z >= self._least_high(float(z.max()))
-        else:  # whole orders are known, but not of a law that is cut
-            high = orders >= (MOST_WHOLE if math.isinf(self.cut) else LEAST_ORDER)
-            high &= self.ratio.scale < _HEAVY
+            high = z >= self._least_high(self.most)
+        else:  # whole orders are known, but neither of a law that is cut nor far out
+            known = self.ratio.scale >= _HEAVY or (math.isinf(self.cut) and self.most <= MOST_WHOLE)
+            high = np.full(z.shape, not known)
         if high.any():
             result[high] = self._high.at_most(orders[high])
         result[result > orders * (orders - 1) * self.ratio.scale**2 / 2] = math.inf

@@ -24,7 +24,6 @@ from scipy.special import loggamma, ndtr
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
 from indistinct.numerics.cumulant import OnLine
 from indistinct.numerics.lognormal_factors import Factors, Grid, factors_on, series_base
-from indistinct.numerics.power_series import power_of_series
 from indistinct.numerics.rule import TooFineError, powers_of_unit
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
@@ -39,7 +38,7 @@ _LEAST_GAP, _GAP = 1.5, 10.0
 errors are small."""
 _MOST_FACTORS = 300
 """m is at most this."""
-MOST_WHOLE = 128
+MOST_WHOLE = 512
 _LEAST_WHOLE = 24
 """Between these orders moments of whole ones bound the others."""
 _CHEAP_REACH, _LOW = -40.0, 8.0
@@ -244,18 +243,31 @@ class LognormalMean:
 
     def _log_wholes(self, top: int) -> Array:
         """log E R^m for m = 0, 1, ..., top, rounded up, as far as they are numbers."""
-        last = min(top, int(math.sqrt(2 * _LARGEST_MOMENT) / self.scale))
-        return self._whole_orders(1 << max(last - 1, 7).bit_length())[: last + 1]
+        return self._whole_orders(1 << max(top - 1, 7).bit_length())[: top + 1]
 
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _whole_orders(self, top: int) -> Array:
         last = min(top, int(math.sqrt(2 * _LARGEST_MOMENT) / self.scale))
-        k, log_base = np.arange(last + 1.0), series_base(self.scale, last)
-        logs = self.scale**2 * k * (k - 1) / 2 + k * (log_base - math.log(self.count)) - loggamma(k + 1).real
-        whole = power_of_series(np.exp(logs)[:, None], self.count)[:, 0]
-        result: Array = np.log(whole) + loggamma(k + 1).real - k * log_base
-        result = np.maximum(result, 0.0) + 64 * EPS * (1 + k) * (1 + abs(log_base))
-        return result
+        k, log_base, log_count = (
+            np.arange(last + 1.0),
+            series_base(self.scale, last) - 0.5,
+            math.log(self.count),
+        )
+        log_one, log_factorial = self.scale**2 * k * (k - 1) / 2, loggamma(k + 1).real
+        logs = log_one + k * (log_base - log_count) - log_factorial
+        power, square, left = np.ones(1), np.exp(logs), self.count
+        with np.errstate(over="ignore", invalid="ignore"):
+            while left:
+                power = np.convolve(power, square)[: last + 1] if left & 1 else power
+                left >>= 1
+                square = np.convolve(square, square)[: last + 1] if left else square
+            result: Array = np.log(power) + log_factorial - k * log_base
+        # no term is negative and the first is 1: a product adds no more to the error of a term than its number,
+        # and what the factors had is that of terms whose numbers add up to it
+        error = k * (2 + 3 * math.log2(2 * self.count) + abs(log_base) + log_count) + log_one + log_factorial
+        error *= 8 * EPS
+        result, known = np.maximum(result, 0.0) + error, np.isfinite(result)
+        return result[: int(np.argmin(known)) if not known.all() else last + 1]
 
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _log_laplace(self) -> Array:
