@@ -307,10 +307,40 @@ def test_bad_arguments_are_named() -> None:
         (lambda: Gaussian(1).allocate(3, times=4), "times"),
         (lambda: Gaussian(1).allocate(2.5), "steps"),  # type: ignore[arg-type]
         (lambda: Laplace(1).allocate(3), "base"),
-        (lambda: Gaussian(1).allocate(3).guarantee("replace-one"), "adjacency"),
     ):
         with pytest.raises(ArgumentError, match=f"^{name} must be"):
             make()
+
+
+def test_a_record_is_replaced_in_two_hops() -> None:
+    """Between what an empty record tells, and the bound with half of epsilon for each hop; several epochs hop
+    as a whole; and no more than without amplification, which a single step is."""
+    run = 20 * Gaussian(1.1).allocate(50)
+    one, two = run.guarantee(), run.guarantee("replace-one")
+    half = 2.0
+    found = two.delta_interval(2 * half)
+    low, high = found.low, found.high
+    assert low == pytest.approx(one.delta(2 * half), rel=1e-6)
+    assert low < high <= one.delta(half) * (1 + math.exp(half))
+    assert high <= one.group(2).delta(2 * half) * (1 + 1e-3)
+    parts = (15 * run.base).guarantee("replace-one") + (5 * run.base).guarantee("replace-one")  # type: ignore[attr-defined]
+    assert parts.delta(2 * half) == two.delta(2 * half)
+    alone = (20 * Gaussian(1.1, 2)).guarantee("replace-one")
+    assert one.renyi(2) < two.renyi(2) < alone.renyi(2)
+    assert Gaussian(2).allocate(1).guarantee("replace-one").epsilon(1e-5) == Gaussian(1).guarantee().epsilon(
+        1e-5
+    )
+
+
+def test_whole_orders_are_bounds() -> None:
+    """Against sums of products of moments, and between them against the integral."""
+    for shift, steps in ((0.9, 234), (0.2, 7)):
+        law, whole = LognormalMean(shift, steps), np.log(whole_moments(shift, steps, 12))
+        found = law._log_wholes(12)
+        assert (found >= whole - 1e-14).all() and (found < whole + 1e-10).all()
+        between = np.array([3.5, 7.25])
+        exact = law.log_moments(between)[0]
+        assert (exact <= law._from_whole_orders(between)).all()
 
 
 def test_a_pair_for_several_draws_is_never_called_exact() -> None:

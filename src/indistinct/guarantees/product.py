@@ -28,7 +28,8 @@ _NEAR_ONE = 1e-7
 
 @dataclass(frozen=True)
 class Product:
-    """Independent losses, each with a count; equal pairs merged, Gaussian shifts added in square."""
+    """Independent losses, each with a count; equal pairs merged, Gaussian shifts added in square, and what is
+    read in hops gathered."""
 
     terms: tuple[Term, ...]
 
@@ -42,7 +43,10 @@ class Product:
                 dominates |= pair.dominates and count > 0
             elif count:
                 counts[pair] = counts.get(pair, 0) + count
-        merged = list(counts.items())
+        together = [term for term in counts.items() if term[0].gathers]
+        merged = [term for term in counts.items() if not term[0].gathers]
+        if together:
+            merged.append((together[0][0].gathered(together), 1))
         if shift or not merged:
             merged.append((GaussianPair(shift, dominates and shift > 0), 1))
         return cls(tuple(merged))

@@ -85,7 +85,8 @@ def factors_on(
     # of the logarithm: e^{-y} - 1 is at most |y| in size, and the mean of |y| is |w| / t
     told = np.minimum(np.exp(np.minimum(grid.places, 700.0)) / t * math.exp(moved**2 / 2), sizes[0])
     errors = _ROUNDING * (2 * (m + 2) + t * np.where(near, told, sizes[0]) / np.abs(first))
-    series, sizes = series / first, sizes / np.abs(first)
+    with np.errstate(invalid="ignore", over="ignore"):
+        series, sizes = series / first, sizes / np.abs(first)
     series[0] = sizes[0] = 1.0
     rest = power_of_series(series, t)
     return Factors(t * log_first, rest, power_of_series(sizes, t) if theta else rest, errors, log_base)

@@ -109,7 +109,7 @@ class LognormalMean:
         result: Array = square / 2 * orders * (orders - 1)
         if cheap.any():
             values, errors = self.log_moments(orders[cheap])
-            result[cheap] = values + errors
+            result[cheap] = np.fmin(result[cheap], values + errors)  # what is undefined claims nothing
         below, above = orders < 0, ~cheap & (orders > 1)
         result[below] = np.minimum(result, square / 2 * (-orders + orders * orders / self.count))[below]
         if above.any():
@@ -262,8 +262,8 @@ class LognormalMean:
                 left >>= 1
                 square = np.convolve(square, square)[: last + 1] if left else square
             result: Array = np.log(power) + log_factorial - k * log_base
-        # no term is negative and the first is 1: a product adds no more to the error of a term than its number,
-        # and what the factors had is that of terms whose numbers add up to it
+        # no term is negative and the first is 1: to the error of a term a product adds no more than its
+        # number, and what the factors had is that of terms whose numbers add up to it
         error = k * (2 + 3 * math.log2(2 * self.count) + abs(log_base) + log_count) + log_one + log_factorial
         error *= 8 * EPS
         result, known = np.maximum(result, 0.0) + error, np.isfinite(result)
