@@ -1,5 +1,6 @@
 """Workloads of linear queries, and the matrix mechanism that answers them with the least noise."""
 
+from indistinct.mechanisms.additive import Noise
 from indistinct.workloads.combined import Kronecker, Stacked
 from indistinct.workloads.correlated_noise import CorrelatedGaussian
 from indistinct.workloads.marginals import Marginals
@@ -12,7 +13,6 @@ from indistinct.workloads.strategy import (
     Explicit,
     Hierarchical,
     IdentityStrategy,
-    Noise,
     Strategy,
     best_hierarchical,
 )
