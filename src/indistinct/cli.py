@@ -4,7 +4,6 @@ Bad input ends with exit code 2 and one line that says what to change.
 """
 
 import argparse
-import json
 import os
 import re
 import sys
@@ -17,6 +16,7 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import mishap, shows
 from indistinct.cli_ledger_options import add_ledger
 from indistinct.errors import DataError, Refused
+from indistinct.files import shown_json
 from indistinct.mechanisms.mechanism import natural_adjacency
 from indistinct.report import Subject, explain
 
@@ -345,8 +345,7 @@ def _show(
     report: Subject, options: argparse.Namespace, words: str = "", before: dict[str, Any] | None = None
 ) -> None:
     if options.json:
-        data = (before or {}) | report.data()
-        text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False)
+        text = shown_json((before or {}) | report.data())
     else:
         text = f"{words}\n\n{report}" if words else str(report)
     for path, write, words in (

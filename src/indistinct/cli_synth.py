@@ -1,7 +1,6 @@
 """What `indistinct synth` does: it says what synthetic records are worth."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from indistinct import ArgumentError
 from indistinct.data import Kind, frame_from_file, kind_of
-from indistinct.files import plain_cell, read_npz
+from indistinct.files import plain_cell, read_npz, shown_json
 from indistinct.plans import read_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.synthesis.evaluate import TableEvaluation, evaluate_tables
@@ -29,7 +28,7 @@ _PICTURES = ".npz"
 def evaluate(options: argparse.Namespace) -> None:
     """Judges what the options name, and prints it."""
     found = _judged_images(options) if options.images else _judged_tables(options)
-    print(json.dumps(found.data(), indent=2, allow_nan=False, ensure_ascii=False) if options.json else found)
+    print(shown_json(found.data()) if options.json else found)
 
 
 def _judged_images(options: argparse.Namespace) -> ImageEvaluation:

@@ -15,3 +15,4 @@ from indistinct.files.rows import write_rows as write_rows
 from indistinct.files.text import json_text as json_text
 from indistinct.files.text import read_json as read_json
 from indistinct.files.text import read_toml as read_toml
+from indistinct.files.text import shown_json as shown_json

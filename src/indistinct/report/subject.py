@@ -15,6 +15,7 @@ from indistinct.guarantees import GaussianReport, Guarantee
 from indistinct.mechanisms.mechanism import Grouped, Mechanism, Stated
 from indistinct.report.data import to_data
 from indistinct.report.page import to_html
+from indistinct.report.paper_table import written
 from indistinct.report.plot import draw
 from indistinct.report.text import table, to_text
 
@@ -98,10 +99,7 @@ class Subject:
 
     def html(self, path: str | Path | None = None) -> str:
         """The report as one HTML page that needs nothing else; written to `path` if one is given."""
-        page = to_html(self)
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
+        return written(to_html(self), path)
 
     def _repr_html_(self) -> str:
         rows = "".join(
