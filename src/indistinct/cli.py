@@ -4,7 +4,6 @@ Bad input ends with exit code 2 and one line that says what to change.
 """
 
 import argparse
-import json
 import os
 import re
 import sys
@@ -12,32 +11,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from indistinct import (
-    Adversary,
-    ArgumentError,
-    Budget,
-    Linear,
-    Mechanism,
-    Polynomial,
-    Unrestricted,
-    __version__,
-    calibrate,
-    parse,
-)
+from indistinct import ArgumentError, Budget, Mechanism, __version__, calibrate, cli_plans, parse
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import mishap, shows
 from indistinct.cli_ledger_options import add_ledger
 from indistinct.cli_synth_options import add_synth
 from indistinct.errors import DataError, Refused
+from indistinct.files import shown_json
 from indistinct.mechanisms.mechanism import natural_adjacency
 from indistinct.report import Subject, explain
 
-_ADVERSARIES: dict[str, Adversary] = {
-    "linear": Linear(),
-    "quadratic": Polynomial(2),
-    "cubic": Polynomial(3),
-    "everyone": Unrestricted(),
-}
+_ADVERSARIES = ("linear", "quadratic", "cubic", "everyone")
 _POLYNOMIAL = re.compile(r"polynomial\((\d{1,3})\)")
 _PLACEHOLDER = re.compile(r"\bSCALE\b")
 _TARGETS = {
@@ -182,7 +166,9 @@ def _add_adversary(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _adversary(word: str) -> Adversary:
+def _adversary(word: str) -> Any:
+    from indistinct.adversaries import Linear, Polynomial, Unrestricted
+
     if match := _POLYNOMIAL.fullmatch(word):
         try:
             return Polynomial(int(match[1]))
@@ -190,7 +176,8 @@ def _adversary(word: str) -> Adversary:
             raise argparse.ArgumentTypeError(str(error)) from None
     if word not in _ADVERSARIES:
         raise argparse.ArgumentTypeError(f"must be {', '.join(_ADVERSARIES)} or polynomial(K), got {word!r}")
-    return _ADVERSARIES[word]
+    classes = (Linear(), Polynomial(2), Polynomial(3), Unrestricted())
+    return dict(zip(_ADVERSARIES, classes, strict=True))[word]
 
 
 def _neighbours(word: str) -> Adjacency:
@@ -227,7 +214,7 @@ def _add_plans(commands: Any) -> None:
     """The commands about plans."""
     command = _add_command(
         commands,
-        _init,
+        cli_plans.init,
         "a plan to fill in, from the header of a table",
         "Write a commented plan for a table, from the names of its columns alone: no value is read.",
         "init people.csv",
@@ -236,7 +223,7 @@ def _add_plans(commands: Any) -> None:
     command.add_argument("plan", nargs="?", help="the plan to write (beside the table, with its name)")
     command = _add_command(
         commands,
-        _check,
+        cli_plans.check,
         "what a plan's results will be worth",
         "Check a plan and say whose privacy it protects, the noise and the expected accuracy of every"
         " release, with warnings. No record is read, nothing is charged.",
@@ -246,7 +233,7 @@ def _add_plans(commands: Any) -> None:
     _add_who(command)
     command = _add_command(
         commands,
-        _run,
+        cli_plans.run,
         "private answers from a table, as a plan file asks",
         "Check a plan, read its table, charge its budget, and write every release once, with the"
         " guarantee and a report. A run that was interrupted is finished by the same command.",
@@ -295,24 +282,6 @@ def _calibrate(options: argparse.Namespace) -> None:
 # What only one command needs is imported by it: `explain` answers in half the time.
 
 
-def _init(options: argparse.Namespace) -> None:
-    from indistinct.cli_plans import init
-
-    init(options)
-
-
-def _check(options: argparse.Namespace) -> None:
-    from indistinct.cli_plans import check
-
-    check(options)
-
-
-def _run(options: argparse.Namespace) -> None:
-    from indistinct.cli_plans import run
-
-    run(options)
-
-
 def _reproduce(options: argparse.Namespace) -> None:
     from indistinct.reproduce import claims, listing, reproduce
 
@@ -331,8 +300,7 @@ def _show(
     report: Subject, options: argparse.Namespace, words: str = "", before: dict[str, Any] | None = None
 ) -> None:
     if options.json:
-        data = (before or {}) | report.data()
-        text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False)
+        text = shown_json((before or {}) | report.data())
     else:
         text = f"{words}\n\n{report}" if words else str(report)
     for path, write, words in (

@@ -4,7 +4,6 @@ Their options are in `cli_ledger_options.py`. What only one of them needs is imp
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indistinct.errors import ArgumentError, FileError
+from indistinct.files import shown_json
 
 if TYPE_CHECKING:
     from indistinct.ledger import Account, Ledger
@@ -97,7 +97,7 @@ def show(options: argparse.Namespace) -> None:
             data |= {"spends": [spend_data(one) for one in spends]}
             data |= {"recent": [one.to_json() for one in entries]}
             text = account_text(account.state(), spends, entries)
-    print(_strict(data) if options.json else text)
+    print(shown_json(data) if options.json else text)
 
 
 def spend(options: argparse.Namespace) -> None:
@@ -119,7 +119,7 @@ def spend(options: argparse.Namespace) -> None:
         found = account.find(spend.key)
         assert found is not None
         if options.json:
-            print(_strict({"spend": spend_data(found), "account": account_data(account.state())}))
+            print(shown_json({"spend": spend_data(found), "account": account_data(account.state())}))
         else:
             again = before is not None and before.hash == spend.hash
             when = (
@@ -139,7 +139,7 @@ def report(options: argparse.Namespace) -> None:
         subject = ledger_subject(account, options.delta)
         Path(options.out).write_text(ledger_page(account, subject), encoding="utf-8")
         if options.json:
-            print(_strict({"guarantee": None if subject is None else subject.data()}))
+            print(shown_json({"guarantee": None if subject is None else subject.data()}))
         else:
             print(f"{account}\nThe page is in {options.out}.")
 
@@ -151,7 +151,7 @@ def verify(options: argparse.Namespace) -> int:
         mistakes += [wrong for folder in options.receipts for wrong in _released(ledger, Path(folder))]
         count = sum(state.number for state in ledger.states())
     if options.json:
-        print(_strict({"valid": not mistakes, "entries": count, "mistakes": mistakes}))
+        print(shown_json({"valid": not mistakes, "entries": count, "mistakes": mistakes}))
     else:
         fine = f"{count:,} entries, and all is as it was written."
         print("\n".join(_plain(mistake) for mistake in mistakes) or fine)
@@ -163,7 +163,7 @@ def export(options: argparse.Namespace) -> None:
     from indistinct.files import whole
 
     with _opened(options) as ledger:
-        text = _strict(ledger.export())
+        text = shown_json(ledger.export())
     if options.out is None:
         print(text)
         return
@@ -187,7 +187,7 @@ def merge(options: argparse.Namespace) -> None:
             with Ledger.open(options.other, create=False) as other:
                 told = ledger.merge(other)
     if options.json:
-        print(_strict({"merged": told}))
+        print(shown_json({"merged": told}))
     else:
         print("\n".join(map(_plain, told)) or "There was nothing new.")
 
@@ -207,17 +207,19 @@ def token(options: argparse.Namespace) -> None:
             told = (
                 aligned(["name", "role", "issued", "expires", "status"], rows) if rows else "There are none."
             )
-            print(_strict({"tokens": found}) if options.json else told)
+            print(shown_json({"tokens": found}) if options.json else told)
         elif options.revoke:
             count = revoke(ledger, options.name)
             print(
-                _strict({"revoked": count}) if options.json else f"Revoked: {count} tokens of {options.name}."
+                shown_json({"revoked": count})
+                if options.json
+                else f"Revoked: {count} tokens of {options.name}."
             )
         else:
             if options.role is None:
                 raise ArgumentError("--role", None, "analyst, owner or auditor")
             token = issue(ledger, options.name, options.role, options.days)
-            print(_strict({"token": token}) if options.json else token)
+            print(shown_json({"token": token}) if options.json else token)
             if not options.json:
                 print("It is shown once; the ledger keeps a digest of it alone.", file=sys.stderr)
 
@@ -296,11 +298,7 @@ def _released(ledger: "Ledger", folder: Path) -> Iterator[str]:
 def _tell_state(account: "Account", options: argparse.Namespace) -> None:
     from indistinct.report.ledger_data import account_data
 
-    print(_strict(account_data(account.state())) if options.json else account)
-
-
-def _strict(data: Any) -> str:
-    return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False)
+    print(shown_json(account_data(account.state())) if options.json else account)
 
 
 def _plain(text: str) -> str:

@@ -1,7 +1,6 @@
 """What `indistinct synth` does: it draws synthetic records, and says what they are worth."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from indistinct import ArgumentError
 from indistinct.data import Categories, Kind, frame_from_file, inner, kind_of
-from indistinct.files import plain_cell, read_npz, write_rows
+from indistinct.files import plain_cell, read_npz, shown_json, write_rows
 from indistinct.plans import read_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.synthesis.evaluate import TableEvaluation, evaluate_tables
@@ -82,7 +81,7 @@ def _number(name: str, word: str, times: Any) -> float:
 def evaluate(options: argparse.Namespace) -> None:
     """Judges what the options name, and prints it."""
     found = _judged_images(options) if options.images else _judged_tables(options)
-    print(json.dumps(found.data(), indent=2, allow_nan=False, ensure_ascii=False) if options.json else found)
+    print(shown_json(found.data()) if options.json else found)
 
 
 def _judged_images(options: argparse.Namespace) -> ImageEvaluation:

@@ -43,7 +43,7 @@ _HOMES = {
     "is": "data",
     "is Budget": "mechanisms",
     "is ImagePart": "synthesis.images",
-    "is Noise": "workloads",
+    "is Noise": "mechanisms",
     "is PatchPart": "synthesis.images",
     "is Pixels": "synthesis.images",
     "is Wavelets": "synthesis.images",

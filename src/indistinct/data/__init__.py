@@ -1,132 +1,82 @@
 """Data: the one place where records are read, by one bounded sum on every engine."""
 
-from indistinct.data.engines.cached import CachedTable
-from indistinct.data.engines.csv_lines import Dialect, read_csv
-from indistinct.data.engines.duckdb_engine import read_sql
-from indistinct.data.engines.linked import linked
-from indistinct.data.engines.parquet import read_parquet
-from indistinct.data.engines.postgres import read_postgres
-from indistinct.data.engines.select import check_by_record
-from indistinct.data.engines.source import table
-from indistinct.data.engines.table import Table
-from indistinct.data.frames import ORDERED_CATEGORY, frame_from_file, pandas_frame, pandas_holds
-from indistinct.data.queries.bounds import BetweenRungs, Ladder, SuggestedBounds
-from indistinct.data.queries.count_tables import (
-    Celled,
-    Intervals,
-    OrMissing,
-    Tables,
-    Tabulated,
-    inner,
-    kind_of,
-)
-from indistinct.data.queries.count_tree import best_factor
-from indistinct.data.queries.feature_sums import FeatureMap, FeatureSum, Mapped
-from indistinct.data.queries.grouped import GroupBy
-from indistinct.data.queries.heavy_hitters import HeavyHitters
-from indistinct.data.queries.hierarchy import Hierarchy, Level, Within, flat
-from indistinct.data.queries.intervals import Estimates, half_width, whole_counts
-from indistinct.data.queries.outside import OutsideDomain, Parts, UsersOver, shares
-from indistinct.data.queries.products import Products, ProductSum
-from indistinct.data.queries.quantiles import Quantile, Quantiles
-from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
-from indistinct.data.queries.regression import (
-    Association,
-    Coefficient,
-    CovarianceTable,
-    CrossProductQuery,
-    LinearRegression,
-    LogisticRegression,
-)
-from indistinct.data.queries.statistics import Count, Histogram, Mean, Sum, Variance, VectorSum
-from indistinct.data.records.bounded_sum import BoundedSum, Totals
-from indistinct.data.records.domain import Bins, Categories, Missing, Numbers, Outside
-from indistinct.data.records.encoding import Boxed, Cells, Clipped
-from indistinct.data.records.grouped import ByGroup
-from indistinct.data.records.reach import Norm
-from indistinct.data.records.types import Kind, Times
-from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, UserTotals
-from indistinct.data.result_formats import write_parquet
-
-__all__ = [
-    "ORDERED_CATEGORY",
-    "RECORDS",
-    "Association",
-    "BetweenRungs",
-    "Bins",
-    "BoundedSum",
-    "Boxed",
-    "ByGroup",
-    "CachedTable",
-    "Categories",
-    "Celled",
-    "Cells",
-    "Clipped",
-    "Coefficient",
-    "Count",
-    "CovarianceTable",
-    "CrossProductQuery",
-    "Dialect",
-    "Estimates",
-    "FeatureMap",
-    "FeatureSum",
-    "GroupBy",
-    "HeavyHitters",
-    "Hierarchy",
-    "Histogram",
-    "Intervals",
-    "Kind",
-    "Ladder",
-    "Level",
-    "LinearRegression",
-    "LogisticRegression",
-    "Mapped",
-    "Mean",
-    "Missing",
-    "NoisyQuery",
-    "Norm",
-    "Numbers",
-    "OrMissing",
-    "Outside",
-    "OutsideDomain",
-    "Parts",
-    "ProductSum",
-    "Products",
-    "Quantile",
-    "Quantiles",
-    "Query",
-    "Records",
-    "SuggestedBounds",
-    "Sum",
-    "Table",
-    "Tables",
-    "Tabulated",
-    "Times",
-    "Totals",
-    "Unit",
-    "UserRecords",
-    "UserTotals",
-    "UsersOver",
-    "Variance",
-    "VectorSum",
-    "WithLaplace",
-    "Within",
-    "best_factor",
-    "check_by_record",
-    "flat",
-    "frame_from_file",
-    "half_width",
-    "inner",
-    "kind_of",
-    "linked",
-    "pandas_frame",
-    "pandas_holds",
-    "read_csv",
-    "read_parquet",
-    "read_postgres",
-    "read_sql",
-    "shares",
-    "table",
-    "whole_counts",
-    "write_parquet",
-]
+from indistinct.data.engines.cached import CachedTable as CachedTable
+from indistinct.data.engines.csv_lines import Dialect as Dialect
+from indistinct.data.engines.csv_lines import read_csv as read_csv
+from indistinct.data.engines.duckdb_engine import read_sql as read_sql
+from indistinct.data.engines.linked import linked as linked
+from indistinct.data.engines.parquet import read_parquet as read_parquet
+from indistinct.data.engines.postgres import read_postgres as read_postgres
+from indistinct.data.engines.select import check_by_record as check_by_record
+from indistinct.data.engines.source import table as table
+from indistinct.data.engines.table import Table as Table
+from indistinct.data.frames import ORDERED_CATEGORY as ORDERED_CATEGORY
+from indistinct.data.frames import frame_from_file as frame_from_file
+from indistinct.data.frames import pandas_frame as pandas_frame
+from indistinct.data.frames import pandas_holds as pandas_holds
+from indistinct.data.queries.bounds import BetweenRungs as BetweenRungs
+from indistinct.data.queries.bounds import Ladder as Ladder
+from indistinct.data.queries.bounds import SuggestedBounds as SuggestedBounds
+from indistinct.data.queries.count_tables import Celled as Celled
+from indistinct.data.queries.count_tables import Intervals as Intervals
+from indistinct.data.queries.count_tables import OrMissing as OrMissing
+from indistinct.data.queries.count_tables import Tables as Tables
+from indistinct.data.queries.count_tables import Tabulated as Tabulated
+from indistinct.data.queries.count_tables import inner as inner
+from indistinct.data.queries.count_tables import kind_of as kind_of
+from indistinct.data.queries.count_tree import best_factor as best_factor
+from indistinct.data.queries.feature_sums import FeatureMap as FeatureMap
+from indistinct.data.queries.feature_sums import FeatureSum as FeatureSum
+from indistinct.data.queries.feature_sums import Mapped as Mapped
+from indistinct.data.queries.grouped import GroupBy as GroupBy
+from indistinct.data.queries.heavy_hitters import HeavyHitters as HeavyHitters
+from indistinct.data.queries.hierarchy import Hierarchy as Hierarchy
+from indistinct.data.queries.hierarchy import Level as Level
+from indistinct.data.queries.hierarchy import Within as Within
+from indistinct.data.queries.hierarchy import flat as flat
+from indistinct.data.queries.intervals import Estimates as Estimates
+from indistinct.data.queries.intervals import half_width as half_width
+from indistinct.data.queries.intervals import whole_counts as whole_counts
+from indistinct.data.queries.outside import OutsideDomain as OutsideDomain
+from indistinct.data.queries.outside import Parts as Parts
+from indistinct.data.queries.outside import UsersOver as UsersOver
+from indistinct.data.queries.outside import shares as shares
+from indistinct.data.queries.products import Products as Products
+from indistinct.data.queries.products import ProductSum as ProductSum
+from indistinct.data.queries.quantiles import Quantile as Quantile
+from indistinct.data.queries.quantiles import Quantiles as Quantiles
+from indistinct.data.queries.query import NoisyQuery as NoisyQuery
+from indistinct.data.queries.query import Query as Query
+from indistinct.data.queries.query import WithLaplace as WithLaplace
+from indistinct.data.queries.regression import Association as Association
+from indistinct.data.queries.regression import Coefficient as Coefficient
+from indistinct.data.queries.regression import CovarianceTable as CovarianceTable
+from indistinct.data.queries.regression import CrossProductQuery as CrossProductQuery
+from indistinct.data.queries.regression import LinearRegression as LinearRegression
+from indistinct.data.queries.regression import LogisticRegression as LogisticRegression
+from indistinct.data.queries.statistics import Count as Count
+from indistinct.data.queries.statistics import Histogram as Histogram
+from indistinct.data.queries.statistics import Mean as Mean
+from indistinct.data.queries.statistics import Sum as Sum
+from indistinct.data.queries.statistics import Variance as Variance
+from indistinct.data.queries.statistics import VectorSum as VectorSum
+from indistinct.data.records.bounded_sum import BoundedSum as BoundedSum
+from indistinct.data.records.bounded_sum import Totals as Totals
+from indistinct.data.records.domain import Bins as Bins
+from indistinct.data.records.domain import Categories as Categories
+from indistinct.data.records.domain import Missing as Missing
+from indistinct.data.records.domain import Numbers as Numbers
+from indistinct.data.records.domain import Outside as Outside
+from indistinct.data.records.encoding import Boxed as Boxed
+from indistinct.data.records.encoding import Cells as Cells
+from indistinct.data.records.encoding import Clipped as Clipped
+from indistinct.data.records.grouped import ByGroup as ByGroup
+from indistinct.data.records.reach import Norm as Norm
+from indistinct.data.records.types import Kind as Kind
+from indistinct.data.records.types import Times as Times
+from indistinct.data.records.unit import RECORDS as RECORDS
+from indistinct.data.records.unit import Records as Records
+from indistinct.data.records.unit import Unit as Unit
+from indistinct.data.records.unit import UserRecords as UserRecords
+from indistinct.data.records.unit import UserTotals as UserTotals
+from indistinct.data.result_formats import write_parquet as write_parquet

@@ -34,6 +34,11 @@ def json_text(path: PathLike, text: bytes | str) -> Any:
     return content
 
 
+def shown_json(data: Any) -> str:
+    """JSON for people and programs: strict, on lines, in its own letters."""
+    return json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False)
+
+
 def read_toml(path: PathLike) -> dict[str, Any]:
     """The content of a TOML file."""
     text = read_bytes(path, MOST_TEXT // 16)

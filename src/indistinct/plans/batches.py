@@ -25,13 +25,13 @@ from indistinct.ledger import Account, Ledger, Spend
 from indistinct.ledger.kept import keep, kept, labelled
 from indistinct.ledger.known import own_version
 from indistinct.mechanisms import Budget, Mechanism
+from indistinct.mechanisms.additive import Noise
 from indistinct.noise import KeyedSource
 from indistinct.plans.check import Checked, check_plan, together
 from indistinct.plans.declarations import DataSource
 from indistinct.plans.plan import Plan, content_digest
 from indistinct.plans.planned_release import PlannedRelease
 from indistinct.plans.spending import ledger_there, share_of
-from indistinct.workloads import Noise
 
 _ASKED = "asked.json"
 """Under which the ledger keeps a batch."""

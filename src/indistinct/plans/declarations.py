@@ -27,8 +27,8 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Budget
+from indistinct.mechanisms.additive import Noise
 from indistinct.plans.section import Section, meant, named, table, text, word
-from indistinct.workloads import Noise
 
 KEEP = "keep"
 """What a column may say of missing values besides the words of `Missing`, for synthetic tables."""

@@ -5,7 +5,6 @@ and so is what a run that was interrupted needs to be finished; `guarantee.json`
 synthetic table is released as `NAME.counts.csv`; `NAME.csv` follows from that and can be made again.
 """
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 
 from indistinct.data import Kind, write_parquet
 from indistinct.errors import ArgumentError, FileError
-from indistinct.files import identity, read_bytes, read_rows, whole, write_rows
+from indistinct.files import identity, read_bytes, read_rows, shown_json, whole, write_rows
 
 CHARGE = "guarantee.json"
 
@@ -33,10 +32,10 @@ class Folder:
         return self.path / f"{name}.csv"
 
     def write_charge(self, content: dict[str, Any]) -> None:
-        self.write_text(CHARGE, json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+        self.write_text(CHARGE, shown_json(content) + "\n")
 
-    def write_text(self, name: str, text: str, *, private: bool = False) -> Path:
-        return self.write_bytes(name, text.encode("utf-8", "backslashreplace"), private=private)
+    def write_text(self, name: str, text: str) -> Path:
+        return self.write_bytes(name, text.encode("utf-8", "backslashreplace"))
 
     def write_bytes(self, name: str, content: bytes, *, private: bool = False) -> Path:
         """A file of the folder; refuses where the folder is no longer the one that this run has locked."""

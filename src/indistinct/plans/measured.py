@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Histogram, UserRecords
+from indistinct.data.records.unit import records_of
 from indistinct.description import describable, given
 from indistinct.errors import DataError
 from indistinct.guarantees.guarantee import Guarantee
@@ -37,11 +38,7 @@ class MeasuredWorkload(Mechanism):
         reach = strategy.sensitivity(noise, adjacency)
         if isinstance(self.query.unit, UserRecords) or self.query.encoding.drops:
             reach = max(reach, strategy.sensitivity(noise, Adjacency.ADD_REMOVE))
-        return self._copies * reach
-
-    @property
-    def _copies(self) -> int:
-        return self.query.unit.most if isinstance(self.query.unit, UserRecords) else 1
+        return records_of(self.query.unit) * reach
 
     @property
     def rounding(self) -> float:
@@ -54,7 +51,7 @@ class MeasuredWorkload(Mechanism):
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         unit = self.lattice.unit
-        moved = self.lattice.moved(self.sensitivity(adjacency), self._copies * self.rounding)
+        moved = self.lattice.moved(self.sensitivity(adjacency), records_of(self.query.unit) * self.rounding)
         kind = DiscreteGaussian if self.matrix.noise is Noise.GAUSSIAN else DiscreteLaplace
         return kind(self.matrix.scale / unit, moved).guarantee(adjacency)
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 
 from indistinct.mechanisms import Gaussian, calibrate
+from indistinct.mechanisms.additive import Noise
 from indistinct.plans.declarations import Split, Terms
 from indistinct.plans.planned_release import PlannedRelease
-from indistinct.workloads import Noise
 
 
 def proportions(terms: Terms, parts: Sequence[PlannedRelease]) -> list[float]:

@@ -11,13 +11,13 @@ from typing import Any
 
 from indistinct.errors import ArgumentError
 from indistinct.files import read_toml
+from indistinct.mechanisms.additive import Noise
 from indistinct.plans.about import About, read_about
 from indistinct.plans.declarations import Terms, read_terms
 from indistinct.plans.noise_choice import quieter
 from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, meant, only, table
 from indistinct.plans.spending import Spending, read_spending
-from indistinct.workloads import Noise
 
 KINDS = {
     "histogram": "counts.HistogramPart",

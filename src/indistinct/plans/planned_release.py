@@ -26,11 +26,11 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
+from indistinct.mechanisms.additive import Noise
 from indistinct.noise import Source
 from indistinct.plans.declarations import Terms, Unit
 from indistinct.plans.section import Section, named
 from indistinct.tables.rows import ERRORS, Row, axes_header, axes_types, cells, estimated
-from indistinct.workloads import Noise
 
 Say = Callable[[str], None]
 Read = Callable[[str], list[list[str]]]

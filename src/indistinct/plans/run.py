@@ -7,7 +7,6 @@ done; nothing is decided by it.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +17,7 @@ from typing import Any
 
 from indistinct.boundary import guarded
 from indistinct.errors import ArgumentError, FileError, Refused
-from indistinct.files import read_bytes, whole
+from indistinct.files import read_bytes, shown_json, whole
 from indistinct.ledger import Account, Ledger, Spend
 from indistinct.ledger.kept import keep, kept
 from indistinct.ledger.known import own_version
@@ -249,8 +248,7 @@ def _report(account: ToldRun, folder: Folder, pdf: bool) -> Path:
     """For people, for other texts, for programs and for print; all from what was released."""
     text = to_markdown(account)
     folder.write_text(TEXT, text)
-    told = json.dumps(dictionary(account, folder), indent=2, allow_nan=False, ensure_ascii=False)
-    folder.write_text(DICTIONARY, told + "\n")
+    folder.write_text(DICTIONARY, shown_json(dictionary(account, folder)) + "\n")
     html, page = to_page(account), folder.path / REPORT
     as_it_was = os.path.lexists(page) and read_bytes(page, links=False) == html.encode()
     folder.write_text(REPORT, html)

@@ -3,9 +3,11 @@
 The command line, notebooks and the documentation all show this one account.
 """
 
-from indistinct.report.compare import compare, comparison
-from indistinct.report.model_card import ModelCard, model_card
-from indistinct.report.paper_table import PaperTable
-from indistinct.report.subject import Subject, User, explain
-
-__all__ = ["ModelCard", "PaperTable", "Subject", "User", "compare", "comparison", "explain", "model_card"]
+from indistinct.report.compare import compare as compare
+from indistinct.report.compare import comparison as comparison
+from indistinct.report.model_card import ModelCard as ModelCard
+from indistinct.report.model_card import model_card as model_card
+from indistinct.report.paper_table import PaperTable as PaperTable
+from indistinct.report.subject import Subject as Subject
+from indistinct.report.subject import User as User
+from indistinct.report.subject import explain as explain

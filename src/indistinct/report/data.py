@@ -3,10 +3,10 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from indistinct.adversaries import Reading
 from indistinct.guarantees import Guarantee
 
 if TYPE_CHECKING:
+    from indistinct.adversaries import Reading
     from indistinct.report.subject import Subject
 
 ORDERS = (2.0, 4.0, 8.0, 16.0, 32.0)
@@ -59,7 +59,7 @@ def _fitting(delta: float, guarantee: Guarantee) -> dict[str, float | str]:
     return {"delta": delta, "epsilon": number(guarantee.epsilon(delta))}
 
 
-def _against(reading: Reading) -> dict[str, Any]:
+def _against(reading: "Reading") -> dict[str, Any]:
     """What an adversary of limited capacity can learn: upper bounds, and how far below the truth may be."""
     renyi = reading.renyi_interval(ORDERS)
     return {

@@ -1,7 +1,6 @@
 """A privacy budget as data that JSON can carry: what the command line, the service and the page all say of an
 account, a spend and an entry. Amounts are exact fractions, as text."""
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ from indistinct.ledger.chain import JournalEntry
 from indistinct.ledger.events import ANSWERS, AccountTerms, State
 from indistinct.ledger.notions import Cap, promise
 from indistinct.mechanisms import Budget
+from indistinct.numerics.rounding import rounded_up
 
 _LONGEST = 300
 _DELTA = 1e-6
@@ -54,8 +54,7 @@ def share(state: State) -> float | None:
         return None if state.terms.budget is None else 0.0
     if not isinstance(state.total, Fraction) or not cap.limit:
         return 1.0
-    part = state.total / cap.limit
-    return float(part) if Fraction(float(part)) >= part else math.nextafter(float(part), math.inf)
+    return rounded_up(state.total / cap.limit)
 
 
 def _words(state: State, amount: Amount, *, down: bool = False) -> str:

@@ -16,6 +16,7 @@ from indistinct.ledger.chain import JournalEntry
 from indistinct.ledger.events import ANSWERS, State
 from indistinct.ledger.notions import Cap, promise
 from indistinct.mechanisms import Mechanism
+from indistinct.numerics import rounding
 from indistinct.report.ledger_charts import ByWhom, Spent, left_chart, people_chart, time_chart
 from indistinct.report.ledger_data import entry_words, mechanism_words, report_delta
 from indistinct.report.ledger_text import QUIET, facts, percent, when
@@ -119,8 +120,7 @@ def _number(amount: Amount) -> float:
     """For a picture, or to be rounded up: never below."""
     if not isinstance(amount, Fraction):
         return math.inf
-    number = float(amount)
-    return number if Fraction(number) >= amount else math.nextafter(number, math.inf)
+    return rounding.rounded_up(amount)
 
 
 # -- tables ---------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.tuning import RepeatAndSelect
 from indistinct.report.compare import guarantee_of
 from indistinct.report.data import value_of
-from indistinct.report.paper_table import PaperTable, latex
+from indistinct.report.paper_table import PaperTable, latex, written
 from indistinct.report.subject import Subject, explain
 from indistinct.report.text import rounded_down, rounded_up, short
 
@@ -42,17 +42,11 @@ class ModelCard:
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Written to `path` too, if one is given."""
-        text = f"{self.paragraph}\n\n{self.table.to_markdown()}"
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return written(f"{self.paragraph}\n\n{self.table.to_markdown()}", path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
         """Written to `path` too, if one is given."""
-        text = f"{latex(self.paragraph)}\n\n{self.table.to_latex()}"
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return written(f"{latex(self.paragraph)}\n\n{self.table.to_latex()}", path)
 
 
 def model_card(

@@ -37,13 +37,13 @@ class PaperTable:
         """Written to `path` too, if one is given."""
         lines = [self.header, ("---",) * len(self.header), *self.rows]
         shown = ["| " + " | ".join(one.replace("|", "\\|") for one in line) + " |" for line in lines]
-        return _written("\n".join(shown) + "\n", path)
+        return written("\n".join(shown) + "\n", path)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Comma-separated, with a header; written to `path` too, if one is given."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([self.header, *self.rows])
-        return _written(text.getvalue(), path)
+        return written(text.getvalue(), path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
         """A `table` of the package booktabs; written to `path` too, if one is given."""
@@ -57,7 +57,7 @@ class PaperTable:
             r"\end{tabular}",
             r"\end{table}",
         ]
-        return _written("\n".join(lines) + "\n", path)
+        return written("\n".join(lines) + "\n", path)
 
     def _columns(self) -> str:
         """Names to the left, numbers to the right; sentences wrap, in a share of the line."""
@@ -77,7 +77,8 @@ def latex(text: str) -> str:
     return "".join(_SPECIAL.get(letter, letter) for letter in text)
 
 
-def _written(text: str, path: str | Path | None) -> str:
+def written(text: str, path: str | Path | None) -> str:
+    """The text, which is in the file too, if one is named."""
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text

@@ -6,18 +6,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.adversaries import Adversary, Reading
 from indistinct.description import arguments, nested, parts_of
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability
 from indistinct.guarantees import GaussianReport, Guarantee
 from indistinct.mechanisms.mechanism import Grouped, Mechanism, Stated
 from indistinct.report.data import to_data
 from indistinct.report.page import to_html
+from indistinct.report.paper_table import written
 from indistinct.report.plot import draw
 from indistinct.report.text import table, to_text
+
+if TYPE_CHECKING:
+    from indistinct.adversaries import Adversary, Reading
 
 _FURTHEST = 700.0
 """An epsilon beyond which only what may give everything away is left in delta."""
@@ -50,7 +53,7 @@ class Subject:
     """How many records change together: (1,) unless the mechanism says `group`."""
     mechanism: Mechanism | None
     """What was run, if that is known: of a claim it is not."""
-    reading: Reading | None = None
+    reading: "Reading | None" = None
     """What an adversary of limited capacity can learn, if one was named."""
     user: User | None = None
     """Whom the neighbours differ in, if not in records."""
@@ -96,10 +99,7 @@ class Subject:
 
     def html(self, path: str | Path | None = None) -> str:
         """The report as one HTML page that needs nothing else; written to `path` if one is given."""
-        page = to_html(self)
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
+        return written(to_html(self), path)
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -117,7 +117,7 @@ def explain(
     delta: float = 1e-5,
     epsilon: float | None = None,
     adjacency: Adjacency | str | None = None,
-    against: Adversary | None = None,
+    against: "Adversary | None" = None,
     adaptive: bool = True,
 ) -> Subject:
     """A report on a mechanism, or on any guarantee: print it, draw it, write its page, or take its data.
@@ -134,7 +134,7 @@ def explain(
     subject = _subject(what, delta, epsilon, adjacency)
     if against is None:
         return subject
-    if not isinstance(against, Adversary):
+    if not hasattr(against, "every_neighbour"):  # its package is imported by whoever has one
         raise ArgumentError("against", against, "an adversary such as Linear()")
     return replace(subject, reading=subject.guarantee.against(against, adaptive=adaptive))
 

@@ -1,65 +1,34 @@
 """Workloads of linear queries, and the matrix mechanism that answers them with the least noise."""
 
-from indistinct.workloads.combined import Kronecker, Stacked
-from indistinct.workloads.correlated_noise import CorrelatedGaussian
-from indistinct.workloads.marginals import Marginals
-from indistinct.workloads.mechanism import MatrixMechanism
-from indistinct.workloads.optimal import Optimum, optimise
-from indistinct.workloads.product import KroneckerStrategy
-from indistinct.workloads.release import MatrixRelease
-from indistinct.workloads.residual import ResidualStrategy
-from indistinct.workloads.strategy import (
-    Explicit,
-    Hierarchical,
-    IdentityStrategy,
-    Noise,
-    Strategy,
-    best_hierarchical,
-)
-from indistinct.workloads.streams import (
-    LowerTriangularStream,
-    Stream,
-    ToeplitzStream,
-    TreeStream,
-    banded_stream,
-    least_error,
-    optimal_stream,
-    square_root_stream,
-)
-from indistinct.workloads.weighted import MarginalStrategy
-from indistinct.workloads.workload import AllRange, Identity, Implicit, Matrix, Prefix, Total, Workload
-
-__all__ = [
-    "AllRange",
-    "CorrelatedGaussian",
-    "Explicit",
-    "Hierarchical",
-    "Identity",
-    "IdentityStrategy",
-    "Implicit",
-    "Kronecker",
-    "KroneckerStrategy",
-    "LowerTriangularStream",
-    "MarginalStrategy",
-    "Marginals",
-    "Matrix",
-    "MatrixMechanism",
-    "MatrixRelease",
-    "Noise",
-    "Optimum",
-    "Prefix",
-    "ResidualStrategy",
-    "Stacked",
-    "Strategy",
-    "Stream",
-    "ToeplitzStream",
-    "Total",
-    "TreeStream",
-    "Workload",
-    "banded_stream",
-    "best_hierarchical",
-    "least_error",
-    "optimal_stream",
-    "optimise",
-    "square_root_stream",
-]
+from indistinct.mechanisms.additive import Noise as Noise
+from indistinct.workloads.combined import Kronecker as Kronecker
+from indistinct.workloads.combined import Stacked as Stacked
+from indistinct.workloads.correlated_noise import CorrelatedGaussian as CorrelatedGaussian
+from indistinct.workloads.marginals import Marginals as Marginals
+from indistinct.workloads.mechanism import MatrixMechanism as MatrixMechanism
+from indistinct.workloads.optimal import Optimum as Optimum
+from indistinct.workloads.optimal import optimise as optimise
+from indistinct.workloads.product import KroneckerStrategy as KroneckerStrategy
+from indistinct.workloads.release import MatrixRelease as MatrixRelease
+from indistinct.workloads.residual import ResidualStrategy as ResidualStrategy
+from indistinct.workloads.strategy import Explicit as Explicit
+from indistinct.workloads.strategy import Hierarchical as Hierarchical
+from indistinct.workloads.strategy import IdentityStrategy as IdentityStrategy
+from indistinct.workloads.strategy import Strategy as Strategy
+from indistinct.workloads.strategy import best_hierarchical as best_hierarchical
+from indistinct.workloads.streams import LowerTriangularStream as LowerTriangularStream
+from indistinct.workloads.streams import Stream as Stream
+from indistinct.workloads.streams import ToeplitzStream as ToeplitzStream
+from indistinct.workloads.streams import TreeStream as TreeStream
+from indistinct.workloads.streams import banded_stream as banded_stream
+from indistinct.workloads.streams import least_error as least_error
+from indistinct.workloads.streams import optimal_stream as optimal_stream
+from indistinct.workloads.streams import square_root_stream as square_root_stream
+from indistinct.workloads.weighted import MarginalStrategy as MarginalStrategy
+from indistinct.workloads.workload import AllRange as AllRange
+from indistinct.workloads.workload import Identity as Identity
+from indistinct.workloads.workload import Implicit as Implicit
+from indistinct.workloads.workload import Matrix as Matrix
+from indistinct.workloads.workload import Prefix as Prefix
+from indistinct.workloads.workload import Total as Total
+from indistinct.workloads.workload import Workload as Workload

@@ -38,7 +38,7 @@ from indistinct.guarantees.guarantee import (
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
-from indistinct.mechanisms.additive import NO_NOISE
+from indistinct.mechanisms.additive import NO_NOISE, Noise
 from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import no_guarantee
@@ -47,7 +47,7 @@ from indistinct.numerics.arrays import Array
 from indistinct.numerics.rounding import quotient_up
 from indistinct.workloads.nonnegative import nearest_nonnegative
 from indistinct.workloads.release import MatrixRelease, draw
-from indistinct.workloads.strategy import Noise, Strategy
+from indistinct.workloads.strategy import Strategy
 from indistinct.workloads.workload import Workload
 
 _MOST_VALUES = 32

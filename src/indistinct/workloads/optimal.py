@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from indistinct.description import one_of
 from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.mechanisms.additive import Noise
 from indistinct.workloads.combined import Kronecker
 from indistinct.workloads.dense import optimise_dense
 from indistinct.workloads.laplace import optimise_laplace
@@ -15,13 +17,7 @@ from indistinct.workloads.marginals import Marginals
 from indistinct.workloads.matrix_value import MatrixValue
 from indistinct.workloads.product import KroneckerStrategy
 from indistinct.workloads.residual import optimise_marginals
-from indistinct.workloads.strategy import (
-    IdentityStrategy,
-    Noise,
-    Strategy,
-    best_hierarchical,
-    check_noise,
-)
+from indistinct.workloads.strategy import IdentityStrategy, Strategy, best_hierarchical
 from indistinct.workloads.weighted import optimise_weights
 from indistinct.workloads.workload import LARGEST_DENSE, Identity, Workload
 
@@ -72,7 +68,7 @@ def optimise(
         raise ArgumentError("workload", workload, "a workload such as Prefix(100)")
     check_positive("tolerance", tolerance)
     check_count("steps", steps)
-    if check_noise(noise) is Noise.LAPLACE:
+    if one_of(Noise)("noise", noise) is Noise.LAPLACE:
         return _for_laplace(workload, tolerance, steps)
     return _for_gaussian(workload, tolerance)
 

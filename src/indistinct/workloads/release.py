@@ -17,11 +17,11 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, check_nonnegative
 from indistinct.files import meaning, read_saved, write_npz
 from indistinct.guarantees.guarantee import Guarantee
+from indistinct.mechanisms.additive import Noise
 from indistinct.mechanisms.discrete_noise import DiscreteGaussian, DiscreteLaplace
 from indistinct.mechanisms.release import Lattice, no_guarantee, restored
 from indistinct.noise import Source, SystemSource
 from indistinct.numerics.arrays import Array
-from indistinct.workloads.strategy import Noise
 
 if TYPE_CHECKING:
     from indistinct.workloads.mechanism import MatrixMechanism

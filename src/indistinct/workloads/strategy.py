@@ -7,7 +7,6 @@ Miklau and McGregor 2010, Proposition 7). What a record may change is a column o
 
 import math
 from abc import ABC, abstractmethod
-from enum import Enum
 from functools import cached_property, partial
 from typing import Annotated, Any
 
@@ -15,8 +14,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.description import Described, PositiveCount, describable, spelled
+from indistinct.description import Described, PositiveCount, describable, one_of, spelled
 from indistinct.errors import ArgumentError, check_count
+from indistinct.mechanisms.additive import Noise
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.workloads.matrix_value import MatrixValue
 from indistinct.workloads.workload import Workload, along_first, check_counts, check_dense
@@ -25,28 +25,6 @@ _UP = 1 + 1e-12
 """Norms are raised by more than their rounding."""
 _RANK = 1e-11
 _LEVELS = 24
-
-
-@describable()
-class Noise(Enum):
-    """The noise on measurements: its law decides which norm of a column counts."""
-
-    GAUSSIAN = "gaussian"
-    LAPLACE = "laplace"
-
-    @property
-    def variance(self) -> float:
-        """Of noise of scale 1."""
-        return 1.0 if self is Noise.GAUSSIAN else 2.0
-
-
-def check_noise(noise: object) -> Noise:
-    """The noise, or the one of this name."""
-    try:
-        return Noise(noise)
-    except ValueError:
-        names = " or ".join(repr(one.value) for one in Noise)
-        raise ArgumentError("noise", noise, f"a Noise, or {names}") from None
 
 
 class Strategy(Described, ABC):
@@ -120,7 +98,7 @@ class Strategy(Described, ABC):
         A record is one count of one cell; replacing it moves it to another cell.
         """
         adjacency = check_adjacency(adjacency)
-        if check_noise(noise) is Noise.LAPLACE:
+        if one_of(Noise)("noise", noise) is Noise.LAPLACE:
             return self.column_sum() * (1 if adjacency is Adjacency.ADD_REMOVE else 2) * _UP
         largest, least = self.gram_range()
         square = largest if adjacency is Adjacency.ADD_REMOVE else 2 * (largest - min(least, largest))
@@ -331,7 +309,6 @@ class Hierarchical(MatrixStrategy):
 
 def best_hierarchical(workload: Workload, noise: Noise, largest: int = 16) -> Hierarchical:
     """The tree, among those with up to `largest` children a node, that answers the workload best."""
-    check_noise(noise)
     check_count("largest", largest, least=2)
     trees = [Hierarchical(workload.cells, branching) for branching in range(2, largest + 1)]
     return min(trees, key=lambda tree: tree.error(workload) * tree.sensitivity(noise) ** 2)

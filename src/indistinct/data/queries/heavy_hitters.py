@@ -19,7 +19,7 @@ from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Missing
 from indistinct.data.records.encoding import Cells, Integers
 from indistinct.data.records.types import Kind
-from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords
+from indistinct.data.records.unit import RECORDS, Records, Unit, UserRecords, records_of
 from indistinct.description import Positive, PositiveCount, describable
 from indistinct.errors import ArgumentError, check_probability
 from indistinct.guarantees.discrete_pair import DiscretePair
@@ -73,7 +73,7 @@ class HeavyHitters(Mechanism):
     def __post_init__(self) -> None:
         if self.of not in (Kind.TEXT, Kind.INTEGER):
             raise ArgumentError("of", self.of, "Kind.TEXT or Kind.INTEGER")
-        if not isinstance(self.unit, Records | UserRecords) or self._most > _MOST_RECORDS:
+        if not isinstance(self.unit, Records | UserRecords) or records_of(self.unit) > _MOST_RECORDS:
             allowed = f"Records() or UserRecords(..., most) with at most {_MOST_RECORDS} records"
             raise ArgumentError("unit", self.unit, allowed)
 
@@ -108,14 +108,10 @@ class HeavyHitters(Mechanism):
         return cls(column, scale, high, unit, missing, of)
 
     @property
-    def _most(self) -> int:
-        return self.unit.most if isinstance(self.unit, UserRecords) else 1
-
-    @property
     def delta(self) -> float:
         """The probability that any value that only one unit has comes to light, at worst."""
         hidden = [0.0]  # logs of the least chance that no value of so many records is shown
-        for count in range(1, self._most + 1):
+        for count in range(1, records_of(self.unit) + 1):
             hidden.append(min(self._log_hidden(part) + hidden[count - part] for part in range(1, count + 1)))
         return min(1.0, -math.expm1(hidden[-1]) * _ROUNDING)
 
@@ -147,7 +143,7 @@ class HeavyHitters(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.ADD_REMOVE:
             raise ArgumentError("adjacency", adjacency.value, "add/remove for heavy hitters")
-        noise, shown = DiscreteLaplace(self.scale, self._most), self.delta
+        noise, shown = DiscreteLaplace(self.scale, records_of(self.unit)), self.delta
         coin = DiscretePair.of(np.array([shown, 1 - shown]), np.array([0.0, 1.0]))
         return noise.guarantee(adjacency) + ExactGuarantee(Product.of([(coin, 1)]), adjacency)
 
@@ -179,7 +175,7 @@ class HeavyHitters(Mechanism):
         if (exact.column, exact.unit) != (self.column, self.unit):
             allowed = f"what occurs in {self.column!r} by {self.unit!r}: ask this mechanism for it"
             raise ArgumentError("data", exact, allowed)
-        noisy = DiscreteLaplace(self.scale, self._most).release(exact.counts, source=source)
+        noisy = DiscreteLaplace(self.scale, records_of(self.unit)).release(exact.counts, source=source)
         shown = [
             (int(count), value)
             for value, count in zip(exact.values, noisy.values, strict=True)

@@ -27,6 +27,7 @@ from indistinct.data.records.unit import (
     UserTotals,
     chosen,
     owners_of,
+    records_of,
     run_starts,
 )
 from indistinct.description import one_of
@@ -94,7 +95,7 @@ class BoundedSum:
         (100.0, 82.0)
         """
         adjacency, norm = check_adjacency(adjacency), one_of(Norm)("norm", norm)
-        units = sensitivity(self._reach(), norm, adjacency, self._copies(), self._groups())
+        units = sensitivity(self._reach(), norm, adjacency, records_of(self.unit), self._groups())
         return rounded_up(Fraction(units) * Fraction(self.step))
 
     def _reach(self) -> Reach:
@@ -105,9 +106,6 @@ class BoundedSum:
         if isinstance(self.unit, UserRecords) or self.encoding.drops:
             return reach.with_zero()
         return reach
-
-    def _copies(self) -> int:
-        return self.unit.most if isinstance(self.unit, UserRecords) else 1
 
     def _groups(self) -> int:
         """In how many groups a unit can be with all its copies."""

@@ -81,6 +81,11 @@ Unit = Records | UserRecords | UserTotals
 RECORDS = Records()
 
 
+def records_of(unit: Unit) -> int:
+    """How many records of one unit take part by themselves, at most."""
+    return unit.most if isinstance(unit, UserRecords) else 1
+
+
 def run_starts(users: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
     """Where each user's records begin, when those of one user lie together."""
     if not len(users):

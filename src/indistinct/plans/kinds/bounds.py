@@ -7,13 +7,13 @@ from typing import Any, Self
 from indistinct.adjacency import Adjacency
 from indistinct.data import BoundedSum, Kind, Ladder, SuggestedBounds, Table, Times
 from indistinct.errors import ArgumentError, check_real
+from indistinct.mechanisms.additive import Noise
 from indistinct.noise import Source
 from indistinct.plans.declarations import Terms, read_end
 from indistinct.plans.kinds.outside import share_words
 from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, named
 from indistinct.tables.rows import ERRORS, Row, estimated
-from indistinct.workloads import Noise
 
 _COVER = 0.99
 

@@ -8,13 +8,13 @@ from typing import Any, Self
 from indistinct.adjacency import Adjacency
 from indistinct.data import HeavyHitters, Kind, Missing, Table
 from indistinct.errors import ArgumentError
+from indistinct.mechanisms.additive import Noise
 from indistinct.noise import Source
 from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import values_picture
 from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, named
 from indistinct.tables.rows import ERRORS, Row, estimated
-from indistinct.workloads import Noise
 
 _SHARE = 0.1
 """Of the budget's delta, for values that only one user has, unless the plan says."""

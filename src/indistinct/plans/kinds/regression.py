@@ -150,9 +150,7 @@ class LogisticPart(RegressionPart):
 
     @property
     def error_words(self) -> str:
-        return (
-            "in the logit, by noise, from end to end of a column, if columns are evenly spread and unrelated"
-        )
+        return f"in the logit, by noise, from end to end of a column{_IF_EVEN}"
 
 
 @dataclass(frozen=True)
