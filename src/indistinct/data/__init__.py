@@ -3,7 +3,7 @@
 from indistinct.data.engines.cached import CachedTable
 from indistinct.data.engines.csv_lines import Dialect, read_csv
 from indistinct.data.engines.duckdb_engine import read_sql
-from indistinct.data.engines.linked import linked
+from indistinct.data.engines.linked import in_memory, linked
 from indistinct.data.engines.parquet import read_parquet
 from indistinct.data.engines.postgres import read_postgres
 from indistinct.data.engines.select import check_by_record, check_table
@@ -117,6 +117,7 @@ __all__ = [
     "flat",
     "frame_from_file",
     "half_width",
+    "in_memory",
     "inner",
     "kind_of",
     "linked",
