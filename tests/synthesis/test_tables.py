@@ -143,7 +143,7 @@ def test_mixture_draws_what_it_says() -> None:
     labels, cells = mixture.sample(200_000, PublicUniforms(1))
     found = np.zeros((2, 2, 2))
     np.add.at(found, (labels, cells[:, 0], cells[:, 1]), 1 / 200_000)
-    assert np.abs(found - mixture.pairs()[:, :2, 2:]).max() < 0.005
+    assert np.abs(found - mixture.table((0, 1), by_label=True)).max() < 0.005
 
 
 def test_fit_draws_the_declared_table() -> None:
@@ -186,7 +186,7 @@ def test_without_label_and_without_signal() -> None:
     assert np.isfinite(nearly_nothing.mixture.chances).all()
     assert len(nearly_nothing.columns(20)["age"]) == 20
     exact = design.mixture(design.query.read(design.query.statistic(data).values), 0.0, QUICK)
-    age_and_job = exact.pairs()[0][:4, 4:] * 300
+    age_and_job = exact.table((0, 1)) * 300
     truth = design.query.read(design.query.statistic(data).values)["age", "job"]
     assert np.abs(age_and_job - truth).sum() < 0.2 * 300
 

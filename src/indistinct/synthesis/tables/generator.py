@@ -5,6 +5,7 @@ distribution. All low-order tables of such a mixture are sums of outer products,
 noisy ones exactly, without drawing a sample.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import final
@@ -51,7 +52,7 @@ class Mixture:
     def sample(self, rows: int, public: PublicUniforms) -> tuple[Places, Places]:
         """The labels of new records, and the cells of their columns [rows, columns].
 
-        Each row has the distribution of the mixture, but rows are not drawn independently: expected counts are
+        Each row has the distribution of the mixture, but rows are not independent: expected counts are
         rounded up or down, of labels and components and, inside a component, of the cells of each column
         (systematic sampling). Tables of the rows then differ less from those of the mixture.
         """
@@ -73,11 +74,19 @@ class Mixture:
         mixed = np.argsort(uniforms[:-1, -1])
         return drawn[mixed] // components, np.stack(cells, axis=1)[mixed]
 
-    def pairs(self) -> Array:
-        """Probabilities [labels, cells, cells] of a label and two cells; meaningless inside one column."""
-        joint: Array = np.einsum("yki,ykj->yij", self.chances, self.chances)
-        joint *= self.shares[:, None, None] / self.chances.shape[1]
-        return joint
+    def table(self, columns: Sequence[int], by_label: bool = False) -> Array:
+        """Probabilities of the cells of some columns together, the label's first if `by_label`."""
+        labels, components = self.chances.shape[:2]
+        joint = np.repeat(self.shares / components, components)[:, None]
+        for column in columns:
+            own = self.chances.reshape(labels * components, -1)[:, self.columns[column]]
+            if column == columns[-1]:  # adds components up at once, where most cells would be held
+                left, right = (part.reshape(labels, components, -1) for part in (joint, own))
+                joint = np.matmul(left.transpose(0, 2, 1), right)
+            else:
+                joint = (joint[:, :, None] * own[:, None]).reshape(len(own), -1)
+        found: Array = joint.reshape(labels, *(self.sizes[column] for column in columns))
+        return found if by_label else found.sum(axis=0)
 
 
 def _drawn(chances: Array, uniforms: Array) -> Places:

@@ -1,9 +1,11 @@
 """Synthetic tables from declared columns: one noisy sum, then a generator, then as many rows as you like."""
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate, combinations, pairwise
+from functools import partial
+from itertools import combinations
 from typing import Any, final
 
 import numpy as np
@@ -24,17 +26,17 @@ from indistinct.data import (
 from indistinct.errors import ArgumentError, DataError, check_count, needs
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
-from indistinct.mechanisms import Budget, Release, calibrate
+from indistinct.mechanisms import Budget, Mechanism, Release, calibrate
 from indistinct.mechanisms.paying import Payer
 from indistinct.noise import Source
+from indistinct.numerics.arrays import Array
 from indistinct.synthesis.progress import Progress, bar, check_fit
 from indistinct.synthesis.tables.decode import Determined, decoded
 from indistinct.synthesis.tables.generator import Mixture
-from indistinct.synthesis.tables.training import NoisyCounts, TableTraining, train
+from indistinct.synthesis.tables.rounds import Counts, deviations, released_in_rounds
+from indistinct.synthesis.tables.training import NoisyCounts, NoisyTable, TableTraining, train
 
 Columns = dict[str, npt.NDArray[Any]]
-Counts = Mapping[tuple[str, ...], npt.NDArray[np.float64]]
-"""Tables by the names of their columns."""
 Accept = Callable[[Columns], npt.NDArray[np.bool_]]
 
 _MOST_ROUNDS = 100
@@ -158,7 +160,7 @@ class TableSynthesizer:
         ledger: Payer | None = None,
         progress: Progress | None = None,
     ) -> "SyntheticTable":
-        """Releases the noisy counts of the data, once, and fits a generator to them.
+        """Releases noisy counts of the data, of tables chosen with noise, and fits a generator to them.
 
         `seed` is that of the post-processing: the noise does not come from it.
         """
@@ -166,46 +168,71 @@ class TableSynthesizer:
             import torch  # noqa: F401
 
         check_fit(training, TableTraining, seed, progress)
-        noisy = self.mechanism(budget, adjacency)
+        near = check_adjacency(adjacency)
         with guarded("the table"):
-            noisy.check(data)
-            release = replace(
-                noisy.release(data, source=source, ledger=ledger), adjacency=check_adjacency(adjacency)
-            )
-        mixture = self.mixture(release.values, noisy.deviation, training, seed, progress)
-        return SyntheticTable(self, mixture, release)
+            self.query.check(data)
+            if len(self.columns) < 3:  # nothing to choose
+                noisy = self.mechanism(budget, near)
+                release = replace(noisy.release(data, source=source, ledger=ledger), adjacency=near)
+            else:
+                guess = partial(self._expected, training, seed)
+                release = released_in_rounds(
+                    self.query, data, self.label, budget, near, guess, source=source, ledger=ledger
+                )
+        spread = deviations(release.mechanism)
+        return SyntheticTable(self, self.mixture(release.values, spread, training, seed, progress), release)
 
     def mixture(
         self,
         tables: Counts,
-        deviation: float,
+        deviation: float | Mapping[tuple[str, ...], float],
         training: TableTraining | None = None,
         seed: int = 0,
         progress: Progress | None = None,
     ) -> Mixture:
-        """The generator that fits released tables, whose noise has this deviation. It reads no records."""
+        """The generator that fits released tables, whose noise has this deviation (for each table, where they
+        differ). It reads no records."""
         check_fit(training, TableTraining, seed, progress)
         how = training or TableTraining()
         return train(self._side_by_side(tables, deviation), how, seed, progress or bar(how.steps))
 
-    def _side_by_side(self, tables: Counts, deviation: float) -> NoisyCounts:
+    def _expected(
+        self, training: TableTraining | None, seed: int, tables: Counts, mechanism: Mechanism, fitted: bool
+    ) -> Callable[[tuple[str, ...]], Array]:
+        """What to expect of tables that were not released: of independent columns, or of a generator that is
+        fitted in half the steps."""
+        counts, how = self._side_by_side(tables, deviations(mechanism)), training or TableTraining()
+        quick = replace(how, steps=math.ceil(how.steps / 2))
+        mixture = train(counts, quick, seed) if fitted else counts.independent()
+        records = counts.records().sum()
+
+        def expected(group: tuple[str, ...]) -> Array:
+            columns, by_label = self._places(group)
+            return mixture.table(columns, by_label) * float(records)
+
+        return expected
+
+    def _places(self, group: tuple[str, ...]) -> tuple[tuple[int, ...], bool]:
+        """Which columns a table has, and whether it is by label, which comes first."""
+        names = group if self.label is None else tuple(name for name in group if name != self.label)
+        return tuple(map(self.features.index, names)), self.label is not None and self.label in group
+
+    def _side_by_side(
+        self, tables: Counts, deviation: float | Mapping[tuple[str, ...], float]
+    ) -> NoisyCounts:
         labels = 1 if self.label is None else dict(self.columns)[self.label].size
-        cells = sum(self.sizes)
-        ends = pairwise(accumulate(self.sizes, initial=0))
-        places = {name: slice(a, b) for name, (a, b) in zip(self.features, ends, strict=True)}
-        ones, pairs = np.zeros((labels, cells)), np.zeros((labels, cells, cells))
+        known = []
         for group, table in tables.items():
-            names = group if self.label is None else group[1:]
-            by_label = table[None] if self.label is None else table
-            if len(names) == 1:
-                ones[:, places[names[0]]] = by_label
-            else:
-                pairs[:, places[names[0]], places[names[1]]] = by_label
+            if group:  # all but the distances
+                columns, by_label = self._places(group)
+                own = deviation if isinstance(deviation, float | int) else deviation[group]
+                counts = table[None] if self.label is None else table
+                known.append(NoisyTable(columns, by_label or self.label is None, counts, own))
         ordered = tuple(self._ordered(name) for name in self.features)
-        return NoisyCounts(self.sizes, ones, pairs, deviation, ordered)
+        return NoisyCounts(self.sizes, labels, tuple(known), ordered)
 
     def _ordered(self, name: str) -> int:
-        """How many of a column's cells are in an order that is declared: missing comes last, and is in none."""
+        """How many of a column's cells are in a declared order: missing comes last, and is in none."""
         domain = inner(dict(self.columns)[name])
         listed = isinstance(domain, Categories) and dict(self.types).get(name) != ORDERED_CATEGORY
         return 0 if listed else domain.size
@@ -221,18 +248,16 @@ class SyntheticTable:
     release: Release[Counts] | None = None
 
     @property
-    def mechanism(self) -> NoisyQuery:
+    def mechanism(self) -> Mechanism:
         """What was run."""
-        noisy = self._known_release().mechanism
-        assert isinstance(noisy, NoisyQuery)
-        return noisy
+        return self._known_release().mechanism
 
     @property
     def private(self) -> bool:
         return self._known_release().private
 
     def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
-        """That of the one release; drawing rows adds nothing."""
+        """That of all that was released; drawing rows adds nothing."""
         return self._known_release().guarantee(adjacency)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -293,7 +318,7 @@ class SyntheticTable:
         self, training: TableTraining | None = None, *, seed: int = 0, progress: Progress | None = None
     ) -> "SyntheticTable":
         """Another generator for the same release: no privacy is spent."""
-        tables, deviation = self._known_release().values, self.mechanism.deviation
+        tables, deviation = self._known_release().values, deviations(self.mechanism)
         return replace(self, mixture=self.synthesizer.mixture(tables, deviation, training, seed, progress))
 
     def _known_release(self) -> Release[Counts]:
