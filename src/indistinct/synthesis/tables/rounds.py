@@ -36,7 +36,7 @@ Counts = Mapping[Group, Array]
 Guess = Callable[[Counts, Mechanism, bool], Callable[[Group], Array]]
 """From what was released to what is expected of a table, in records; a quick guess, or a fitted one."""
 
-_ONES, _DISTANCES, _TABLES = 0.2, 0.08, 0.32
+_ONES, _DISTANCES, _TABLES = 0.35, 0.06, 0.265
 """Shares of the budget: of one-way tables and, each of two times, of distances and of tables."""
 _FIT = 0.2
 """What noise of deviation 1 in each cell leaves in a table after fitting, in total, for each of its cells."""
