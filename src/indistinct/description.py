@@ -58,6 +58,7 @@ _HOMES = {
     "mechanism laplace_query": "data",
     "mechanism matrix": "workloads",
     "mechanism measured_query": "plans.measured",
+    "mechanism noisy_distances": "synthesis.tables.rounds",
     "mechanism quantile": "data",
     "mechanism suggested_bounds": "data",
     "mechanism together": "plans.together",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
-from indistinct.data import NoisyQuery, pandas_frame
+from indistinct.data import NoisyQuery, Tables, pandas_frame
 from indistinct.errors import ArgumentError, DataError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
@@ -20,7 +20,8 @@ from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, check_fit
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.regions import Region
-from indistinct.synthesis.tables.synthesizer import Columns, Counts, TableSynthesizer
+from indistinct.synthesis.tables.rounds import Counts, Group, deviations, parts_of
+from indistinct.synthesis.tables.synthesizer import Columns, TableSynthesizer
 from indistinct.synthesis.tables.training import TableTraining
 
 Accept = Callable[[Columns], npt.NDArray[np.bool_]]
@@ -143,13 +144,14 @@ class SyntheticTable:
         ledger: Payer | None = None,
         progress: Progress | None = None,
     ) -> "SyntheticTable":
-        """The same tables released once more, with another budget, and a generator for both releases
+        """The tables that were released, released once more with another budget, and a generator for both
         together. The guarantee is that of everything that was released."""
         check_fit(training, TableTraining, seed, progress)
         last = self._known_release()
-        assert isinstance(last.mechanism, NoisyQuery)
         neighbours = check_adjacency(last.adjacency or Adjacency.ADD_REMOVE)
-        noisy = calibrate(last.mechanism.query.gaussian, budget, adjacency=neighbours).mechanism
+        counted = next(part for part in parts_of(last.mechanism) if isinstance(part, NoisyQuery)).query
+        query = Tables(dict(self.synthesizer.query.axes), list(deviations(last.mechanism)), counted.unit)
+        noisy = calibrate(query.gaussian, budget, adjacency=neighbours).mechanism
         with guarded("the table"):
             noisy.check(data)
             release = replace(noisy.release(data, source=source, ledger=ledger), adjacency=last.adjacency)
@@ -172,16 +174,15 @@ class SyntheticTable:
         return self.release
 
 
-def averaged(releases: Sequence[Release[Counts]]) -> tuple[Counts, float]:
-    """Noisy tables of the same records as one, and the deviation of its noise: each weighs as much as its
-    noise allows, one over the variance, which no other mean of them beats."""
-    deviations = []
-    for release in releases:
-        assert isinstance(release.mechanism, NoisyQuery)
-        deviations.append(release.mechanism.deviation)
-    weights = np.array(deviations) ** -2.0
-    tables = {
-        group: np.tensordot(weights / weights.sum(), [release.values[group] for release in releases], axes=1)
-        for group in releases[-1].values
-    }
-    return tables, float(weights.sum() ** -0.5)
+def averaged(releases: Sequence[Release[Counts]]) -> tuple[Counts, dict[Group, float]]:
+    """Noisy tables of the same records, and the deviation of the noise on each. What was released more than
+    once weighs as much as its noise allows, one over the variance, which no other mean of them beats."""
+    noises = [deviations(release.mechanism) for release in releases]
+    tables, spread = {}, {}
+    for group in dict.fromkeys(group for noise in noises for group in noise):
+        both = zip(noises, releases, strict=True)
+        known = [(noise[group], each.values[group]) for noise, each in both if group in noise]
+        weights = np.array([noise for noise, _ in known]) ** -2.0
+        tables[group] = np.tensordot(weights / weights.sum(), [values for _, values in known], axes=1)
+        spread[group] = float(weights.sum() ** -0.5)
+    return tables, spread

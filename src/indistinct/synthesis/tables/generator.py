@@ -5,6 +5,7 @@ distribution. All low-order tables of such a mixture are sums of outer products,
 noisy ones exactly, without drawing a sample.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import final
@@ -66,11 +67,19 @@ class Mixture:
         ]
         return own // components, np.stack(cells, axis=1)
 
-    def pairs(self) -> Array:
-        """Probabilities [labels, cells, cells] of a label and two cells; meaningless inside one column."""
-        joint: Array = np.einsum("yki,ykj->yij", self.chances, self.chances)
-        joint *= self.shares[:, None, None] / self.chances.shape[1]
-        return joint
+    def table(self, columns: Sequence[int], by_label: bool = False) -> Array:
+        """Probabilities of the cells of some columns together, the label's first if `by_label`."""
+        labels, components = self.chances.shape[:2]
+        joint = np.repeat(self.shares / components, components)[:, None]
+        for column in columns:
+            own = self.chances.reshape(labels * components, -1)[:, self.columns[column]]
+            if column == columns[-1]:  # adds components up at once, where most cells would be held
+                left, right = (part.reshape(labels, components, -1) for part in (joint, own))
+                joint = np.matmul(left.transpose(0, 2, 1), right)
+            else:
+                joint = (joint[:, :, None] * own[:, None]).reshape(len(own), -1)
+        found: Array = joint.reshape(labels, *(self.sizes[column] for column in columns))
+        return found if by_label else found.sum(axis=0)
 
 
 def drawn(chances: Array, uniforms: Array) -> Places:

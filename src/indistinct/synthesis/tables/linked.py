@@ -10,7 +10,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
-from indistinct.data import Categories, Kind, NoisyQuery, Tables, UserRecords, linked, pandas_frame, table
+from indistinct.data import Categories, Kind, NoisyQuery, Tables, UserRecords, in_memory, linked, pandas_frame
 from indistinct.errors import ArgumentError, check_count, needs
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
@@ -163,10 +163,12 @@ class LinkedSynthesizer:
         noisy = self._calibrated(budget, adjacency)
         both = noisy[0] + noisy[1]
         with guarded("the tables"):
-            for data, design in ((users, self.users), (visits, self.visits)):
-                table(data).check_column(self.key, Kind.USER)
+            given = ("users", users, self.users), ("visits", visits, self.visits)
+            for argument, data, design in given:
+                held = in_memory(argument, data)
+                held.check_column(self.key, Kind.USER)
                 for name, domain in design.columns:
-                    table(data).check_column(name, domain.type)
+                    held.check_column(name, domain.type)
             found = _released(both, self, noisy, users, visits, source=source, ledger=ledger)
         first, second = (replace(release, adjacency=check_adjacency(adjacency)) for release in found)
         return first, second

@@ -11,15 +11,18 @@ from indistinct.errors import ArgumentError, check_count
 from indistinct.files import meaning, read_saved, write_safetensors
 from indistinct.mechanisms import Release
 from indistinct.mechanisms.release import named, restored, unnamed
+from indistinct.numerics.arrays import Array
 from indistinct.synthesis.tables.conditions import Forbidden
 from indistinct.synthesis.tables.decode import Determined
 from indistinct.synthesis.tables.fitted import SyntheticTable
 from indistinct.synthesis.tables.generator import Mixture
 from indistinct.synthesis.tables.linked import VISITS, LinkedSynthesizer, LinkedTables, replace_columns
+from indistinct.synthesis.tables.rounds import NoisyDistances, deviations, parts_of, together
 from indistinct.synthesis.tables.synthesizer import TableSynthesizer
 
 _HOLDS, _LINKED = "synthetic table", "linked synthetic tables"
-_BOTH, _NUMBERS = ("users", "visits"), ("shares", "chances", "released", "earlier")
+_BOTH = ("users", "visits")
+Part = NoisyQuery | NoisyDistances
 
 
 def write(table: SyntheticTable, path: str | os.PathLike[str]) -> None:
@@ -45,7 +48,7 @@ def write_linked(tables: LinkedTables, path: str | os.PathLike[str]) -> None:
 
 def _packed(table: SyntheticTable) -> tuple[dict[str, Any], dict[str, Any]]:
     design, release = table.synthesizer, table.release
-    query = design.query if release is None else _counted(design, release)
+    query = design.query if release is None else _counted(design, release)[0]
     numbers = {"shares": table.mixture.shares, "chances": table.mixture.chances}
     description: dict[str, Any] = {
         "holds": _HOLDS,
@@ -57,26 +60,68 @@ def _packed(table: SyntheticTable) -> tuple[dict[str, Any], dict[str, Any]]:
         "rules": [rule.all_of for rule in design.rules],
     }
     if release is not None:
-        assert isinstance(release.mechanism, NoisyQuery)
-        numbers["released"] = _flat(release)
-        description["release"] = [release.mechanism.scale, release.private]
+        description["releases"] = []
         description |= named(release.adjacency)
-    if table.earlier:
-        for each in table.earlier:
-            _counted(design, each)
-        numbers["earlier"] = np.stack([_flat(each) for each in table.earlier])
-        description["earlier"] = [[each.mechanism.scale, each.private] for each in table.earlier]  # type: ignore[attr-defined]
+        for place, each in enumerate(table.releases):
+            counts = [each.values[group].ravel() for group in each.values if group]
+            numbers[f"released.{place}"] = np.concatenate([*counts, each.values.get((), np.zeros(0))])
+            description["releases"].append([_told(_counted(design, each)[1]), each.private])
     return description, numbers
 
 
-def _counted(design: TableSynthesizer, release: Release[Any]) -> Tables:
+def _counted(design: TableSynthesizer, release: Release[Any]) -> tuple[Tables, list[Part]]:
     """What was released, whose unit may be a user: the guarantee that is read back is its own."""
-    noisy = release.mechanism
-    if isinstance(noisy, NoisyQuery) and isinstance(query := noisy.query, Tables):
-        same = (query.axes, query.groups) == (design.query.axes, design.query.groups)
-        if same and noisy == query.gaussian(noisy.scale):
-            return query
-    raise ArgumentError("release", "another one", "one of this table's own counts, with Gaussian noise")
+    parts, own = parts_of(release.mechanism), None
+    for part in parts:
+        if isinstance(part, NoisyQuery) and isinstance(query := part.query, Tables):
+            own = own or Tables(dict(query.axes), design.query.groups, query.unit)
+            if query.axes == design.query.axes and part == query.gaussian(part.scale):
+                continue
+        elif isinstance(part, NoisyDistances):
+            continue
+        raise ArgumentError("release", "another one", "one of this table's own counts, with Gaussian noise")
+    groups = [group for group in release.values if group]
+    if own is None or list(deviations(release.mechanism)) != groups:
+        raise ArgumentError("release", "other tables", "those that its mechanism counts")
+    return own, parts
+
+
+def _told(parts: list[Part]) -> list[list[Any]]:
+    """Of each part what was asked, the groups of tables or a number of distances, and its noise."""
+    return [
+        [part.tables, part.scale]
+        if isinstance(part, NoisyDistances)
+        else [[list(group) for group in deviations(part)], part.scale]
+        for part in parts
+    ]
+
+
+def _restored(query: Tables, told: Any, private: Any, values: Array) -> Release[Any]:
+    """The release, of whose numbers each part says how many are its own."""
+    parts: list[Part] = []
+    tables: dict[tuple[str, ...], Array] = {}
+    distances: list[Array] = []
+    shared = sum(asked for asked, _ in told if isinstance(asked, int))
+    rest, far = values[: len(values) - shared], values[len(values) - shared :]
+    for asked, scale in told:
+        if isinstance(asked, int):
+            part: Part = NoisyDistances(asked, scale)
+            own, far = far[:asked], far[asked:]
+            distances.append(own)
+        else:
+            counted = Tables(dict(query.axes), [tuple(group) for group in asked], query.unit)
+            part = counted.gaussian(scale)
+            own, rest = rest[: counted.size], rest[counted.size :]
+            if own.shape != (counted.size,):
+                raise ArgumentError("released", values.shape, "all counts")
+            tables |= counted.read(own)
+        restored(own, part, private, part.unit, part.scale)
+        parts.append(part)
+    if len(rest) or len(far) or not parts:
+        raise ArgumentError("released", values.shape, "the counts of its parts and no more")
+    if distances:
+        tables[()] = np.concatenate(distances)
+    return Release(tables, together(parts), private)
 
 
 def read(path: str | os.PathLike[str]) -> SyntheticTable:
@@ -95,7 +140,7 @@ def read_linked(path: str | os.PathLike[str]) -> LinkedTables:
         users, visits = (
             _unpacked(
                 description[name],
-                {each: own for each in _NUMBERS if (own := numbers.get(f"{name}.{each}")) is not None},
+                {each.partition(".")[2]: own for each, own in numbers.items() if each.startswith(f"{name}.")},
             )
             for name in _BOTH
         )
@@ -127,31 +172,13 @@ def _unpacked(description: dict[str, Any], numbers: dict[str, Any]) -> Synthetic
     most = max(array.size for array in numbers.values())
     if any(domain.size > most for _, domain in query.axes):  # before anything is made for each cell
         raise ArgumentError("query", "more cells", "of cells that the generator knows")
-    design, release = _design(query, description), None
-    earlier: tuple[Release[Any], ...] = ()
-    if "release" in description:
-        release = _restored(query, design, description, description["release"], numbers["released"])
-        kept = zip(description.get("earlier", []), numbers.get("earlier", []), strict=True)
-        earlier = tuple(_restored(query, design, description, said, values) for said, values in kept)
+    design, releases = _design(query, description), []
+    for place, (told, private) in enumerate(description.get("releases", [])):
+        release = _restored(query, told, private, numbers[f"released.{place}"])
+        releases.append(replace(release, adjacency=unnamed(description)))
+        _counted(design, releases[-1])
     mixture = Mixture(design.sizes, numbers["shares"], numbers["chances"])
-    return SyntheticTable(design, mixture, release, earlier)
-
-
-def _flat(release: Release[Any]) -> Any:
-    return np.concatenate([part.ravel() for part in release.values.values()])
-
-
-def _restored(
-    query: Tables, design: TableSynthesizer, description: dict[str, Any], said: Any, values: Any
-) -> Release[Any]:
-    scale, private = said
-    if values.shape != (query.size,):
-        raise ArgumentError("released", values.shape, f"{query.size} counts")
-    noisy = query.gaussian(scale)
-    told = restored(values, noisy, private, noisy.unit, noisy.deviation)
-    release = replace(told, values=query.read(values), adjacency=unnamed(description))
-    _counted(design, release)
-    return release
+    return SyntheticTable(design, mixture, releases[-1] if releases else None, tuple(releases[:-1]))
 
 
 def _design(query: Tables, description: dict[str, Any]) -> TableSynthesizer:

@@ -1,8 +1,10 @@
 """Synthetic tables from declared columns: one noisy sum, then a generator, then as many rows as you like."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, combinations, pairwise
+from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -21,22 +23,22 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError, needs
 from indistinct.functions.public_randomness import PublicUniforms
-from indistinct.mechanisms import Budget, calibrate
+from indistinct.mechanisms import Budget, Mechanism, calibrate
 from indistinct.mechanisms.paying import Payer
 from indistinct.noise import Source
+from indistinct.numerics.arrays import Array
 from indistinct.synthesis.progress import Progress, bar, check_fit
 from indistinct.synthesis.tables.conditions import Forbidden, Wanted, wanted
 from indistinct.synthesis.tables.decode import Determined, Pieces
 from indistinct.synthesis.tables.generator import Mixture, Places
 from indistinct.synthesis.tables.regions import Region, known_zeros
-from indistinct.synthesis.tables.training import NoisyCounts, TableTraining, train
+from indistinct.synthesis.tables.rounds import Counts, deviations, released_in_rounds
+from indistinct.synthesis.tables.training import NoisyCounts, NoisyTable, TableTraining, train
 
 if TYPE_CHECKING:
     from indistinct.synthesis.tables.fitted import SyntheticTable
 
 Columns = dict[str, npt.NDArray[Any]]
-Counts = Mapping[tuple[str, ...], npt.NDArray[np.float64]]
-"""Tables by the names of their columns."""
 
 
 @final
@@ -188,7 +190,7 @@ class TableSynthesizer:
         ledger: Payer | None = None,
         progress: Progress | None = None,
     ) -> "SyntheticTable":
-        """Releases the noisy counts of the data, once, and fits a generator to them.
+        """Releases noisy counts of the data, of tables chosen with noise, and fits a generator to them.
 
         `seed` is that of the post-processing: the noise does not come from it.
         """
@@ -198,44 +200,68 @@ class TableSynthesizer:
         from indistinct.synthesis.tables.fitted import SyntheticTable
 
         check_fit(training, TableTraining, seed, progress)
-        noisy = self.mechanism(budget, adjacency)
+        near = check_adjacency(adjacency)
         with guarded("the table"):
-            noisy.check(data)
-            release = replace(
-                noisy.release(data, source=source, ledger=ledger), adjacency=check_adjacency(adjacency)
-            )
-        mixture = self.mixture(release.values, noisy.deviation, training, seed, progress)
-        return SyntheticTable(self, mixture, release)
+            self.query.check(data)
+            if len(self.columns) < 3:  # nothing to choose
+                noisy = self.mechanism(budget, near)
+                release = replace(noisy.release(data, source=source, ledger=ledger), adjacency=near)
+            else:
+                guess = partial(self._expected, training, seed)
+                release = released_in_rounds(
+                    self.query, data, self.label, budget, near, guess, source=source, ledger=ledger
+                )
+        spread = deviations(release.mechanism)
+        return SyntheticTable(self, self.mixture(release.values, spread, training, seed, progress), release)
 
     def mixture(
         self,
         tables: Counts,
-        deviation: float,
+        deviation: float | Mapping[tuple[str, ...], float],
         training: TableTraining | None = None,
         seed: int = 0,
         progress: Progress | None = None,
     ) -> Mixture:
-        """The generator that fits released tables, whose noise has this deviation. It reads no records."""
+        """The generator that fits released tables, whose noise has this deviation (for each table, where they
+        differ). It reads no records."""
         check_fit(training, TableTraining, seed, progress)
         how = training or TableTraining()
-        tables = known_zeros(tables, dict(self.columns), self._forbidden)
         return train(self._side_by_side(tables, deviation), how, seed, progress or bar(how.steps))
 
-    def _side_by_side(self, tables: Counts, deviation: float) -> NoisyCounts:
+    def _expected(
+        self, training: TableTraining | None, seed: int, tables: Counts, mechanism: Mechanism, fitted: bool
+    ) -> Callable[[tuple[str, ...]], Array]:
+        """What to expect of tables that were not released: of independent columns, or of a generator that is
+        fitted in half the steps."""
+        counts, how = self._side_by_side(tables, deviations(mechanism)), training or TableTraining()
+        quick = replace(how, steps=math.ceil(how.steps / 2))
+        mixture = train(counts, quick, seed) if fitted else counts.independent()
+        records = counts.records().sum()
+
+        def expected(group: tuple[str, ...]) -> Array:
+            columns, by_label = self._places(group)
+            return mixture.table(columns, by_label) * float(records)
+
+        return expected
+
+    def _places(self, group: tuple[str, ...]) -> tuple[tuple[int, ...], bool]:
+        """Which columns a table has, and whether it is by label, which comes first."""
+        names = group if self.label is None else tuple(name for name in group if name != self.label)
+        return tuple(map(self.features.index, names)), self.label is not None and self.label in group
+
+    def _side_by_side(
+        self, tables: Counts, deviation: float | Mapping[tuple[str, ...], float]
+    ) -> NoisyCounts:
         labels = 1 if self.label is None else dict(self.columns)[self.label].size
-        cells = sum(self.sizes)
-        ends = pairwise(accumulate(self.sizes, initial=0))
-        places = {name: slice(a, b) for name, (a, b) in zip(self.features, ends, strict=True)}
-        ones, pairs = np.zeros((labels, cells)), np.zeros((labels, cells, cells))
-        for group, table in tables.items():
-            names = group if self.label is None else group[1:]
-            by_label = table[None] if self.label is None else table
-            if len(names) == 1:
-                ones[:, places[names[0]]] = by_label
-            else:
-                pairs[:, places[names[0]], places[names[1]]] = by_label
+        known = []
+        for group, table in known_zeros(tables, dict(self.columns), self._forbidden).items():
+            if group:  # all but the distances
+                columns, by_label = self._places(group)
+                own = deviation if isinstance(deviation, float | int) else deviation[group]
+                counts = table[None] if self.label is None else table
+                known.append(NoisyTable(columns, by_label or self.label is None, counts, own))
         ordered = tuple(self._ordered(name) for name in self.features)
-        return NoisyCounts(self.sizes, ones, pairs, deviation, ordered)
+        return NoisyCounts(self.sizes, labels, tuple(known), ordered)
 
     def _ordered(self, name: str) -> int:
         """How many of a column's cells are in a declared order: missing comes last, and is in none."""

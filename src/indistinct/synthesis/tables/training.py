@@ -9,7 +9,7 @@ made is not worth it, and at no signal at all the columns are independent.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -43,25 +43,62 @@ class TableTraining:
 
 
 @dataclass(frozen=True, eq=False)
+class NoisyTable:
+    """Counts by one, two or three columns, and by label if `by_label` (then the first axis is its own)."""
+
+    columns: tuple[int, ...]
+    by_label: bool
+    counts: Array
+    deviation: float
+    """Of the noise on each number. Counts without noise are matched to within one record."""
+
+    @property
+    def weight(self) -> float:
+        return float(1 / max(self.deviation, 1.0) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
 class NoisyCounts:
-    """What was released, side by side: by label, counts of cells and of pairs of cells of two columns."""
+    """What was released. Every column has a table of its own, by label."""
 
     sizes: tuple[int, ...]
-    ones: Array
-    """[labels, cells]"""
-    pairs: Array
-    """[labels, cells, cells]; only those of an earlier and a later column are read."""
-    deviation: float
-    """Of the noise on each number."""
+    labels: int
+    tables: tuple[NoisyTable, ...]
     ordered: tuple[int, ...] = ()
     """How many cells of each column, from its first, are in an order; 0 if none are."""
 
     def records(self) -> Array:
-        """How many there are of each label: every table says so, wide ones less surely."""
-        starts = np.cumsum([0, *self.sizes[:-1]])
-        totals, weights = np.add.reduceat(self.ones, starts, axis=1), 1 / np.array(self.sizes)
+        """How many there are of each label: every table by label says so, wide ones less surely."""
+        known = [table for table in self.tables if table.by_label]
+        weights = np.array([table.weight * self.labels / table.counts.size for table in known])
+        totals = np.stack([table.counts.reshape(self.labels, -1).sum(axis=1) for table in known], axis=1)
         found: Array = np.maximum(totals @ weights / weights.sum(), 1.0)
         return found
+
+    def ones(self) -> Array:
+        """Counts of the cells by label, side by side."""
+        own = {table.columns[0]: table for table in self.tables if table.by_label and len(table.columns) == 1}
+        return np.concatenate([own[place].counts for place in range(len(self.sizes))], axis=1)
+
+    def pairs(self, by_label: bool) -> tuple[Array, Array] | None:
+        """Counts of two cells [labels or 1, cells, cells] and their weights, 0 where none are known."""
+        known = [table for table in self.tables if table.by_label == by_label and len(table.columns) == 2]
+        if not known:
+            return None
+        ends = np.concatenate([[0], np.cumsum(self.sizes)])
+        counts = np.zeros((self.labels if by_label else 1, ends[-1], ends[-1]), dtype=np.float32)
+        weights = np.zeros(counts.shape[1:], dtype=np.float32)
+        for table in known:
+            rows, columns = (slice(ends[place], ends[place + 1]) for place in table.columns)
+            counts[:, rows, columns] = table.counts
+            weights[rows, columns] = table.weight
+        return counts, weights
+
+    def independent(self) -> Mixture:
+        """The columns as if they were independent for each label."""
+        parts = np.split(np.maximum(self.ones(), 1e-3), np.cumsum(self.sizes)[:-1], axis=1)
+        chances = np.concatenate([part / part.sum(axis=1, keepdims=True) for part in parts], axis=1)
+        return Mixture(self.sizes, self.records() / self.records().sum(), chances[:, None])
 
 
 @contextmanager
@@ -86,20 +123,14 @@ def train(
 
     sizes, steps = list(counts.sizes), training.steps
     draw = torch.Generator().manual_seed(check_count("seed", seed))
-    columns = np.repeat(np.arange(len(sizes)), sizes)
-    used = torch.tensor(columns[:, None] < columns[None, :])
     records = torch.tensor(counts.records(), dtype=torch.float32)
-    # Counts without noise are matched to within one record.
-    spread = max(counts.deviation, 1.0)
-    ones = torch.tensor(counts.ones / spread, dtype=torch.float32)
-    pairs = torch.tensor(counts.pairs / spread, dtype=torch.float32) * used
-    sized = records / spread
     labels = len(records)
+    misfit = _misfit(torch, counts, records / training.components)
 
     layers = (training.latent + labels, training.width, training.width, sum(sizes))
     weights = [_uniform(torch, draw, a, b) for a, b in pairwise(layers)]
     biases = [_uniform(torch, draw, a, b)[0].clone() for a, b in pairwise(layers)]
-    base = torch.log(ones.clamp(min=1.0))  # starts at the one-way tables
+    base = torch.log(torch.tensor(counts.ones(), dtype=torch.float32).clamp(min=1.0))  # where it starts
     parameters = [tensor.requires_grad_() for tensor in (*weights, *biases, base)]
     latents = torch.randn(labels, training.components, training.latent, generator=draw)
     which = torch.eye(labels)[:, None].expand(labels, training.components, labels)
@@ -119,10 +150,8 @@ def train(
             group["lr"] = training.rate * _warmth((step + 1) / steps)
         each = chances()
         mean = each.mean(dim=1)
-        joint = torch.bmm(each.transpose(1, 2), each) * (sized / training.components)[:, None, None]
-        misfit = ((joint * used - pairs) ** 2).sum() + ((mean * sized[:, None] - ones) ** 2).sum()
         told = each * (torch.log(each + 1e-8) - torch.log(mean[:, None] + 1e-8))
-        loss = misfit + training.price * (told.sum(dim=2).mean(dim=1) * records).sum()
+        loss = misfit(each) + training.price * (told.sum(dim=2).mean(dim=1) * records).sum()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -131,6 +160,42 @@ def train(
     with torch.no_grad():
         final = chances().double().numpy()
     return Mixture(counts.sizes, counts.records() / counts.records().sum(), final)
+
+
+def _misfit(torch: Any, counts: NoisyCounts, share: Any) -> Callable[[Any], Any]:
+    """Of chances [labels, components, cells]: squares in units of the noise. A component of a label stands
+    for `share` records."""
+    starts = np.concatenate([[0], np.cumsum(counts.sizes)]).tolist()
+    cells = [slice(a, b) for a, b in pairwise(starts)]
+    found_pairs = (counts.pairs(by_label=False), counts.pairs(by_label=True))
+    pairs = [None if known is None else tuple(map(torch.tensor, known)) for known in found_pairs]
+    rest = [
+        (table, torch.tensor(table.counts, dtype=torch.float32))
+        for table in counts.tables
+        if len(table.columns) != 2
+    ]
+
+    def misfit(each: Any) -> Any:
+        weighed = each * share[:, None, None]
+        found = 0.0
+        if pairs[1] is not None:
+            joint = torch.bmm(weighed.transpose(1, 2), each)
+            found = found + (pairs[1][1] * (joint - pairs[1][0]) ** 2).sum()
+        if pairs[0] is not None:
+            joint = weighed.flatten(0, 1).T @ each.flatten(0, 1)
+            found = found + (pairs[0][1] * (joint - pairs[0][0][0]) ** 2).sum()
+        for table, wanted in rest:
+            made, *others = (
+                (weighed if at == 0 else each)[:, :, cells[column]] for at, column in enumerate(table.columns)
+            )
+            for other in others[:-1]:
+                made = (made[..., None] * other[:, :, None]).flatten(2)
+            made = made.sum(dim=1) if not others else torch.bmm(made.transpose(1, 2), others[-1])
+            made = made if table.by_label else made.sum(dim=0)
+            found = found + table.weight * ((made.reshape(wanted.shape) - wanted) ** 2).sum()
+        return found
+
+    return misfit
 
 
 def _smoothness(counts: NoisyCounts) -> Array:
