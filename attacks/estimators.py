@@ -55,7 +55,8 @@ def density_scores(adjacency: Adjacency, count: int) -> tuple[float, dict[str, l
 
 def class_scores(adjacency: Adjacency, count: int) -> tuple[float, list[np.ndarray], list[np.ndarray]]:
     """Class sums along the direction in which the record moves them; and with an eighth of the noise: a
-    record that is replaced moves the sums by √2 here, and the noise is for 2, so that a quarter was not refuted."""
+    record that is replaced moves the sums by √2 here, and the noise is for 2, so a quarter was not
+    refuted."""
     scores: list[np.ndarray] = []
     tables = neighbours(adjacency)
     models = []
