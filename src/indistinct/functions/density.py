@@ -1,9 +1,10 @@
 """Private densities in one to three dimensions: one release, then only post-processing.
 
-Where there are records enough, what is released is a function, Σ k(x_i, ·) in a Fourier basis with
-Gaussian-process noise; where there are few for the budget, counts on a coarse grid with Laplace noise.
-Which, and how fine, follows from public rules. A density that is positive and has mass one is fitted to what
-was released afterwards.
+For an epsilon, what is released is counts on a grid with Laplace noise: one record moves one count by one,
+in L1 and in L2, and at equal epsilon and a small delta a Gaussian has more than twice the deviation. For
+other budgets, or with a bandwidth, it is a function, Σ k(x_i, ·) in a Fourier basis with Gaussian-process
+noise. How fine follows from public rules. A density that is positive and has mass one is fitted to what was
+released afterwards.
 """
 
 import math
@@ -19,13 +20,13 @@ from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data import RECORDS, Bins, Histogram, Norm, Numbers, Unit, WithLaplace
 from indistinct.errors import ArgumentError, check_count, check_positive
 from indistinct.functions.cells import CellDensity
-from indistinct.functions.density_counts import basis_of_cells, coarser, fit_counts, public_cells
+from indistinct.functions.density_counts import basis_of_cells, coarser, public_cells
 from indistinct.functions.density_fit import MeasuredDensity, fit_density
+from indistinct.functions.density_stacked import fit_counts
 from indistinct.functions.fourier import FourierBasis, copies_of, matern_basis
-from indistinct.functions.function import FiniteFunction, FunctionNoise, corners
+from indistinct.functions.function import FiniteFunction, corners
 from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.space import Axes, Space
-from indistinct.guarantees.alternatives import either
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import Budget, DiscreteLaplace, Gaussian
 from indistinct.mechanisms.additive import NO_NOISE
@@ -39,9 +40,6 @@ _COUNT_SHARE = 0.03
 """Of epsilon, for a first count of the records where their number is private."""
 _GAUSSIAN_COUNT_SHARE = 0.02
 """Of other budgets, likewise, in squared Gaussian DP."""
-_FEW = 2500
-"""Records for one scale of Laplace noise, below which counts are released: about where the two were equally
-good on the benchmark's densities, in a few runs each."""
 _MOST_RECORDS = 10**9
 _ROUNDED = 1 + 1e-12
 """So that epsilon, read with all rounding upwards, is not above the target."""
@@ -81,8 +79,6 @@ class PrivateDensity:
     """The first count, if one was released."""
     sized: bool = False
     """Whether the number of records was used, because neighbours have as many."""
-    otherwise: WithLaplace | FunctionNoise | None = field(repr=False, default=None)
-    """What another first count would have led to: which of both was released, its noise decided."""
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     """The neighbours that its noise was calibrated for."""
 
@@ -99,10 +95,7 @@ class PrivateDensity:
         known = self.released.guarantee(adjacency)
         if self.count is None:
             return known
-        counted = self.count.guarantee(adjacency)
-        if self.otherwise is None:
-            return counted + known
-        return either(counted, known, self.otherwise.guarantee(adjacency))
+        return self.count.guarantee(adjacency) + known
 
     @cached_property
     def _volume(self) -> float:
@@ -189,9 +182,8 @@ def release_density(
     exceed and that is near theirs; without it, 3 % of epsilon are spent on counting them (of other budgets
     2 %, in squared Gaussian DP).
 
-    With fewer than 2500 records for one scale of Laplace noise, counts are released, else a function. Its
-    `bandwidth` is the length of the kernel in sides of the box, by a public rule unless it is given; where
-    it is, or where the budget is not an epsilon, a function is released in any case.
+    Counts are released for an epsilon, which then holds without a delta; a function for any other budget, and
+    where its `bandwidth` is given: the length of the kernel in sides of the box, else by a public rule.
 
     >>> from indistinct import Budget
     >>> from indistinct.data import Numbers
@@ -207,7 +199,7 @@ def release_density(
         raise ArgumentError("axes", dict(axes), "one to three columns, each with Numbers(low, high)")
     box = tuple(tuple(getattr(side, end) for side in domains) for end in ("low", "high"))
     adjacency, budget = check_adjacency(adjacency), check_budget(budget)
-    pure = budget.delta == 0
+    functional = bandwidth is not None or budget.epsilon is None
     if bandwidth is not None and not _SHORTEST <= check_positive("bandwidth", bandwidth) <= 1:
         raise ArgumentError(
             "bandwidth", bandwidth, f"between {_SHORTEST} and 1: a fraction of each column's interval"
@@ -224,18 +216,12 @@ def release_density(
         number = int(counts.sum())  # neighbours have as many
         counted = replace(counted, about=number, most=number, sized=True)
     else:
-        if bandwidth is not None or not pure:
+        if functional:
             # refuses a budget before any of it is spent
             noise_multiplier(budget, adjacency, counted.counting)
         first = counted.counting.release(int(counts.sum()), source=source)
         counted = replace(counted, about=max(float(first.values), 1.0), first=first)
-    if bandwidth is not None or budget.epsilon is None:
-        return counted.as_function(bandwidth)
-    if pure:  # there is no choice: the noise of a function is Gaussian
-        return counted.as_counts()
-    counted = replace(counted, chosen=counted.first is not None)
-    few = counted.about < _FEW * counted.laplace_scale
-    return counted.as_counts() if few else counted.as_function(None)
+    return counted.as_function(bandwidth) if functional else counted.as_counts()
 
 
 def density_from(
@@ -250,7 +236,7 @@ def density_from(
     records = known if known is not None else max(float(sums[0]), 1.0)
     measured = MeasuredDensity(sums[1:] / records, variance[1:] / records**2, records)
     floor = min(function.mechanism.scale / records, 1.0)
-    return PrivateDensity(function, basis, records, fit_density(basis, measured).share, floor, first)
+    return PrivateDensity(function, basis, records, fit_density(basis, measured)[0].share, floor, first)
 
 
 def density_from_counts(
@@ -264,7 +250,7 @@ def density_from_counts(
     low, high = (tuple(float(getattr(side, end)) for side in sides) for end in ("low", "high"))
     basis = basis_of_cells(low, high, sides[0].count)
     records = known if known is not None else max(float(np.sum(released.values)), 1.0)
-    share = fit_counts(released.values, noisy.scale, records, basis).share
+    share = fit_counts(released.values, noisy.scale, records, basis)
     return PrivateDensity(released, basis, records, share, min(noisy.deviation / records, 1.0), first)
 
 
@@ -283,8 +269,6 @@ class _Counted:
     most: int = _MOST_RECORDS
     sized: bool = False
     first: Release[Any] | None = None
-    chosen: bool = False
-    """Whether the first count, and so noise, decides what is released."""
 
     @property
     def counting(self) -> Gaussian | DiscreteLaplace:
@@ -310,16 +294,7 @@ class _Counted:
         drawn = noisy.drawn(Adjacency.ADD_REMOVE).release(exact, source=self.source)
         released = Release(np.asarray(drawn.values, dtype=np.float64), noisy, drawn.private)
         density = density_from_counts(released, self._known, self.first)
-        otherwise = self._function if self.chosen else None
-        return replace(density, sized=self.sized, otherwise=otherwise, adjacency=self.adjacency)
-
-    @property
-    def _function(self) -> FunctionNoise:
-        """The noise of a function, whatever its bandwidth; a record that is replaced moves it by no more than
-        two that come or go, and by no less than one."""
-        moved = 2.0**36
-        replaced = moved if self.adjacency is Adjacency.REPLACE_ONE else 2 * moved
-        return FunctionNoise(self._multiplier() * moved, 1.0, moved, replaced)
+        return replace(density, sized=self.sized, adjacency=self.adjacency)
 
     @property
     def _known(self) -> float | None:
@@ -338,8 +313,7 @@ class _Counted:
             noise = replace(function.mechanism, added=2 * NO_NOISE * scale)
             function = replace(function, mechanism=noise)
         density = density_from(function, self._known, self.first)
-        otherwise = self.query.laplace(self.laplace_scale) if self.chosen else None
-        return replace(density, sized=self.sized, otherwise=otherwise, adjacency=self.adjacency)
+        return replace(density, sized=self.sized, adjacency=self.adjacency)
 
     def _multiplier(self) -> float:
         """Of what is left after the first count."""

@@ -1,11 +1,9 @@
-"""From noisy counts on a coarse grid to a density.
+"""From noisy counts on a grid, where records are few for the budget, to a smooth density.
 
-Where records are few for the budget, Laplace noise on disjoint counts is the smaller: one record moves one
-count by one, in L1 and in L2, and at equal epsilon and a small delta a Gaussian has more than twice the
-deviation. How many records a place has is modelled as exp(Σ θ e), e the waves that the grid can show, with
-the same Gaussian prior on θ as in `density_fit`. A count is what its cell has, plus sampling noise, plus
-Laplace noise; the sum of both noises has a log-concave law in closed form (a Gaussian convolved with a
-Laplace law), which tells up to twice as much as least squares would. θ maximises the posterior. How rough the
+How many records a place has is modelled as exp(Σ θ e), e the waves that the grid can show, with the same
+Gaussian prior on θ as in `density_fit`. A count is what its cell has, plus sampling noise, plus Laplace
+noise; the sum of both noises has a log-concave law in closed form (a Gaussian convolved with a Laplace
+law), which tells up to twice as much as least squares would. θ maximises the posterior. How rough the
 density is follows from the evidence in Laplace's approximation (MacKay 1992): its determinant is Szegő's,
 with the information of a cell as the symbol. At its smoothest this is the uniform density.
 """
@@ -28,23 +26,21 @@ _FAR_BELOW: Final = 10.0
 """The best evidence, in logarithms: then no others are tried."""
 _LEVELS: Final = 64
 _STEPS: Final = 100
-_SHARPEST: Final = 0.1
-"""Laplace noise of a smaller scale is taken to be of this one."""
 _SHOWN: Final = 0.6
 """Cycles to a cell, of the fastest wave."""
 _NODES: Final = np.linspace(-1, 1, 401)
 
 
 def public_cells(dimension: int, records: float, scale: float) -> int:
-    """Cells along each axis: near 1.3 (n/b)^(1/(d+½)), b the scale of the noise. The power is a little more
-    than 1/(d+1), with which a slope of the density across a cell shows as much as the noise in it; it and
-    the factor were chosen on all densities of the benchmark at once. An even divisor of the finest grid's,
-    so that the grid of the fit need not be fine.
+    """Cells along each axis: near 1.3 (n/b)^(1/(d+½)), on a line 2 (n/b)^(2/3), b the scale of the noise.
+    The power is a little more than 1/(d+1), with which a slope of the density across a cell shows as much
+    as the noise in it; it and 1.3 were chosen on smooth densities in the plane, 2 on random ones with jumps
+    on a line. An even divisor of the finest grid's, so that the grid of the fit need not be fine.
 
     >>> [public_cells(2, records=records, scale=10) for records in (1000, 5000, 20_000)]
     [8, 16, 30]
     """
-    wanted = 1.3 * max(records / scale, 1.0) ** (1 / (dimension + 0.5))
+    wanted = (2.0 if dimension == 1 else 1.3) * max(records / scale, 1.0) ** (1 / (dimension + 0.5))
     finest = CELLS[dimension]
     divisors = [cells for cells in range(2, finest + 1, 2) if finest % cells == 0]
     return min(divisors, key=lambda cells: abs(math.log(cells / wanted)))
@@ -56,6 +52,12 @@ def basis_of_cells(low: tuple[float, ...], high: tuple[float, ...], cells: int) 
     # where a Matérn kernel's weight falls below the faintest
     length = math.sqrt(2 * (FAINTEST ** (-1 / (1 + dimension / 2)) - 1)) / (2 * math.pi * _SHOWN * cells)
     return matern_basis(low, high, length)
+
+
+def seen_in_cells(basis: FourierBasis, cells: int) -> Array:
+    """How much of each wave is left in its means over so many cells along each axis."""
+    seen = np.prod(np.sinc(basis.waves[1:] / (1 + 1 / MARGIN) / cells), axis=1)
+    return np.concatenate([seen, seen])
 
 
 def coarser(counts: Array, cells: int) -> Array:
@@ -93,11 +95,9 @@ class CountFit:
     scale: float
     """Of the Laplace noise."""
     records: float
-    basis: FourierBasis
-
-    @cached_property
-    def _grid(self) -> BoxGrid:
-        return BoxGrid(self.basis, np.arange(len(self.basis.waves) - 1), self.counts.shape[0])
+    grid: BoxGrid
+    blurred: Array | float = 0.0
+    """The variance of Gaussian noise besides."""
 
     @cached_property
     def _even(self) -> float:
@@ -106,54 +106,54 @@ class CountFit:
 
     @cached_property
     def _sampling(self) -> Array:
-        return np.sqrt(np.maximum(self.counts, self._even))
+        return np.sqrt(np.maximum(self.counts, self._even) + self.blurred)
 
     @cached_property
     def _rough(self) -> Array:
         """The prior's precision of each factor, for roughness 1."""
-        rough: Array = (2 * np.pi * self._grid.radii) ** (self.basis.dimension + 2)
+        rough: Array = (2 * np.pi * self.grid.radii) ** (self.grid.basis.dimension + 2)
         return rough
 
     @cached_property
     def _seen(self) -> Array:
-        """How much of the square of a wave is left in its means over cells."""
-        cycles = self.basis.waves[1:] / (1 + 1 / MARGIN) / self.counts.shape[0]
-        seen = np.prod(np.sinc(cycles) ** 2, axis=1)
-        return np.concatenate([seen, seen])
+        return seen_in_cells(self.grid.basis, self.counts.shape[0]) ** 2
 
-    def fit(self) -> Shape:
-        """The density."""
-        shape = Shape.of(self._grid, np.zeros(len(self._rough)))
-        best, most = shape, -math.inf
+    def fit(self, like: tuple[Shape, float] | None = None) -> tuple[Shape, float]:
+        """The density and its roughness; or the one of the same roughness as `like`, from which it is
+        found."""
+        if like is not None:
+            return self._likeliest(like[1] * self._rough, like[0])[0], like[1]
+        shape = Shape.of(self.grid, np.zeros(len(self._rough)))
+        best, most, chosen = shape, -math.inf, _ROUGHNESSES[0]
         for roughness in _ROUGHNESSES:
             shape, height = self._likeliest(roughness * self._rough, shape)
             evidence = height - self._volume(roughness * self._rough, shape)
             if evidence > most:
-                best, most = shape, evidence
+                best, most, chosen = shape, evidence, roughness
             if evidence < most - _FAR_BELOW:
                 break
-        return best
+        return best, chosen
 
     def _likeliest(self, penalty: Array, start: Shape) -> tuple[Shape, float]:
         """The posterior's highest point and its logarithm there."""
-        cells, each = self.counts.shape[0], self._grid.cells // self.counts.shape[0]
+        cells, each = self.counts.shape[0], self.grid.cells // self.counts.shape[0]
         known = _information(self.scale, np.sqrt([self._even]))
         scale = 1 / np.sqrt(self.counts.size * self._even**2 * known * self._seen + penalty)
 
         def objective(scaled: Array) -> tuple[float, Array]:
-            shape = Shape.of(self._grid, scaled * scale)
+            shape = Shape.of(self.grid, scaled * scale)
             factors, expected = shape.factors, self.records * coarser(shape.share, cells)
             height, slope = _noise(self.counts - expected, self.scale, self._sampling)
             pull = self.records * (slope - float(np.vdot(slope, expected)) / self.records)
             for axis in range(pull.ndim):
                 pull = np.repeat(pull, each, axis)
             value = float(factors @ (penalty * factors)) / 2 - float(height.sum())
-            return value, (self._grid.means(shape.share * pull) + penalty * factors) * scale
+            return value, (self.grid.means(shape.share * pull) + penalty * factors) * scale
 
         options = {"maxcor": 20, "ftol": 1e-8, "gtol": 0.0, "maxiter": _STEPS}
         first = start.factors / scale
         found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)  # type: ignore[call-overload]
-        return Shape.of(self._grid, found.x * scale), -float(found.fun)
+        return Shape.of(self.grid, found.x * scale), -float(found.fun)
 
     def _volume(self, penalty: Array, shape: Shape) -> float:
         """½ log det of the posterior's curvature over the prior's."""
@@ -161,11 +161,6 @@ class CountFit:
         levels = np.array([part.mean() for part in np.array_split(expected, min(_LEVELS, expected.size))])
         information = _information(self.scale, np.sqrt(np.maximum(levels, self._even)))
         known = expected.size * levels**2 * information
-        inside = (1 + 1 / MARGIN) ** -self.basis.dimension
+        inside = (1 + 1 / MARGIN) ** -self.grid.basis.dimension
         ratios = known * (self._seen / penalty)[:, None]
         return inside * float(np.log1p(ratios).mean(axis=1).sum()) / 2
-
-
-def fit_counts(counts: Array, scale: float, records: float, basis: FourierBasis) -> Shape:
-    """The density of counts with Laplace noise of this scale on a grid of the box."""
-    return CountFit(np.asarray(counts, dtype=np.float64), max(scale, _SHARPEST), records, basis).fit()

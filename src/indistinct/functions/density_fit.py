@@ -157,27 +157,37 @@ class Shape:
         return cls(factors, highest + math.log(total / share.size), share / total)
 
 
-def fit_density(basis: FourierBasis, measured: MeasuredDensity) -> Shape:
-    """The density that is taken to be closest to the true one."""
+def fit_density(
+    basis: FourierBasis,
+    measured: MeasuredDensity,
+    like: tuple[Shape, float] | None = None,
+    last_steps: int = _LAST_STEPS,
+) -> tuple[Shape, float]:
+    """The density that is taken to be closest to the true one, and its roughness ρ, ∞ for the uniform one;
+    or the one of the same roughness as `like`, from which it is found. `last_steps`: at most, for the one
+    that is chosen."""
     grid = BoxGrid(basis, heard(basis, measured))
     both = np.concatenate([grid.pairs, grid.pairs + len(basis.waves) - 1])
     measured = MeasuredDensity(measured.means[both], measured.noise[both], measured.records)
     uniform = Shape.of(grid, np.zeros(len(both)))
-    best, least, worse = uniform, _risk(grid, measured, uniform, None), 0
-    chosen: Array | None = None
-    for shape, penalty in _candidates(grid, measured, uniform):
-        risk = _risk(grid, measured, shape, penalty)
-        if risk < least:
-            best, chosen, least, worse = shape, penalty, risk, 0
-        else:
-            worse += 1
-        if worse == _WORSE and chosen is not None:
-            break
-    if chosen is not None:
-        best = _most_likely(grid, measured.means, chosen, best, _LAST_STEPS)
+    best, chosen = uniform, math.inf
+    if like is not None:
+        best, chosen = Shape.of(grid, like[0].factors[both]), like[1]
+    else:
+        least, worse = _risk(grid, measured, uniform, None), 0
+        for shape, roughness in _candidates(grid, measured, uniform):
+            risk = _risk(grid, measured, shape, _penalty(grid, measured, roughness))
+            if risk < least:
+                best, chosen, least, worse = shape, roughness, risk, 0
+            else:
+                worse += 1
+            if worse == _WORSE and chosen < math.inf:
+                break
+    if chosen < math.inf and last_steps:
+        best = _most_likely(grid, measured.means, _penalty(grid, measured, chosen), best, last_steps)
     factors = np.zeros(basis.size - 1)
     factors[both] = best.factors
-    return replace(best, factors=factors)
+    return replace(best, factors=factors), chosen
 
 
 def heard(basis: FourierBasis, measured: MeasuredDensity) -> Places:
@@ -195,16 +205,20 @@ def heard(basis: FourierBasis, measured: MeasuredDensity) -> Places:
     return np.union1d(np.flatnonzero(radii <= _ROOM * furthest), nearest)
 
 
-def _candidates(grid: BoxGrid, measured: MeasuredDensity, start: Shape) -> Iterator[tuple[Shape, Array]]:
+def _candidates(grid: BoxGrid, measured: MeasuredDensity, start: Shape) -> Iterator[tuple[Shape, float]]:
     """From smooth to rough, each found from the one before."""
+    for roughness in _ROUGHNESSES:
+        start = _most_likely(grid, measured.means, _penalty(grid, measured, roughness), start, _STEPS)
+        yield start, roughness
+
+
+def _penalty(grid: BoxGrid, measured: MeasuredDensity, roughness: float) -> Array:
     dimension = grid.basis.dimension
     # where the density is high, waves tell more: as if the noise were smaller
     height = measured.concentration(grid.radii, (1 + 1 / MARGIN) ** dimension)
     variance = 1 / measured.records + measured.noise / height
-    for roughness in _ROUGHNESSES:
-        penalty = roughness * (2 * np.pi * grid.radii) ** (dimension + 2) * variance
-        start = _most_likely(grid, measured.means, penalty, start, _STEPS)
-        yield start, penalty
+    penalty: Array = roughness * (2 * np.pi * grid.radii) ** (dimension + 2) * variance
+    return penalty
 
 
 def _risk(grid: BoxGrid, measured: MeasuredDensity, shape: Shape, penalty: Array | None) -> float:

@@ -22,7 +22,6 @@ from indistinct.numerics.arrays import Array
 
 _FINEST = 2.0**100
 _truth = given(bool, "true or false")  # any text would be true
-_other_noise = given(WithLaplace | FunctionNoise, "counts with Laplace noise, or the noise of a function")
 
 
 def read_function(path: str | Path) -> PrivateFunction:
@@ -104,7 +103,6 @@ def write_density(density: PrivateDensity, path: str | Path) -> None:
         "sized": density.sized,
         "adjacency": density.adjacency.value,
         "count": None if count is None else {**_head(count), "values": count.values, "unit": count.unit},
-        "otherwise": density.otherwise,
     }
     arrays = {"share": density.share}
     if isinstance(released, Release):
@@ -145,9 +143,6 @@ def read_density(path: str | Path) -> PrivateDensity:
             released = _counts(head["counts"], arrays["counts"])
         else:
             released = finite_function(basis, head["function"], arrays["coefficients"])
-        other = head["otherwise"]
-        if first is None and other is not None:
-            raise ArgumentError("otherwise", other, "absent without the count that decided it")
         return PrivateDensity(
             released,
             basis,
@@ -156,7 +151,6 @@ def read_density(path: str | Path) -> PrivateDensity:
             check_probability("floor", head["floor"]),
             first,
             _truth("sized", head["sized"]),
-            None if other is None else _other_noise("otherwise", from_json(other)),
             check_adjacency(head["adjacency"]),
         )
 

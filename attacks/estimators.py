@@ -1,0 +1,106 @@
+"""Densities and class sums: an attacker who knows all but one record looks at what is released.
+
+The worst case, as in `synthesis.py`: all others are known, the record is as far from them as it can be, and
+the release is drawn afresh many times with and without it, or with another in its place. The score is the
+likelihood ratio of what is released, or, for a density, the fitted mass around the record. The ε that is
+shown with 99 % confidence must stay below the stated one; planted mistakes must be refuted.
+
+    python attacks/estimators.py [--releases 4000]
+"""
+
+import argparse
+import math
+import sys
+from typing import Any
+
+import numpy as np
+from synthesis import DELTA, EPSILON, lower_bound
+
+from indistinct import Adjacency, Budget
+from indistinct.data import Missing, Numbers
+from indistinct.functions.density import density_from_counts, release_density
+from indistinct.functions.estimators import PrivateKernelClassifier
+
+RECORDS = 20  # few: then class sums are released
+BUDGET = Budget(epsilon=EPSILON, delta=DELTA)
+
+
+def neighbours(adjacency: Adjacency) -> list[np.ndarray]:
+    """All at one end, and with one at the other end besides or in place of one of them."""
+    rows = np.full(RECORDS, 0.1)
+    rows[-1] = 0.9
+    return [np.full(RECORDS - (adjacency is Adjacency.ADD_REMOVE), 0.1), rows]
+
+
+def density_scores(adjacency: Adjacency, count: int) -> tuple[float, dict[str, list[np.ndarray]]]:
+    """The released counts of both places, and a few whole densities: what is fitted is post-processing."""
+    domain = {"x": Numbers(0, 1, missing=Missing.ERROR)}
+    released, fitted, stated = [], [], math.inf
+    for rows in neighbours(adjacency):
+        density = release_density({"x": rows}, domain, BUDGET, adjacency=adjacency, records=RECORDS)
+        stated = density.guarantee(adjacency).epsilon(delta=DELTA)
+        noisy = density.released.mechanism
+        exact = noisy.query.statistic({"x": rows}).units
+        drawn = noisy.drawn(Adjacency.ADD_REMOVE).release(np.tile(exact, (count, 1)))
+        values = np.asarray(drawn.values, dtype=np.float64)
+        place = [int(0.1 * values.shape[1]), int(0.9 * values.shape[1])]
+        loss = np.abs(values[:, place[1]]) - np.abs(values[:, place[1]] - 1)
+        if adjacency is Adjacency.REPLACE_ONE:
+            loss = loss + np.abs(values[:, place[0]] - RECORDS) - np.abs(values[:, place[0]] - RECORDS + 1)
+        released.append(loss)
+        few = [type(density.released)(one, noisy, True) for one in values[: min(count, 200)]]
+        fitted.append(np.array([density_from_counts(one).probability(0.85, 0.95) for one in few]))
+    return stated, {"counts": released, "mass of the fit": fitted}
+
+
+def class_scores(adjacency: Adjacency, count: int) -> tuple[float, list[np.ndarray], list[np.ndarray]]:
+    """Class sums along the direction in which the record moves them; and with an eighth of the noise: a
+    record that is replaced moves the sums by √2 here, and the noise is for 2, so a quarter was not
+    refuted."""
+    scores: list[np.ndarray] = []
+    tables = neighbours(adjacency)
+    models = []
+    for rows in tables:
+        declared: dict[str, Any] = {"box": (0, 1), "classes": [0, 1], "records": RECORDS, "pairs": 20}
+        model = PrivateKernelClassifier(BUDGET, adjacency=adjacency, **declared)
+        models.append(model.fit(rows[:, None], np.zeros(len(rows), dtype=np.int64)))
+    space, noise = models[0].space_, models[0].functions_[0].mechanism
+    sums = [space(rows[:, None]).sum(axis=0) for rows in tables]
+    record = sums[1] - sums[0]
+    quiet: list[np.ndarray] = []
+    for total in sums:
+        for share, several in ((1.0, scores), (1 / 8, quiet)):
+            lattice = type(noise)(noise.scale * share, noise.unit, noise.added, noise.replaced)
+            drawn = [lattice.added_to(space, total, None).coefficients @ record for _ in range(count)]
+            several.append(np.array(drawn))
+    assert models[0].class_sums_
+    return models[0].guarantee(adjacency).epsilon(delta=DELTA), scores, quiet
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--releases", type=int, default=4000, help="with and without the record, each")
+    count, failed = parser.parse_args().releases, False
+    print(f"{'what is released':50} {'ε stated':>9} {'ε shown at 99 %':>16}  verdict")
+
+    def row(name: str, stated: float, scores: list[np.ndarray], private: bool = True) -> None:
+        nonlocal failed
+        shown = lower_bound(*scores)
+        failed |= (shown > stated) is private
+        words = "REFUTED" if shown > stated else "holds"
+        expected = "   FAIL" if (shown > stated) is private else ""
+        print(f"{name:50} {stated:9.3f} {shown:16.3f}  {words}{expected}", flush=True)
+
+    for adjacency in Adjacency:
+        kind = adjacency.name.lower().replace("_", " ")
+        stated, found = density_scores(adjacency, count)
+        for name, scores in found.items():
+            row(f"density, {name}, {kind}", stated, scores)
+        stated, right, quiet = class_scores(adjacency, count)
+        row(f"class sums, {kind}", stated, right)
+        row(f"planted: class sums, an eighth of the noise, {kind}", stated, quiet, private=False)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
