@@ -96,7 +96,7 @@ class Scan:
         not alike stand beside each other."""
         last = self.orders.size - 1
         near, far = (self._bend(max(pick - n, 0), pick, min(pick + n, last)) for n in (1, 7))
-        return max(near if far / 8 < near < 8 * far else far, 1e-300)
+        return max(near if near > 1e-3 * far else far, 1e-300)
 
     def _bend(self, first: int, middle: int, last: int) -> float:
         middle = min(max(middle, first + 1), last - 1)
