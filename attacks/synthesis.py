@@ -17,16 +17,18 @@ import argparse
 import math
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from scipy.special import betaincinv
 
-from indistinct import Adjacency, Budget, calibrate
-from indistinct.data import Categories, FeatureSum, Intervals, NoisyQuery, Numbers, OrMissing
+from indistinct import Adjacency, Budget, Mechanism, calibrate
+from indistinct.data import Categories, FeatureSum, Intervals, NoisyQuery, Numbers, OrMissing, linked
 from indistinct.functions import GaussianKernel, RandomFeatures
 from indistinct.synthesis.images import ImageSynthesizer, Mode
-from indistinct.synthesis.tables import TableSynthesizer
+from indistinct.synthesis.tables import LinkedSynthesizer, TableSynthesizer
+from indistinct.synthesis.tables.linked import VISITS
 
 DELTA, CONFIDENCE, EPSILON = 1e-5, 0.99, 4.0
 RECORDS, SIDE, CLASSES, PAIRS = 200, 8, 10, 60
@@ -53,7 +55,7 @@ def lower_bound(without: Vector, with_it: Vector) -> float:
     return best
 
 
-def released(noisy: NoisyQuery, data: dict[str, Vector], count: int) -> Vector:
+def released(noisy: NoisyQuery, data: Any, count: int) -> Vector:
     """What the mechanism releases of the data, `count` times."""
     exact = np.asarray(noisy.query.statistic(data).units) * int(noisy.query.step / noisy.unit)
     drawn = noisy.drawn(Adjacency.ADD_REMOVE).release(np.tile(exact, (count, 1)))
@@ -152,6 +154,40 @@ def table_scores(count: int) -> tuple[NoisyQuery, dict[str, list[Vector]]]:
     }
 
 
+def linked_scores(count: int) -> tuple[Mechanism, dict[str, list[Vector]]]:
+    """Linked tables: users who are all alike, with and without one who differs from them everywhere and has
+    more visits than take part, all alike. The score is the likelihood ratio of both sums together. Beside it
+    a planted mistake: the noise on visits is for one visit, and not for a user with all of them."""
+    users = TableSynthesizer({"age": Intervals([0, 40, 121]), "town": Categories(["Aarau", "Bern"])})
+    visits = TableSynthesizer({"spent": Intervals([0, 10, 100]), "what": Categories(["tea", "cake"])})
+    design, most = LinkedSynthesizer(users, visits, key="user", most=4), 4
+    budget = Budget(epsilon=EPSILON, delta=DELTA)
+    noisy = design.noisy(calibrate(lambda scale: sum(design.noisy(scale), start=0), budget).parameter)
+    number = np.append(np.arange(RECORDS), [RECORDS - 1] * most)
+    other = number == RECORDS - 1
+    spent, what = np.where(other, 50.0, 5.0), np.where(other, "cake", "tea")
+    people = {
+        "user": np.arange(RECORDS),
+        "age": np.where(other[:RECORDS], 80, 30),
+        "town": np.where(other[:RECORDS], "Bern", "Aarau"),
+    }
+    exact = []
+    for keep in (~other, other | True):
+        kept = {name: values[keep[:RECORDS]] for name, values in people.items()}
+        days = {"user": number[keep], "spent": spent[keep], "what": what[keep]}
+        names = {"of_users": ["age", "town"], "of_visits": ["spent", "what"]}
+        exact.append(linked(kept, days, key="user", count=VISITS, most=most, **names))
+    found: dict[str, list[Vector]] = {}
+    for name, share in (("right", 1.0), ("planted", 1 / most)):
+        scores: list[Vector] = [np.zeros(count), np.zeros(count)]
+        for at, own in enumerate((noisy[0], noisy[1].query.gaussian(noisy[1].scale * share))):
+            without, with_it = (own.query.statistic(tables[at]).values for tables in exact)
+            for place, tables in enumerate(exact):
+                scores[place] += released(own, tables[at], count) @ (with_it - without) / own.scale**2
+        found[name] = scores
+    return noisy[0] + noisy[1], found
+
+
 def synthesizer_scores(mode: Mode, adjacency: Adjacency, count: int) -> tuple[NoisyQuery, list[Vector]]:
     """What `ImageSynthesizer` itself releases, of black images with and without a white one; or with a white
     one in place of a black one, of another class where there are classes."""
@@ -226,6 +262,10 @@ def main() -> int:
     stated = noisy.guarantee().epsilon(delta=DELTA)
     row("tables: all counts", stated, lower_bound(*tables["right"]), True)
     row("planted mistake: a record in one table only", stated, lower_bound(*tables["planted"]), False)
+    both, tables = linked_scores(count)
+    promised = both.guarantee().epsilon(delta=DELTA)
+    row("linked tables: users and visits", promised, lower_bound(*tables["right"]), True)
+    row("planted mistake: noise for one visit", promised, lower_bound(*tables["planted"]), False)
     tries = min(count, 1000)
     for multiplier in (1.0, 1e2, 1e6):
         clean = target.published_update(every, 0.0, rng)

@@ -110,8 +110,28 @@ def test_a_generator_is_judged(folder: Path, capsys: pytest.CaptureFixture[str])
     found = json.loads(capsys.readouterr().out)
     assert found["synthetic"]["rows"] == 300 and found["used"] is None
     assert found["synthetic"]["learned"]["boosting"] > 0.6
+    _sampled(folder, capsys)
     columns = SyntheticTable.load(folder / "saved").columns(300)  # arrays are judged as frames are
     assert evaluate_tables(DESIGN, columns, people(1)).synthetic.two_way == found["synthetic"]["two_way"]
+
+
+def _sampled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows into files, as they were asked for; and what cannot be asked, by name."""
+    saved = str(folder / "saved")
+    for name in ("rows.csv", "rows.parquet"):
+        given = ["age=25..40", "ill=True", "town=Bern", "town=NA", "kids="]
+        asked = [word for one in given for word in ("--given", one)]
+        assert main(["synth", "sample", saved, "--rows", "40", *asked, "--out", str(folder / name)]) == 0
+        assert capsys.readouterr().out == f"40 rows in {folder / name}.\n"
+    frame = pd.read_csv(folder / "rows.csv", keep_default_na=False)
+    assert len(frame) == 40 and frame["age"].between(25, 40).all() and frame["ill"].all()
+    assert set(frame["town"]) == {"Bern", "NA"} and set(frame["kids"]) == {""}
+    assert (pd.read_parquet(folder / "rows.parquet")["age"] == frame["age"]).all()
+    for wrong in ("age", "age=old", "height=3", "town=Rome", "age=200..", "ill="):
+        assert main(["synth", "sample", saved, "--given", wrong, "--out", str(folder / "no.csv")]) == 2
+        assert re.search(wrong.partition("=")[0], capsys.readouterr().err)
+    assert main(["synth", "sample", saved, "--out", str(folder / "no.txt")]) == 2
+    assert "--out" in capsys.readouterr().err and not (folder / "no.csv").exists()
 
 
 def test_one_column_and_labels_that_are_no_categories() -> None:

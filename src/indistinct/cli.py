@@ -15,6 +15,7 @@ from indistinct import ArgumentError, Budget, Mechanism, __version__, calibrate,
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import mishap, shows
 from indistinct.cli_ledger_options import add_ledger
+from indistinct.cli_synth_options import add_synth
 from indistinct.errors import DataError, Refused
 from indistinct.files import shown_json
 from indistinct.mechanisms.mechanism import natural_adjacency
@@ -124,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_plans(commands)
     add_ledger(commands, _add_command)
-    _add_synth(commands)
+    add_synth(commands, _add_command)
 
     command = _add_command(
         commands,
@@ -247,46 +248,6 @@ def _add_who(command: argparse.ArgumentParser) -> None:
     command.add_argument("--who", help="who asks, for the ledger (default: who runs this)")
 
 
-def _add_synth(commands: Any) -> None:
-    """The command and its options."""
-    synth = commands.add_parser(
-        "synth",
-        help="what are synthetic records worth?",
-        description="Synthetic records. They are made by indistinct run, or in Python.",
-        allow_abbrev=False,
-    )
-    command = _add_command(
-        synth.add_subparsers(title="commands", metavar="COMMAND", required=True),
-        _evaluate,
-        "judge synthetic rows by real records",
-        "Train models on synthetic rows and test them on real records, compare tables of one and two"
-        " columns, and look for copies. It looks at real records: what it prints is not private.",
-        "synth evaluate out/plan/people.csv real.csv --plan plan.toml; or"
-        " indistinct synth evaluate digits.safetensors real.npz --images --grid digits.png",
-    )
-    command.add_argument("synthetic", help="synthetic rows (CSV, Parquet), or a generator that was saved")
-    command.add_argument("real", help="real records that were set aside (CSV, Parquet)")
-    command.add_argument("--plan", help="the plan of the synthetic rows, which declares their columns")
-    command.add_argument("--release", metavar="NAME", help="its release, if several are synthetic")
-    command.add_argument(
-        "--used", metavar="FILE", help="the records that the rows were made from: are they copied?"
-    )
-    command.add_argument("--rows", type=int, help="to draw from a saved generator (as many as are real)")
-    command.add_argument("--json", action="store_true", help="print strict JSON")
-    pictures = command.add_argument_group("images")
-    pictures.add_argument(
-        "--images",
-        action="store_true",
-        help="files are .npz with images and labels; the synthetic one may be a saved generator",
-    )
-    pictures.add_argument("--seeds", type=int, help="networks to train, for a mean and a deviation (3)")
-    pictures.add_argument("--epochs", type=int, help="of each network (20)")
-    pictures.add_argument("--grid", metavar="PNG", help="write some synthetic images of each class")
-    pictures.add_argument(
-        "--inception", metavar="FILE", help="an Inception network (TorchScript), for an FID"
-    )
-
-
 def _explain(options: argparse.Namespace) -> None:
     report = explain(
         parse(options.expression),
@@ -319,12 +280,6 @@ def _calibrate(options: argparse.Namespace) -> None:
 
 
 # What only one command needs is imported by it: `explain` answers in half the time.
-
-
-def _evaluate(options: argparse.Namespace) -> None:
-    from indistinct.cli_synth import evaluate
-
-    evaluate(options)
 
 
 def _reproduce(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""What `indistinct synth` does: it says what synthetic records are worth."""
+"""What `indistinct synth` does: it draws synthetic records, and says what they are worth."""
 
 import argparse
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from indistinct import ArgumentError
-from indistinct.data import Kind, frame_from_file, kind_of
-from indistinct.files import plain_cell, read_npz, shown_json
+from indistinct.data import Categories, Kind, frame_from_file, inner, kind_of
+from indistinct.files import plain_cell, read_npz, shown_json, write_rows
 from indistinct.plans import read_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.synthesis.evaluate import TableEvaluation, evaluate_tables
@@ -19,10 +19,63 @@ from indistinct.synthesis.images import (
     grid,
     inception_features,
 )
-from indistinct.synthesis.tables import SyntheticTable, TableSynthesizer
+from indistinct.synthesis.tables import Determined, SyntheticTable, TableSynthesizer
 
 _TABLES = {".csv", ".parquet"}
 _PICTURES = ".npz"
+
+
+def sample(options: argparse.Namespace) -> None:
+    """Draws rows from a saved generator into a file."""
+    if Path(options.out).suffix not in _TABLES:
+        raise ArgumentError("--out", options.out, "a file named .csv or .parquet")
+    fitted = SyntheticTable.load(options.generator)
+    design = fitted.synthesizer
+    rows = fitted.sample(options.rows, seed=options.seed, given=_given(design, options.given))
+    whole = [name for name, domain in design.columns if kind_of(domain) is Kind.INTEGER]
+    rows = rows.astype({name: "Int64" for name in whole if rows[name].dtype.kind == "f"})
+    if Path(options.out).suffix == ".parquet":
+        rows.to_parquet(options.out, index=False)
+    else:
+        cells = rows.astype(object).where(rows.notna(), "")
+        write_rows(options.out, [list(rows.columns), *cells.itertuples(index=False, name=None)])
+    print(f"{len(rows)} rows in {options.out}.")
+
+
+def _given(design: TableSynthesizer, said: list[str]) -> dict[str, list[Any]]:
+    """What columns shall be, from words: the declaration says what kind of word it is."""
+    found: dict[str, list[Any]] = {}
+    for words in said:
+        name, equals, value = words.partition("=")
+        if not equals:
+            raise ArgumentError("--given", words, "a column, = and a value or a range")
+        found.setdefault(name, []).append(_condition(design, name, value))
+    return found
+
+
+def _condition(design: TableSynthesizer, name: str, word: str) -> Any:
+    declared = dict(design.declared).get(name)
+    if declared is None or isinstance(declared, Determined):
+        named = {} if declared is None else {str(value): value for _, value in declared.values}
+        return named.get(word, word)
+    own = inner(declared)
+    if isinstance(own, Categories):
+        named = {str(value): value for value in own.values}
+        return named[word] if word in named else None if word == "" else word
+    if word == "":
+        return None
+    low, dots, high = word.partition("..")
+    ends = [_number(name, end, own.of) if end else None for end in ((low, high) if dots else (low,))]
+    return tuple(ends) if dots else ends[0]
+
+
+def _number(name: str, word: str, times: Any) -> float:
+    if times is not None:
+        return float(times.number(word))
+    try:
+        return float(word)
+    except ValueError:
+        raise ArgumentError(f"--given {name}", word, "a number, or a range such as 30..40") from None
 
 
 def evaluate(options: argparse.Namespace) -> None:

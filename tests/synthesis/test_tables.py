@@ -26,9 +26,11 @@ from indistinct.data import (
 )
 from indistinct.errors import ArgumentError, DataError
 from indistinct.functions.public_randomness import PublicUniforms
+from indistinct.ledger import Ledger
 from indistinct.mechanisms.release import Released
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.tables import Determined, Mixture, SyntheticTable, TableSynthesizer, TableTraining
+from indistinct.synthesis.tables.fitted import averaged
 
 AXES = {
     "age": Intervals([0, 18, 40, 65, 120], whole=True),
@@ -330,3 +332,36 @@ def test_a_table_remembers_whom_it_was_fitted_for(tmp_path: Path) -> None:
     for one in (table, SyntheticTable.load(tmp_path / "t.safetensors")):
         assert one.guarantee().epsilon(1e-6) == pytest.approx(1.0)
         assert one.guarantee("add-remove").epsilon(1e-6) < 0.9
+
+
+def test_a_later_release_adds_to_a_saved_one(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    quick = TableTraining(components=4, latent=2, width=4, steps=2)
+    data, budget = records(300), Budget(epsilon=1, delta=1e-6)
+    with Ledger.open(tmp_path / "budget.db") as ledger:
+        account = ledger.open_account("people", Budget(epsilon=3, delta=1e-6))
+        DESIGN.fit(data, budget, training=quick, ledger=account).save(tmp_path / "first")
+        first = SyntheticTable.load(tmp_path / "first")
+        both = first.continued(data, Budget(epsilon=2, delta=1e-6), training=quick, ledger=account)
+        spent = account.guarantee().epsilon(delta=1e-6)
+    assert both.guarantee().epsilon(delta=1e-6) == pytest.approx(spent, rel=1e-6)
+    assert 2 < spent < 3 and both.mechanism == first.mechanism + both.releases[1].mechanism
+    tables, deviation = averaged(both.releases)
+    noises = [release.mechanism.deviation for release in both.releases]  # type: ignore[attr-defined]
+    assert deviation == pytest.approx(1 / math.sqrt(sum(noise**-2 for noise in noises)))
+    assert deviation < min(noises)
+    group = ("rich", "age", "job")
+    one, other = (release.values[group] for release in both.releases)
+    share = noises[1] ** 2 / (noises[0] ** 2 + noises[1] ** 2)
+    assert np.allclose(tables[group], share * one + (1 - share) * other)
+    exact = DESIGN.query.read(DESIGN.query.statistic(data).values)
+    errors = np.concatenate([(tables[key] - exact[key]).ravel() for key in exact])
+    assert 0.7 < errors.std() / deviation < 1.3
+    both.save(tmp_path / "both")
+    again = SyntheticTable.load(tmp_path / "both")
+    assert again.mechanism == both.mechanism and again.private
+    assert (again.trained(quick).mixture.chances == both.mixture.chances).all()
+    thrice = again.continued(data, budget, training=quick, source=NotPrivateSource(1))
+    assert len(thrice.releases) == 3 and not thrice.private
+    assert thrice.guarantee().epsilon(delta=1e-6) == math.inf

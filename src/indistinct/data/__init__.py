@@ -4,6 +4,7 @@ from indistinct.data.engines.cached import CachedTable as CachedTable
 from indistinct.data.engines.csv_lines import Dialect as Dialect
 from indistinct.data.engines.csv_lines import read_csv as read_csv
 from indistinct.data.engines.duckdb_engine import read_sql as read_sql
+from indistinct.data.engines.linked import linked as linked
 from indistinct.data.engines.parquet import read_parquet as read_parquet
 from indistinct.data.engines.postgres import read_postgres as read_postgres
 from indistinct.data.engines.select import check_by_record as check_by_record

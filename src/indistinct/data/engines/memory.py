@@ -1,11 +1,12 @@
 """Records in memory: NumPy arrays, pandas, Polars, and whatever speaks the Arrow C interface."""
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.boundary import guarded
 from indistinct.data.engines.table import BatchedTable
@@ -39,6 +40,18 @@ class MemoryTable(BatchedTable):
         order = None if users is None else np.argsort(_ranks(users), kind="stable")
         for part in slices(self._rows):
             yield whole.take(part if order is None else order[part])
+
+    def owners(self, key: str) -> list[str | None]:
+        """Whose each record is, as text; None if it is nobody's. They are private."""
+        self.check_column(key, Kind.USER)
+        column = self._column(key, Kind.USER)
+        found = zip(column.plain().tolist(), column.missing.tolist(), strict=True)
+        return [None if nobody else str(owner) for owner, nobody in found]
+
+    def at(self, names: Iterable[str], places: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """Some columns at some records, in the order of these."""
+        with guarded("the table"):
+            return {name: _at(self._columns[name], places) for name in names}
 
     def _column(self, name: str, wanted: Type) -> Column:
         key = (name, wanted)
@@ -94,6 +107,12 @@ def _from_pandas(name: str, series: Any, wanted: Type) -> Column:
         if isinstance(own, np.dtype) and own.kind in "iufb":
             return Raw(series.to_numpy(dtype=own, na_value=own.type(0)), missing).read(wanted)
     return Raw(series.to_numpy(dtype=object, na_value=None), missing).read(wanted)
+
+
+def _at(column: Any, places: npt.NDArray[np.int64]) -> Any:
+    if isinstance(column, np.ndarray):
+        return column[places]
+    return column.iloc[places] if _of(column, "pandas") else column.take(places)
 
 
 def _of(value: Any, package: str) -> bool:

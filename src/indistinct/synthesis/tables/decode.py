@@ -1,6 +1,7 @@
 """From cells back to values: declared categories as they are, numbers spread evenly over their cell."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,22 +46,96 @@ class Determined:
         return np.array([chosen[value] for value in domain.labels])[places]
 
 
-def decoded(domain: Celled, places: Places, uniforms: Array) -> npt.NDArray[Any]:
-    """Values of the given cells. Missing ones are None among texts and NaN among numbers."""
-    if isinstance(domain, OrMissing):
-        absent = places == domain.size - 1
-        values = decoded(domain.domain, np.where(absent, 0, places), uniforms)
-        values = values.astype(object if values.dtype.kind in "Ob" else np.float64)
-        values[absent] = None if values.dtype.kind == "O" else np.nan
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The cells of a column, cut where conditions on it begin and end: a condition holds in all of a piece or
+    nowhere in it. Inside a piece values are spread evenly, so that a piece has a share of its cell."""
+
+    domain: Celled
+    cells: Places
+    """The cell of each piece, in order."""
+    shares: Array
+    """Which part of the cell's values it has."""
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    """The least and the largest value of each, for numbers."""
+
+    @classmethod
+    def of(cls, domain: Celled, ranges: Iterable[tuple[float, float]] = ()) -> "Pieces":
+        """Cut where the ranges, both of whose ends belong to them, begin and end."""
+        own, absent = inner(domain), int(isinstance(domain, OrMissing))
+        if isinstance(own, Categories):
+            nothing: Array = np.zeros(0)
+            return cls(domain, np.arange(domain.size), np.ones(domain.size), nothing, nothing)
+        if whole := isinstance(own, Intervals) and own.whole:
+            begins = np.array([first for first, _ in own.integers], dtype=np.int64)
+            end = float(own.integers[-1][1] + 1)
+        else:
+            begins, end = np.array(own.edges[:-1], dtype=np.float64), math.nextafter(own.edges[-1], math.inf)
+        cuts = [_cuts(low, high, whole) for low, high in ranges]
+        inside = [cut for pair in cuts for cut in pair if begins[0] < cut < end]
+        low = np.unique(np.append(begins, np.array(inside, dtype=begins.dtype)))
+        ends = np.append(low[1:], np.array([end], dtype=low.dtype))
+        cells = np.searchsorted(begins, low, side="right") - 1
+        widths = (ends - low).astype(np.float64)
+        shares = widths / np.bincount(cells, widths)[cells]
+        last = ends - 1 if whole else np.nextafter(ends, -np.inf)
+        return cls(
+            domain,
+            np.append(cells, [domain.size - 1] * absent).astype(np.int64),
+            np.append(shares, [1.0] * absent),
+            low,
+            last.astype(low.dtype),
+        )
+
+    @property
+    def size(self) -> int:
+        return len(self.cells)
+
+    def holding(self, alternatives: Iterable[Any]) -> npt.NDArray[np.bool_]:
+        """The pieces in one of the alternatives: ranges at which these were cut, categories, or None."""
+        own, found = inner(self.domain), np.zeros(self.size, dtype=bool)
+        for one in alternatives:
+            if one is None:
+                found[-1] = True
+            elif isinstance(own, Categories):
+                found[own.places[one]] = True
+            else:
+                found[: len(self.low)] |= (self.low >= one[0]) & (self.low <= one[1])
+        return found
+
+    def places(self, values: npt.NDArray[Any]) -> Places:
+        """The pieces that values of this column are in."""
+        own = inner(self.domain)
+        if isinstance(own, Categories):
+            return np.array(
+                [own.places.get(value, self.size - 1) for value in values.tolist()], dtype=np.int64
+            )
+        numbers = np.asarray(values, dtype=np.float64)
+        found = np.clip(np.searchsorted(self.low, numbers, side="right") - 1, 0, len(self.low) - 1)
+        return np.where(np.isnan(numbers), self.size - 1, found)
+
+    def values(self, places: Places, uniforms: Array) -> npt.NDArray[Any]:
+        """Values of the given pieces. Missing ones are None among texts and NaN among numbers."""
+        own, some_missing = inner(self.domain), isinstance(self.domain, OrMissing)
+        absent = some_missing & (places == self.size - 1)
+        places = np.where(absent, 0, places)
+        values: npt.NDArray[Any]
+        if isinstance(own, Categories):
+            kind = object if isinstance(own.values[0], str) else None
+            values = np.array(own.values, dtype=kind)[places]
+        else:
+            low, high = self.low[places], self.high[places]
+            if low.dtype.kind == "i":
+                values = np.minimum(low + (uniforms * (high - low + 1)).astype(np.int64), high)
+            else:
+                values = np.clip(low + uniforms * (high - low), low, high)
+        if some_missing:
+            values = values.astype(object if values.dtype.kind in "Ob" else np.float64)
+            values[absent] = None if values.dtype.kind == "O" else np.nan
         return values
-    if isinstance(domain, Categories):
-        kind = object if isinstance(domain.values[0], str) else None
-        return np.array(domain.values, dtype=kind)[places]
-    if isinstance(domain, Intervals) and domain.whole:
-        first, last = np.array(domain.integers).T
-        low, high = first[places], last[places]
-        whole: Places = np.minimum(low + (uniforms * (high - low + 1)).astype(np.int64), high)
-        return whole
-    low, high = np.array(domain.labels).T[:, places]
-    numbers: Array = np.clip(low + uniforms * (high - low), low, high)
-    return numbers
+
+
+def _cuts(low: float, high: float, whole: bool) -> tuple[float, float]:
+    """Where a range begins, and where what comes after it does."""
+    return (math.ceil(low), math.floor(high) + 1) if whole else (low, math.nextafter(high, math.inf))

@@ -49,16 +49,22 @@ class Mixture:
         return [slice(a, b) for a, b in pairwise(accumulate(self.sizes, initial=0))]
 
     def sample(self, rows: int, public: PublicUniforms) -> tuple[Places, Places]:
-        """The labels of new records, and the cells of their columns [rows, columns]."""
-        count = check_count("rows", rows)
-        uniforms = public.draw(count, 2 + len(self.sizes))
-        labels = _drawn(np.broadcast_to(self.shares, (count, len(self.shares))), uniforms[:, 0])
-        components = (uniforms[:, 1] * self.chances.shape[1]).astype(np.int64)
+        """The labels of new records, and the cells of their columns [rows, columns].
+
+        Each row has the distribution of the mixture, but rows are not independent: expected counts are
+        rounded up or down, of labels and components and, inside a component, of the cells of each column
+        (systematic sampling). Tables of the rows then differ less from those of the mixture.
+        """
+        uniforms = public.draw(check_count("rows", rows), 2, 1 + len(self.sizes))
+        labels, components = self.chances.shape[:2]
+        together: Places = np.zeros(rows, dtype=np.int64)
+        own = drawn(np.repeat(self.shares, components)[None], spread(together, uniforms[:, :, -1]))
+        flat = self.chances.reshape(labels * components, -1)
         cells = [
-            _drawn(self.chances[labels, components, part], uniforms[:, 2 + place])
+            drawn(flat[:, part][own], spread(own, uniforms[:, :, place]))
             for place, part in enumerate(self.columns)
         ]
-        return labels, np.stack(cells, axis=1)
+        return own // components, np.stack(cells, axis=1)
 
     def pairs(self) -> Array:
         """Probabilities [labels, cells, cells] of a label and two cells; meaningless inside one column."""
@@ -67,9 +73,26 @@ class Mixture:
         return joint
 
 
-def _drawn(chances: Array, uniforms: Array) -> Places:
-    """One cell for each row of chances, by inverting their sums."""
+def drawn(chances: Array, uniforms: Array) -> Places:
+    """One cell for each uniform, by inverting the sums of its row of chances (or of the only one)."""
     sums = np.cumsum(chances, axis=1)
-    below = sums <= uniforms[:, None] * sums[:, -1:]
-    places: Places = np.minimum(below.sum(axis=1), chances.shape[1] - 1)
+    if len(sums) == 1:
+        found = np.searchsorted(sums[0], uniforms * sums[0, -1], side="right")
+    else:
+        found = (sums <= uniforms[:, None] * sums[:, -1:]).sum(axis=1)
+    places: Places = np.minimum(found, chances.shape[1] - 1)
     return places
+
+
+def spread(groups: Places, uniforms: Array) -> Array:
+    """A uniform number for each row, evenly spread over those of a group: with these, expected counts in the
+    group are rounded up or down (systematic sampling, in a random order). Of `uniforms` [rows, 2] the first
+    make the order, the second say where each group begins."""
+    order = np.lexsort((uniforms[:, 0], groups))
+    own = groups[order]
+    starts = np.flatnonzero(np.diff(own, prepend=-1))
+    members = np.diff(starts, append=len(own))
+    first = np.repeat(starts, members)
+    found = np.empty(len(groups))
+    found[order] = (np.arange(len(own)) - first + uniforms[first, 1]) / np.repeat(members, members)
+    return found

@@ -1,10 +1,9 @@
 """Synthetic tables from declared columns: one noisy sum, then a generator, then as many rows as you like."""
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations, pairwise
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,26 +17,26 @@ from indistinct.data import (
     NoisyQuery,
     Tables,
     inner,
-    pandas_frame,
     pandas_holds,
 )
-from indistinct.errors import ArgumentError, DataError, check_count, needs
+from indistinct.errors import ArgumentError, needs
 from indistinct.functions.public_randomness import PublicUniforms
-from indistinct.guarantees import Guarantee
-from indistinct.mechanisms import Budget, Release, calibrate
+from indistinct.mechanisms import Budget, calibrate
 from indistinct.mechanisms.paying import Payer
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, bar, check_fit
-from indistinct.synthesis.tables.decode import Determined, decoded
-from indistinct.synthesis.tables.generator import Mixture
+from indistinct.synthesis.tables.conditions import Forbidden, Wanted, wanted
+from indistinct.synthesis.tables.decode import Determined, Pieces
+from indistinct.synthesis.tables.generator import Mixture, Places
+from indistinct.synthesis.tables.regions import Region, known_zeros
 from indistinct.synthesis.tables.training import NoisyCounts, TableTraining, train
+
+if TYPE_CHECKING:
+    from indistinct.synthesis.tables.fitted import SyntheticTable
 
 Columns = dict[str, npt.NDArray[Any]]
 Counts = Mapping[tuple[str, ...], npt.NDArray[np.float64]]
 """Tables by the names of their columns."""
-Accept = Callable[[Columns], npt.NDArray[np.bool_]]
-
-_MOST_ROUNDS = 100
 
 
 @final
@@ -65,6 +64,8 @@ class TableSynthesizer:
     types: tuple[tuple[str, str], ...]
     """Names of pandas types, where they are not int64, float64 or those of texts. They are declared too: a
     frame's own types may depend on its records, one missing value turns integers into floats."""
+    rules: tuple[Forbidden, ...]
+    """What no row has, whatever the records and the noise say."""
 
     def __init__(
         self,
@@ -72,6 +73,7 @@ class TableSynthesizer:
         *,
         label: str | None = None,
         types: Mapping[str, str] | None = None,
+        rules: Sequence[Forbidden] = (),
     ) -> None:
         if not isinstance(columns, Mapping):
             raise ArgumentError("columns", columns, "a mapping from names to what the columns may hold")
@@ -91,7 +93,10 @@ class TableSynthesizer:
             if name not in dict(self.declared):
                 raise ArgumentError("types", name, f"of {', '.join(dict(self.declared))}")
             self._check_type(name, kind)
-        _ = self.query  # refuses at once what cannot be counted
+        if not all(isinstance(rule, Forbidden) for rule in rules):
+            raise ArgumentError("rules", rules, "a list of Forbidden({...})")
+        object.__setattr__(self, "rules", tuple(rules))
+        _ = self.query, self.region()  # refuses at once what cannot be counted, or drawn
 
     @property
     def columns(self) -> tuple[tuple[str, Celled], ...]:
@@ -126,6 +131,31 @@ class TableSynthesizer:
         groups = [*((name,) for name in self.features), *combinations(self.features, 2)]
         return Tables(dict(self.columns), [(*given, *group) for group in groups])
 
+    def region(self, given: Mapping[str, Any] | None = None) -> Region:
+        """Where rows may be: what is given, without what the rules forbid."""
+        domains, determined = dict(self.columns), dict(self.determined)
+        return Region.of(domains, wanted("given", given or {}, domains, determined), self._forbidden)
+
+    @property
+    def _forbidden(self) -> list[Wanted]:
+        domains, determined = dict(self.columns), dict(self.determined)
+        return [wanted("rules", rule.conditions, domains, determined) for rule in self.rules]
+
+    def decoded(self, places: Mapping[str, Places], region: Region, uniforms: PublicUniforms) -> Columns:
+        """Values in pieces of a region, and what follows from them, in the declared order."""
+        rows = len(next(iter(places.values())))
+        spread = uniforms.draw(rows, len(self.columns))
+        values = {
+            name: region.pieces[name].values(places[name], spread[:, at])
+            for at, (name, _) in enumerate(self.columns)
+            if name in places
+        }
+        for name, rule in self.determined:
+            if rule.by in places:
+                pieces = region.pieces[rule.by]
+                values[name] = rule.column(pieces.cells[places[rule.by]], pieces.domain)
+        return {name: values[name] for name, _ in self.declared if name in values}
+
     def _check_type(self, name: str, kind: str) -> None:
         """Tries a pandas type on the ends of all cells: rows that are drawn later must fit it, and by then
         the release is paid for."""
@@ -135,7 +165,7 @@ class TableSynthesizer:
         if isinstance(rule, Determined):
             values = rule.column(places, domain)
         else:
-            values = decoded(domain, places, np.tile([0.0, 1 - 2.0**-30], domain.size))
+            values = Pieces.of(domain).values(places, np.tile([0.0, 1 - 2.0**-30], domain.size))
         if not pandas_holds(values, name, kind, self.lists):
             allowed = (
                 "a pandas type for all values that are declared ('Int64' and 'boolean' hold missing ones)"
@@ -165,6 +195,8 @@ class TableSynthesizer:
         with needs("synthesis"):  # before any budget is spent
             import torch  # noqa: F401
 
+        from indistinct.synthesis.tables.fitted import SyntheticTable
+
         check_fit(training, TableTraining, seed, progress)
         noisy = self.mechanism(budget, adjacency)
         with guarded("the table"):
@@ -186,6 +218,7 @@ class TableSynthesizer:
         """The generator that fits released tables, whose noise has this deviation. It reads no records."""
         check_fit(training, TableTraining, seed, progress)
         how = training or TableTraining()
+        tables = known_zeros(tables, dict(self.columns), self._forbidden)
         return train(self._side_by_side(tables, deviation), how, seed, progress or bar(how.steps))
 
     def _side_by_side(self, tables: Counts, deviation: float) -> NoisyCounts:
@@ -201,98 +234,14 @@ class TableSynthesizer:
                 ones[:, places[names[0]]] = by_label
             else:
                 pairs[:, places[names[0]], places[names[1]]] = by_label
-        return NoisyCounts(self.sizes, ones, pairs, deviation)
+        ordered = tuple(self._ordered(name) for name in self.features)
+        return NoisyCounts(self.sizes, ones, pairs, deviation, ordered)
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class SyntheticTable:
-    """A fitted generator: draws rows, and says what the data paid for it."""
-
-    synthesizer: TableSynthesizer
-    mixture: Mixture
-    release: Release[Counts] | None = None
-
-    @property
-    def mechanism(self) -> NoisyQuery:
-        """What was run."""
-        noisy = self._known_release().mechanism
-        assert isinstance(noisy, NoisyQuery)
-        return noisy
-
-    @property
-    def private(self) -> bool:
-        return self._known_release().private
-
-    def guarantee(self, adjacency: Adjacency | str | None = None) -> Guarantee:
-        """That of the one release; drawing rows adds nothing."""
-        return self._known_release().guarantee(adjacency)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the generator, what it was fitted to, and how that was released (safetensors: numbers and a
-        description, nothing that could run)."""
-        from indistinct.synthesis.tables.saved import write
-
-        write(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "SyntheticTable":
-        """What `save` wrote."""
-        from indistinct.synthesis.tables.saved import read
-
-        return read(path)
-
-    def columns(self, n: int, *, seed: int = 0, accept: Accept | None = None) -> Columns:
-        """New records as arrays; with `accept`, a rule on such arrays, only those for which it is true."""
-        count, uniforms = check_count("n", n), PublicUniforms(seed)
-        found: list[Columns] = []
-        have = 0
-        for _ in range(_MOST_ROUNDS):
-            drawn = self._drawn(count, uniforms)
-            if accept is not None:
-                kept = np.asarray(accept(drawn), dtype=bool)
-                if kept.shape != (count,):
-                    allowed = "a rule on arrays that says of each row whether it holds"
-                    raise ArgumentError("accept", f"truths of shape {kept.shape} for {count} rows", allowed)
-                drawn = {name: values[kept] for name, values in drawn.items()}
-            found.append(drawn)
-            have += len(next(iter(drawn.values())))
-            if have >= count:
-                return {name: np.concatenate([part[name] for part in found])[:count] for name in drawn}
-        raise DataError(f"only {have} of {_MOST_ROUNDS * count} synthetic rows were accepted: relax the rule")
-
-    def sample(self, n: int, *, seed: int = 0, accept: Accept | None = None) -> Any:
-        """New records as a pandas frame, in the declared order and with the declared types."""
-        drawn = self.columns(n, seed=seed, accept=accept)
-        return pandas_frame(drawn, dict(self.synthesizer.types), self.synthesizer.lists)
-
-    def _drawn(self, rows: int, uniforms: PublicUniforms) -> Columns:
-        design = self.synthesizer
-        labels, cells = self.mixture.sample(rows, uniforms)
-        places = dict(zip(design.features, cells.T, strict=True))
-        if design.label is not None:
-            places[design.label] = labels
-        spread = uniforms.draw(rows, len(design.columns))
-        values = {
-            name: decoded(domain, places[name], spread[:, at])
-            for at, (name, domain) in enumerate(design.columns)
-        }
-        domains = dict(design.columns)
-        for name, rule in design.determined:
-            values[name] = rule.column(places[rule.by], domains[rule.by])
-        return {name: values[name] for name, _ in design.declared}
-
-    def trained(
-        self, training: TableTraining | None = None, *, seed: int = 0, progress: Progress | None = None
-    ) -> "SyntheticTable":
-        """Another generator for the same release: no privacy is spent."""
-        tables, deviation = self._known_release().values, self.mechanism.deviation
-        return replace(self, mixture=self.synthesizer.mixture(tables, deviation, training, seed, progress))
-
-    def _known_release(self) -> Release[Counts]:
-        if self.release is None:
-            raise ArgumentError("release", None, "known: this generator was not fitted by `fit`")
-        return self.release
+    def _ordered(self, name: str) -> int:
+        """How many of a column's cells are in a declared order: missing comes last, and is in none."""
+        domain = inner(dict(self.columns)[name])
+        listed = isinstance(domain, Categories) and dict(self.types).get(name) != ORDERED_CATEGORY
+        return 0 if listed else domain.size
 
 
 def _type_name(kind: Any) -> str:

@@ -1,7 +1,8 @@
 """Fits the mixture to noisy counts. Post-processing: it sees what was released and nothing else.
 
 A small network turns fixed latents and the label into the distributions of all columns; that the components
-come from one smooth function keeps them from fitting the noise. The misfit is that of the noise, squares in
+come from one smooth function keeps them from fitting the noise. Along a column whose cells have an order
+neighbours are alike: there, too, what a component adds is smooth. The misfit is that of the noise, squares in
 units of its deviation (so its expected value at the truth is known), plus a price on how much the components
 tell about the columns. The price takes the place of a Wiener filter: dependence that the noise could have
 made is not worth it, and at no signal at all the columns are independent.
@@ -21,6 +22,9 @@ from indistinct.errors import check_count
 from indistinct.numerics.arrays import Array
 from indistinct.synthesis.progress import Progress
 from indistinct.synthesis.tables.generator import Mixture
+
+_REACH, _OWN = 0.25, 0.05
+"""How far smoothness reaches, as a share of an ordered column, and what a cell has of its own beside it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class NoisyCounts:
     """[labels, cells, cells]; only those of an earlier and a later column are read."""
     deviation: float
     """Of the noise on each number."""
+    ordered: tuple[int, ...] = ()
+    """How many cells of each column, from its first, are in an order; 0 if none are."""
 
     def records(self) -> Array:
         """How many there are of each label: every table says so, wide ones less surely."""
@@ -98,12 +104,13 @@ def train(
     latents = torch.randn(labels, training.components, training.latent, generator=draw)
     which = torch.eye(labels)[:, None].expand(labels, training.components, labels)
     entry = torch.cat([latents, which], dim=2)
+    smooth = torch.tensor(_smoothness(counts), dtype=torch.float32)
 
     def chances() -> Any:
         hidden = entry
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
             hidden = torch.nn.functional.silu(hidden @ weight + bias)
-        logits = hidden @ weights[-1] + biases[-1] + base[:, None]
+        logits = hidden @ (weights[-1] @ smooth) + biases[-1] @ smooth + base[:, None]
         return torch.cat([torch.softmax(part, dim=2) for part in torch.split(logits, sizes, dim=2)], dim=2)
 
     optimiser = torch.optim.Adam(parameters, lr=training.rate)
@@ -124,6 +131,20 @@ def train(
     with torch.no_grad():
         final = chances().double().numpy()
     return Mixture(counts.sizes, counts.records() / counts.records().sum(), final)
+
+
+def _smoothness(counts: NoisyCounts) -> Array:
+    """A root of how alike the cells of a column are before anything is known: those of an ordered one like
+    values of a smooth random function, plus a little of their own; all others not at all."""
+    root, start = np.eye(sum(counts.sizes)), 0
+    for size, ordered in zip(counts.sizes, counts.ordered or [0] * len(counts.sizes), strict=True):
+        apart = np.subtract.outer(np.arange(ordered), np.arange(ordered)) / (_REACH * max(ordered, 1))
+        alike = (np.exp(-(apart**2) / 2) + _OWN * np.eye(ordered)) / (1 + _OWN)
+        values, vectors = np.linalg.eigh(alike)
+        own = slice(start, start + ordered)
+        root[own, own] = vectors * np.sqrt(values) @ vectors.T
+        start += size
+    return root
 
 
 def _uniform(torch: Any, draw: Any, rows: int, columns: int) -> Any:
