@@ -107,7 +107,7 @@ class Target:
 
     def published_update(self, rows: slice, multiplier: float, rng: np.random.Generator) -> Vector:
         """NOT PRIVATE: the loss of section 4.3 with the noise of its equation 8 drawn apart from the graph,
-        and the square root of the published code."""
+        squared as in the published code."""
         data = torch.tensor(self.images[rows], dtype=torch.float32)
         made = self.generator(self.codes)
         length = torch.tensor(2.0)
@@ -120,7 +120,7 @@ class Target:
         variance = float(weights @ gram.detach().numpy() @ weights) * multiplier * math.sqrt(2) / n
         noise = float(rng.normal() * math.sqrt(max(variance, 0.0)))
         self.generator.zero_grad()
-        torch.sqrt(torch.abs(clean + noise)).backward()
+        ((clean + noise) ** 2).backward()
         return self._gradient()
 
     def _gradient(self) -> Vector:

@@ -259,3 +259,17 @@ def test_a_release(people: Table) -> None:
     assert released.values.shape == (4,)
     found = HeavyHitters.for_delta("town", scale=0.5, delta=1e-9, unit=UserRecords("user", 1)).release(people)
     assert set(found.values) <= set(columns()["town"])
+
+
+def test_an_enum_is_read_by_its_words_whatever_cast_it_has(database: str) -> None:
+    execute(
+        database,
+        "CREATE TYPE public.feeling AS ENUM ('low', 'high')",
+        "CREATE TABLE public.moods (m public.feeling)",
+        "INSERT INTO public.moods VALUES ('low'), ('low'), ('high'), (NULL)",
+        "CREATE FUNCTION public.most(public.feeling) RETURNS text LANGUAGE sql AS"
+        " $$ SELECT format('%s', max(m)) FROM public.moods $$",
+        "CREATE CAST (public.feeling AS text) WITH FUNCTION public.most(public.feeling)",
+    )
+    counts = Histogram({"m": Categories(["low", "high"])})
+    assert counts.statistic(read_postgres("moods", database=database)).units.tolist() == [2, 1]

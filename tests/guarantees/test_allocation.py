@@ -15,10 +15,11 @@ from indistinct.guarantees.allocation_pair import AllocationPair, allocation
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.product import Product
-from indistinct.numerics import high_orders, lognormal_mean
+from indistinct.numerics import high_orders, lognormal_factors, lognormal_mean, lognormal_step
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.high_orders import HighOrders, Step
+from indistinct.numerics.high_orders import HighOrders
 from indistinct.numerics.lognormal_mean import LognormalMean
+from indistinct.numerics.lognormal_step import Step
 from indistinct.numerics.power_series import power_of_series
 
 EPOCHS = [
@@ -130,7 +131,7 @@ def spread(law: LognormalMean, monkeypatch: pytest.MonkeyPatch) -> float:
 @pytest.mark.parametrize(("shift", "steps"), [(0.9, 234), (1.0, 2), (2.0, 30), (0.2, 50)])
 def test_errors_are_bounds(shift: float, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert spread(LognormalMean(shift, steps), monkeypatch) <= 1
-    lognormal_mean._factors.cache_clear()
+    lognormal_factors.factors_on.cache_clear()
 
 
 def test_a_sum_that_ends_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +142,7 @@ def test_a_sum_that_ends_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
             LognormalMean, "_reach", lambda self, m, p: (whole(self, m, p)[0], whole(self, m, p)[1] - 3.5)
         )
         assert spread(law, monkeypatch) > 1
-    lognormal_mean._factors.cache_clear()
+    lognormal_factors.factors_on.cache_clear()
 
 
 def test_an_envelope_that_falls_too_fast_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,11 +222,15 @@ def test_high_orders_agree_with_low_ones(shift: float, steps: int) -> None:
 def test_mistakes_at_high_orders_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: one panel for the normal variable, said to be exact; a cut too early, said to miss nothing; an
     integral along a ray that stops early."""
-    for name, value in (("_PANELS", (1,)), ("_CUTS", np.array([4.0])), ("_BELOW", 4.0)):
+    for module, name, value in (
+        (lognormal_step, "_PANELS", 1),
+        (high_orders, "_CUTS", np.array([4.0])),
+        (high_orders, "_BELOW", 4.0),
+    ):
         with monkeypatch.context() as planted:
-            planted.setattr(high_orders, name, value)
+            planted.setattr(module, name, value)
             planted.setattr(Step, "error", 0.0)
-            planted.setattr(Step, "_log_error", lambda self, count: -100.0)
+            planted.setattr(Step, "_log_errors", lambda self, middle, half: np.full(half.shape, -100.0))
             planted.setattr(
                 HighOrders, "log_missing", lambda self, order, cut: np.full(np.shape(cut), -100.0)
             )
@@ -302,10 +307,40 @@ def test_bad_arguments_are_named() -> None:
         (lambda: Gaussian(1).allocate(3, times=4), "times"),
         (lambda: Gaussian(1).allocate(2.5), "steps"),  # type: ignore[arg-type]
         (lambda: Laplace(1).allocate(3), "base"),
-        (lambda: Gaussian(1).allocate(3).guarantee("replace-one"), "adjacency"),
     ):
         with pytest.raises(ArgumentError, match=f"^{name} must be"):
             make()
+
+
+def test_a_record_is_replaced_in_two_hops() -> None:
+    """Between what an empty record tells, and the bound with half of epsilon for each hop; several epochs hop
+    as a whole; and no more than without amplification, which a single step is."""
+    run = 20 * Gaussian(1.1).allocate(50)
+    one, two = run.guarantee(), run.guarantee("replace-one")
+    half = 2.0
+    found = two.delta_interval(2 * half)
+    low, high = found.low, found.high
+    assert low == pytest.approx(one.delta(2 * half), rel=1e-6)
+    assert low < high <= one.delta(half) * (1 + math.exp(half))
+    assert high <= one.group(2).delta(2 * half) * (1 + 1e-3)
+    parts = (15 * run.base).guarantee("replace-one") + (5 * run.base).guarantee("replace-one")  # type: ignore[attr-defined]
+    assert parts.delta(2 * half) == two.delta(2 * half)
+    alone = (20 * Gaussian(1.1, 2)).guarantee("replace-one")
+    assert one.renyi(2) < two.renyi(2) < alone.renyi(2)
+    assert Gaussian(2).allocate(1).guarantee("replace-one").epsilon(1e-5) == Gaussian(1).guarantee().epsilon(
+        1e-5
+    )
+
+
+def test_whole_orders_are_bounds() -> None:
+    """Against sums of products of moments, and between them against the integral."""
+    for shift, steps in ((0.9, 234), (0.2, 7)):
+        law, whole = LognormalMean(shift, steps), np.log(whole_moments(shift, steps, 12))
+        found = law._log_wholes(12)
+        assert (found >= whole - 1e-14).all() and (found < whole + 1e-10).all()
+        between = np.array([3.5, 7.25])
+        exact = law.log_moments(between)[0]
+        assert (exact <= law._from_whole_orders(between)).all()
 
 
 def test_a_pair_for_several_draws_is_never_called_exact() -> None:

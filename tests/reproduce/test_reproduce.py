@@ -23,6 +23,14 @@ DISPUTED = {
     "000-text": ["Corollary 2", "Theorem 5", "Corollary 1", "Appendix A"],
     "002-fig2": ["Prop. 4 is consistently outperformed"],
     "002-text": ["α = 1.5"],
+    "003-table1": [
+        *("DP-MERF: 80.5", "DP-MERF: 75.2", "DP-MERF: 67.4"),  # with noise that is calibrated exactly
+        *("conditional: 91.3", "parallel: 79.2"),  # after a third and half of the steps
+        *("for MNIST at ε = 1", "for Fashion-MNIST at ε = 1"),
+        *("for MNIST at ε = 0.2", "for Fashion-MNIST at ε = 0.2"),
+    ],
+    "003-table3": ["DP-MERF: 82 %"],
+    "003-text": ["as private as Gaussian noise", "with more noise is more private", "equation 8"],
     "004-fig4": ["γ(α) = αq²/((1-q)σ²) holds"],
     "004-fig5": ["γ(α) = αq²/((1-q)σ²) holds", "is a guarantee here"],
     "004-fig8": ["outer bound of the true region"],
@@ -54,7 +62,7 @@ def test_every_figure_is_written(name: str, figures: dict[str, Figure], out: Pat
     if figure.panels or figure.table:
         with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
-        assert len(rows) > 4 and len({len(row) for row in rows}) == 1
+        assert len(rows) > 3 and len({len(row) for row in rows}) == 1
         assert not any(cell == "nan" for row in rows for cell in row)
 
 
@@ -88,7 +96,7 @@ def test_the_page_shows_every_figure(figures: dict[str, Figure]) -> None:
 def test_titles_name_the_papers_figure() -> None:
     for name in CATALOGUE:
         assert name.split("-")[0] in PAPERS
-        author = r"(Mironov 2017|Asoodeh et al\. 2021|Chaudhuri et al\. 2019)"
+        author = r"(Mironov 2017|(Asoodeh|Chaudhuri|Jiang) et al\. 20(21|19|23))"
         assert re.match(author + r", (Fig\. \d[ab]?|Table \d|text): ", heading(name))
 
 

@@ -8,7 +8,6 @@ from indistinct.data.engines.linked import linked as linked
 from indistinct.data.engines.parquet import read_parquet as read_parquet
 from indistinct.data.engines.postgres import read_postgres as read_postgres
 from indistinct.data.engines.select import check_by_record as check_by_record
-from indistinct.data.engines.select import check_table as check_table
 from indistinct.data.engines.source import table as table
 from indistinct.data.engines.table import Table as Table
 from indistinct.data.frames import ORDERED_CATEGORY as ORDERED_CATEGORY

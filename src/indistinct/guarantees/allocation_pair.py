@@ -14,7 +14,7 @@ from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, OnLine
 from indistinct.numerics.high_orders import LEAST_ORDER, HighOrders
-from indistinct.numerics.lognormal_mean import LognormalMean
+from indistinct.numerics.lognormal_mean import MOST_WHOLE, LognormalMean
 from indistinct.numerics.normal import gaussian_delta
 from indistinct.numerics.rule import LossRule, TooFineError
 
@@ -24,6 +24,10 @@ _FLATTEST = 1e-5
 """With a smaller one neither: integrals have too many places."""
 _HEAVY = 0.7
 """From this shift on moments of high orders are those of far tails."""
+_FEW_POWERS, _FAR = 45.0, 10.0
+"""A power series does it if its variable is at most the first, the normal one being the second..."""
+_POSITIVE, _NEGATIVE = 32.0, 2000.0
+"""... else moments of lower orders than these, of a mean and of its inverse, cost less as low ones."""
 _NEAR = 1.7
 """Beyond so many times the order where a far tail takes over it is cut off..."""
 _LITTLE = -8.0
@@ -95,7 +99,8 @@ class AllocationPair(Pair):
     def cumulant(self, resolution: Resolution) -> Cumulant:
         if not self._known:
             return GaussianCumulant(self.shift)
-        return AllocationCumulant(self._ratio, self.turned, self._cut(resolution.log_cut))
+        cut, most = self._cut(resolution.log_cut), resolution.orders[1]
+        return AllocationCumulant(self._ratio, self.turned, cut, most)
 
     def _cut(self, log_cut: float | None) -> float:
         """Where Z is cut, if it is, so that all of P but e^log_cut is kept.
@@ -229,6 +234,8 @@ class AllocationCumulant:
     turned: bool
     cut: float = math.inf
     """Of Z: what is above is left out."""
+    most: float = math.inf
+    """No order is larger: bounds on all of them are of one kind, so that differences make sense."""
     size: int = 512
     """About as many terms as an integral has: what is dear refuses by itself."""
 
@@ -236,31 +243,43 @@ class AllocationCumulant:
     def _high(self) -> HighOrders:
         return HighOrders(self.ratio.scale, self.ratio.count, self.cut)
 
+    def _least_high(self, order: float, frequency: float = 0.0) -> float:
+        """From which order on moments are read as high ones, if they can be: they cost less where a power
+        series does it, up to an order and a frequency."""
+        if self.ratio.scale >= _HEAVY:
+            return math.inf
+        # an integral reaches so many times further
+        reach = 1 + 42 / order + math.sqrt(84 / order)
+        largest = reach * math.hypot(order, frequency) / self.ratio.count
+        largest *= math.expm1(_FAR * self.ratio.scale)
+        return LEAST_ORDER if largest <= _FEW_POWERS else _NEGATIVE if self.turned else _POSITIVE
+
     def real(self, z: Array) -> Array:
-        orders = -z if self.turned else 1 + z
-        high = (np.abs(orders) >= LEAST_ORDER) & (self.ratio.scale < _HEAVY)
-        result = np.full(orders.shape, math.inf)
-        result[high] = self._high.at_most(orders[high])
+        orders, result = -z if self.turned else 1 + z, np.full(z.shape, math.inf)
+        if self.turned:
+            high = z >= self._least_high(self.most)
+        else:  # whole orders are known, but neither of a law that is cut nor far out
+            known = self.ratio.scale >= _HEAVY or (math.isinf(self.cut) and self.most <= MOST_WHOLE)
+            high = np.full(z.shape, not known)
+        if high.any():
+            result[high] = self._high.at_most(orders[high])
+        result[result > orders * (orders - 1) * self.ratio.scale**2 / 2] = math.inf
         left = ~np.isfinite(result)
         if left.any():
             result[left] = self.ratio.at_most(orders[left])
         return result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
+        order = c if self.turned else 1 + c
         y: Array = step * np.arange(stop, dtype=np.float64)
-        if self.turned:
-            if c >= LEAST_ORDER and self.ratio.scale < _HEAVY:
-                try:
-                    return self._high.negative(np.array([c]), y)
-                except TooFineError:
-                    pass
-            values, errors = self.ratio.line(-c, step, stop)
-            return OnLine(values.conj(), errors)  # -z runs down
-        if 1 + c >= LEAST_ORDER and self.ratio.scale < _HEAVY:
+        if order >= self._least_high(order, float(y[-1])):
             try:
-                return self._high.line(1 + c, y)
+                return self._high.negative(np.array([c]), y) if self.turned else self._high.line(order, y)
             except TooFineError:
                 pass
+        if self.turned:
+            values, errors = self.ratio.line(-c, step, stop)
+            return OnLine(values.conj(), errors)  # -z runs down
         values, errors = self.ratio.line(1 + c, step, stop)
         if math.isfinite(self.cut):
             missing = float(self._high.log_missing(np.array(1 + c), self.cut))

@@ -83,6 +83,9 @@ class Pair(ABC):
     profiled: bool = False
     """Whether it is known by its profile, alone; among others `stand_in` stands in."""
 
+    gathers: bool = False
+    """Whether all of its kind in a composition are one pair together (`gathered`)."""
+
     by_moments: bool = False
     """Whether it is known by its cumulant and envelope alone: a composition of it has a profile."""
 
@@ -131,6 +134,10 @@ class Pair(ABC):
     def stand_in(self) -> "Pair":
         """The pair, or one that dominates it, whose losses can be integrated."""
         return self
+
+    def gathered(self, terms: "Sequence[tuple[Pair, int]]") -> "Pair":
+        """One pair for several of its kind with their counts, if it `gathers`."""
+        raise NotImplementedError(f"{self!r} is composed as it is")
 
     def coarse(self, enough: float) -> "Pair":
         """The same, where deltas below `enough` need not be close."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.guarantees.composed_loss import ComposedLoss, Term
 from indistinct.guarantees.engines import NARROW, LossReader
@@ -27,7 +28,8 @@ _NEAR_ONE = 1e-7
 
 @dataclass(frozen=True)
 class Product:
-    """Independent losses, each with a count; equal pairs merged, Gaussian shifts added in square."""
+    """Independent losses, each with a count; equal pairs merged, Gaussian shifts added in square, and what is
+    read in hops gathered."""
 
     terms: tuple[Term, ...]
 
@@ -41,7 +43,10 @@ class Product:
                 dominates |= pair.dominates and count > 0
             elif count:
                 counts[pair] = counts.get(pair, 0) + count
-        merged = list(counts.items())
+        together = [term for term in counts.items() if term[0].gathers]
+        merged = [term for term in counts.items() if not term[0].gathers]
+        if together:
+            merged.append((together[0][0].gathered(together), 1))
         if shift or not merged:
             merged.append((GaussianPair(shift, dominates and shift > 0), 1))
         return cls(tuple(merged))
@@ -137,7 +142,8 @@ class Product:
             except TooFineError:
                 if plain is None:
                     raise
-            if plain is not None:
+            open_ = open_[_wide(low[open_], high[open_], known)]
+            if plain is not None and open_.size:
                 high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
         return low, high
 
@@ -166,7 +172,8 @@ class Product:
             except TooFineError:
                 if plain is None:
                     raise
-            if plain is not None:
+            open_ = open_[_wide(low[open_], high[open_], known)]
+            if plain is not None and open_.size:
                 high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))
         return low, high
 
@@ -184,6 +191,11 @@ class Product:
     @cached_property
     def _reader(self) -> LossReader:
         return LossReader(ComposedLoss(self.terms, self.infinite_mass, self.finite_top))
+
+
+def _wide(low: Array, high: Array, enough: Array) -> npt.NDArray[np.bool_]:
+    """Which enclosures might be narrower, and should be."""
+    return (high - low > NARROW * np.minimum(high, 1e300)) & (high > enough * (1 + NARROW))
 
 
 def counted_terms(terms: Iterable[tuple[object, int]]) -> str:

@@ -6,13 +6,17 @@ from indistinct.errors import ArgumentError, check_count
 from indistinct.guarantees.allocation_pair import allocation
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.replaced_pair import replaced
 from indistinct.mechanisms.mechanism import Mechanism, check_sampled
 
 
 @describable("allocated")
 class Allocated(Mechanism):
-    """`steps` runs, in `times` of which each record takes part: drawn at random, for each record by
-    itself."""
+    """`steps` runs, in `times` of which each record takes part: drawn at random, for each record by itself.
+
+    The sensitivity of `base` is that of a record which is there or not, whatever the neighbours are: a record
+    that is replaced leaves some runs, and another joins some.
+    """
 
     words = (
         "allocated: each record takes part in {times} of {steps} runs, drawn at random, independently of all "
@@ -33,10 +37,11 @@ class Allocated(Mechanism):
         if times > self.steps:
             raise ArgumentError("times", times, f"an integer between 0 and steps={self.steps}")
         object.__setattr__(self, "times", times)
-        self._shift(Adjacency.ADD_REMOVE)
+        self._shift  # noqa: B018 (refuses what is not known)
 
-    def _shift(self, adjacency: Adjacency) -> float:
-        product = self.base.guarantee(adjacency).product
+    @property
+    def _shift(self) -> float:
+        product = self.base.guarantee(Adjacency.ADD_REMOVE).product
         pair = None if product is None else product.single
         if not isinstance(pair, GaussianPair):
             raise ArgumentError(
@@ -45,8 +50,5 @@ class Allocated(Mechanism):
         return pair.shift
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        if adjacency is not Adjacency.ADD_REMOVE:
-            raise ArgumentError(
-                "adjacency", adjacency.value, "add/remove for random allocation, allocate(steps)"
-            )
-        return ExactGuarantee(allocation(self._shift(adjacency), self.steps, self.times), adjacency)
+        known = allocation(self._shift, self.steps, self.times)
+        return ExactGuarantee(replaced(known) if adjacency is Adjacency.REPLACE_ONE else known, adjacency)

@@ -92,10 +92,19 @@ class Scan:
         return (float(k[pick]) - log_delta - math.log(order * (order + 1) * width)) / order
 
     def _curvature(self, pick: int) -> float:
-        """About K'' there: by second differences."""
-        middle = min(max(pick, 1), self.orders.size - 2)
-        (x, y, z), (a, b, c) = (part[middle - 1 : middle + 2].tolist() for part in (self.orders, self.values))
-        return float(max(2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x), 1e-300))
+        """About K'' there: by second differences, over neighbours, or over more where bounds on K that are
+        not alike stand beside each other."""
+        last = self.orders.size - 1
+        near, far = (self._bend(max(pick - n, 0), pick, min(pick + n, last)) for n in (1, 7))
+        return max(near if far / 8 < near < 8 * far else far, 1e-300)
+
+    def _bend(self, first: int, middle: int, last: int) -> float:
+        middle = min(max(middle, first + 1), last - 1)
+        if not first < middle < last:
+            return 0.0
+        rows = [first, middle, last]
+        (x, y, z), (a, b, c) = self.orders[rows].tolist(), self.values[rows].tolist()
+        return float(2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x))
 
 
 @dataclass(frozen=True, eq=False)

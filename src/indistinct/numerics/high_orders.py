@@ -13,133 +13,31 @@ these are what is asked about, and who asks charges the rest, or what they lack 
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, loggamma, ndtr
+from scipy.special import log_ndtr, loggamma
 
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
 from indistinct.numerics.cumulant import OnLine, log1p
-from indistinct.numerics.rule import PANEL_SIZE, TooFineError, panels
+from indistinct.numerics.lognormal_step import LOG_ROOT, LOG_SMALL, ROUNDING, Step
+from indistinct.numerics.rule import TooFineError
 
 LEAST_ORDER = 16.0
 """Below this a power of w falls too slowly."""
-_LOG_SMALL = -42.0
-"""Of what truncation and aliasing leave, each; it is charged."""
 _LOG_MISSING = -32.0
 """Of what a cut leaves out, if it is wanted."""
-_ROUNDING = 32 * EPS
 _MOST_LOST = 1e-9
-_LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _MOST_PLACES = 1 << 13
 _MOST_TERMS = 1 << 21
 _WIDTHS = 9.0
 """Aliases are so many standard deviations away, or more."""
 _BELOW = 10.0
 """Z is integrated from here, or from below: the rest is charged."""
-_PANELS = (2, 3, 4, 6, 8, 12, 16, 24)
-_RISES = np.geomspace(0.3, 6.0, 12)
-"""Of ellipses around a panel, in its half widths."""
-_ARC = np.linspace(0.0, math.pi, 33)
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _CUTS = np.arange(8.0, 40.0, 0.5)
 _APART = np.concatenate((-np.geomspace(0.9, 0.003, 20), np.geomspace(0.003, 0.4, 18)))
 """Where aliases are bounded, relative to the line."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """log E[e^{v(X - 1)}; low < Z <= high] for one lognormal variable, by Gauss's rule on panels.
-
-    `most` bounds Re v from its side, `turn` |Im v|, and if `most` is negative their ratio |Im v / Re v|. A
-    rule of n nodes errs by at most 64/15 M r^{2-2n} / (1 - r^-2) where M bounds the integrand on an ellipse
-    with half axes (r + 1/r)/2 and (r - 1/r)/2 (Trefethen 2013, Theorem 19.3); cells of its arc bound M.
-    """
-
-    scale: float
-    low: float
-    high: float
-    most: float
-    turn: float
-    whole: bool
-    """Whether Z above `high` is wanted too, and left to the error."""
-
-    @cached_property
-    def _rule(self) -> tuple[Array, Array, float]:
-        """X - 1, weights, and a bound on the error of the mean."""
-        least, enough = 0, len(_PANELS) - 1
-        errors = {enough: self._log_error(_PANELS[enough])}
-        if errors[enough] > _LOG_SMALL - 4:
-            raise TooFineError(f"{_PANELS[enough]} panels of a normal variable")
-        while least < enough:
-            middle = (least + enough) // 2
-            errors[middle] = self._log_error(_PANELS[middle])
-            least, enough = (least, middle) if errors[middle] <= _LOG_SMALL - 4 else (middle + 1, enough)
-        count, log_error = _PANELS[enough], errors[enough]
-        s = self.scale
-        z, log_weights = panels(self.low, self.high, (self.high - self.low) / (2 * count) * (1 + 1e-9))
-        # below: e^{v(X-1)} is at most e^{-v(sz - s^2/2)}, or 1, and its linear part no more than 2 + |v|
-        fall, linear = max(-self.most, 0.0), 2 + abs(self.most) + self.turn
-        beyond = fall * s * s / 2 + (fall * s) ** 2 / 2 + float(log_ndtr(self.low + fall * s))
-        error = math.exp(log_error) + math.exp(min(beyond, 0.0)) + linear * float(ndtr(self.low))
-        if self.whole:
-            error += 2 * linear * float(ndtr(s - self.high))
-        return np.expm1(s * z - s * s / 2), np.exp(log_weights - z * z / 2 - _LOG_ROOT), error
-
-    def _log_error(self, count: int) -> float:
-        """Of so many panels, by the best ellipse around each."""
-        s, half = self.scale, (self.high - self.low) / (2 * count)
-        middle = (self.low + half * (2 * np.arange(count) + 1))[:, None, None]
-        log_radius = np.arcsinh(_RISES)
-        x = middle + half * np.cosh(log_radius)[:, None] * np.cos(_ARC)
-        eta = half * _RISES[:, None] * np.sin(_ARC)
-        left, right = x[..., 1:], x[..., :-1]
-        up, down = np.maximum(eta[:, 1:], eta[:, :-1]), np.minimum(eta[:, 1:], eta[:, :-1])
-        nearest = np.where(left * right < 0, 0.0, np.minimum(np.abs(left), np.abs(right)))
-        lowest, highest = (np.exp(np.minimum(s * end - s * s / 2, 600.0)) for end in (left, right))
-        sine = np.sin(np.minimum(s * up, math.pi / 2))
-        if self.most >= 0:
-            real = self.most * np.maximum(highest * np.cos(np.minimum(s * down, math.pi)) - 1, 0.0)
-            real = real + self.turn * highest * sine
-        else:  # on rays Im v / Re v is no more than that of the ends
-            turned = np.cos(np.minimum(s * up, math.pi)) + self.turn / self.most * sine
-            real = -self.most * np.maximum(1 - np.where(turned > 0, lowest, highest) * turned, 0.0)
-        size = np.logaddexp(real, np.log(2 + (abs(self.most) + self.turn) * (1 + highest)))
-        log_most = (size + (up * up - nearest * nearest) / 2 - _LOG_ROOT).max(axis=-1)
-        fixed = (
-            math.log(64 / 15 * half) - np.log(-np.expm1(-2 * log_radius)) - 2 * (PANEL_SIZE - 1) * log_radius
-        )
-        return float((log_most + fixed).min(axis=1).max()) + math.log(count)
-
-    @property
-    def error(self) -> float:
-        """Of the mean."""
-        return self._rule[2]
-
-    @cached_property
-    def rounding(self) -> float:
-        """Of the mean, relative to |v|: |e^{v(X-1)} - 1| is at most |v(X-1)|, times that exponential."""
-        away, weights, _ = self._rule
-        size = 2 + np.exp(np.minimum(np.maximum(self.most * away, 0.0), 600.0))
-        return _ROUNDING * float((np.abs(away) * size) @ weights)
-
-    def log_mean(self, v: Any) -> Any:
-        """log E[e^{v(X - 1)}]: all but the linear part of the exponential, whose mean is known, is summed."""
-        away, weights, _ = self._rule
-        exponent = np.multiply.outer(v, away)
-        total = (np.expm1(exponent) - exponent) @ weights
-        if not self.whole:
-            above = float(ndtr(-self.high))
-            total = total - above + v * (above - float(ndtr(self.scale - self.high)))
-        return log1p(total) if np.iscomplexobj(total) else np.log1p(np.maximum(total, -1 + EPS))
-
-    def mean(self, v: Array) -> Array:
-        """E[X] of the law tilted by e^{vX}, about."""
-        away, weights, _ = self._rule
-        tilted = np.exp(np.multiply.outer(v, away)) * weights
-        result: Array = 1 + (tilted @ away) / tilted.sum(axis=-1)
-        return result
 
 
 def _stirling(b: Any) -> Any:
@@ -179,7 +77,7 @@ class HighOrders:
         return (
             math.log(t)
             - self.cut**2 / 2
-            - _LOG_ROOT
+            - LOG_ROOT
             + there
             - one
             + float(self._bound(step, order, w)[0])
@@ -223,7 +121,7 @@ class HighOrders:
 
     def _bound(self, step: Step, order: Any, w: Array) -> Array:
         logs = self.count * step.log_mean(w / self.count)
-        error = self.count * (step.error + step.rounding * w / self.count)
+        error = self.count * (step.error + step.rounding(w / self.count))
         ratio = w / order - 1
         value: Array = order * (ratio - np.log1p(ratio)) + logs + error + 8 * EPS * order * np.abs(ratio)
         return value
@@ -249,7 +147,7 @@ class HighOrders:
             gap = np.abs(others - w0) * period
             each = bounds - gap - np.log(-np.expm1(-gap))
             log_alias = float(np.logaddexp(each[_APART < 0].min(), each[_APART > 0].min()))
-            if log_alias <= level + _LOG_SMALL:
+            if log_alias <= level + LOG_SMALL:
                 break
             period *= 1.1
         h = 2 * math.pi / period
@@ -265,7 +163,7 @@ class HighOrders:
         terms = np.exp(logs + power)
         total, sizes = terms.sum(axis=1), np.abs(terms)
         log_size = self.count * float(step.log_mean(w0 / self.count))
-        wrong = self._wrong(step, logs, step.rounding * np.abs(w))
+        wrong = self._wrong(step, logs, step.rounding(np.abs(w) / self.count))
         errors = sizes @ wrong + 8 * EPS * (sizes * np.abs(b[:, None] * away)).sum(axis=1)
         rest = self._rest(w0, h, b, -h * places[0], -1) + self._rest(w0, h, b, h * places[-1], 1)
         factor = _stirling(b) + math.log(h / (2 * math.pi))
@@ -279,7 +177,7 @@ class HighOrders:
         """How far the line goes, upwards for y > 0 and downwards for 0."""
         b = np.array([order + 1 + 1j * y])
         end: float = y * w0 / (order + 1) + 8 * abs(b[0]) / math.sqrt(order)
-        while self._rest(w0, h, b, end, 1)[0] > h * math.exp(_LOG_SMALL):
+        while self._rest(w0, h, b, end, 1)[0] > h * math.exp(LOG_SMALL):
             end *= 1.1
         return end
 
@@ -299,7 +197,7 @@ class HighOrders:
         |w^b E e^{-wR}| is at most what it is for y = 0, but for a factor."""
         c, b, t = order[:, None], (order + 1j * y)[:, None], self.count
         widths = _WIDTHS * float((np.abs(b) / c).max())
-        while float((alias := _aliases(b, widths * np.sqrt(c))).max()) > math.exp(_LOG_SMALL):
+        while float((alias := _aliases(b, widths * np.sqrt(c))).max()) > math.exp(LOG_SMALL):
             widths *= 1.1
         h = 2 * math.pi / (widths * np.sqrt(c))
         rough, mean = self._lower(1.5 * float(order.max()), 0.0), np.ones(order.size)
@@ -313,31 +211,35 @@ class HighOrders:
                 raise TooFineError(f"{v.shape[1]} places of {b.size} integrals")
             ray = np.exp(v)
             below, most = v - (ray - 1), float((c * ray).max())
-            one = self._lower(most, 0.0).log_mean(-c * ray / t)
+            step = self._lower(most, float(np.abs(y).max() * ray.max()))
+            one = step.log_mean(-c * ray / t)
             real = c * below + t * one
             # log-concave in v (Prekopa 1973), so it falls beyond its ends at least as fast as there
             falls = np.stack((real[:, 1] - real[:, 0], real[:, -2] - real[:, -1]))
             ends = np.stack((real[:, 0], real[:, -1])) - np.log(np.expm1(np.clip(falls, 1e-9, 700.0)))
-            short = ((falls <= 0) | (ends - real.max(axis=1) > _LOG_SMALL)).any(axis=1)
+            short = ((falls <= 0) | (ends - real.max(axis=1) > LOG_SMALL)).any(axis=1)
             if not short.any():
                 break
             reach *= np.where(short, 1.2, 1.0)
         else:
             raise TooFineError("an integral along a ray")
-        step = self._lower(most, float(np.abs(y).max() * ray.max()))
         logs = t * (step.log_mean(-b * ray / t) if np.any(y) else one)
         terms = np.exp(b * below + logs)
         total, sizes = terms.sum(axis=1), np.abs(terms)
-        # |X-1| is less than 1 where e^{-w(X-1)} is large
-        rounding = _ROUNDING * (3 * self.scale * math.exp(self.scale**2) + np.exp(np.minimum(one, 600.0)))
-        wrong = self._wrong(step, logs, rounding * np.abs(b) * ray) + 8 * EPS * np.abs(b * below)
+        size = np.abs(b) * ray / t
+        if step.few_powers:
+            rounding = step.rounding(size)
+        else:  # |X-1| is less than 1 where e^{-w(X-1)} is large
+            each = 3 * self.scale * math.exp(self.scale**2) + np.exp(np.minimum(one, 600.0))
+            rounding = ROUNDING * each * size
+        wrong = self._wrong(step, logs, rounding) + 8 * EPS * np.abs(b * below)
         errors = (sizes * wrong).sum(axis=1) + np.exp(ends).sum(axis=0)
         errors += alias[:, 0] * np.exp(real).sum(axis=1)
         return _logarithms(total, errors, np.log(h[:, 0]) - _stirling(b[:, 0]))
 
     def _wrong(self, step: Step, logs: Any, rounding: Array) -> Array:
         """Errors of e^logs, relatively: of the mean of each step, which are multiplied by their number."""
-        each = (step.error + rounding / self.count) * np.exp(-logs.real / self.count)
+        each = (step.error + rounding) * np.exp(-logs.real / self.count)
         result: Array = np.expm1(np.minimum(self.count * np.log1p(each), 600.0)) + 8 * EPS * (
             8 + np.abs(logs)
         )
@@ -360,8 +262,8 @@ def _aliases(b: ComplexArray, k: Array) -> Array:
 
 
 def _gamma_reach(c: float) -> Array:
-    """About how far to either side e^{c(v - e^v + 1)} is larger than e^_LOG_SMALL, and a little further."""
-    drop = -_LOG_SMALL / c
+    """About how far to either side e^{c(v - e^v + 1)} is larger than e^LOG_SMALL, and a little further."""
+    drop = -LOG_SMALL / c
     left, right = drop + 1, math.log1p(drop + math.sqrt(2 * drop))
     for _ in range(4):
         left = drop + 1 - math.exp(-left)

@@ -22,8 +22,8 @@ import numpy as np
 from scipy.special import loggamma, ndtr
 
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
-from indistinct.numerics.cumulant import OnLine, log1p
-from indistinct.numerics.power_series import power_of_series
+from indistinct.numerics.cumulant import OnLine
+from indistinct.numerics.lognormal_factors import Factors, Grid, factors_on, series_base
 from indistinct.numerics.rule import TooFineError, powers_of_unit
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
@@ -33,11 +33,18 @@ _QUADRATURE = 1e-17
 """... which is where they are charged, all together."""
 _ROUNDING = 32 * EPS
 """Of a sum, relative to the sum of the sizes of its terms."""
-_LEAST_GAP = 1.5
-"""p is at least this, and as large as the order where that can be: then rounding errors are small."""
+_LEAST_GAP, _GAP = 1.5, 10.0
+"""p is at least the first, and as large as the order where that can be, up to the second: then rounding
+errors are small."""
 _MOST_FACTORS = 300
 """m is at most this."""
+MOST_WHOLE = 512
+_LEAST_WHOLE = 24
+"""Between these orders moments of whole ones bound the others."""
+_CHEAP_REACH, _LOW = -40.0, 8.0
+"""Integrals from below the first are not cheap, but of orders below the second."""
 _MOST_NODES = 1 << 14
+_MOST_PARTS = 256
 _MOST_WORK = 1 << 28
 _LARGEST_MOMENT = 1250.0
 """log E X^m is at most this: half of it on either side of 1 are numbers."""
@@ -54,40 +61,12 @@ _PLACES = np.concatenate((np.geomspace(4.0, 2.0**22, 81), 2.0 ** np.arange(23, 4
 _AWAY = np.linspace(0.02, 1.0, 50)
 
 
-class _Grid(NamedTuple):
-    """Nodes v = first + step * i, and z = low + apart * j: v + sz lie on one lattice if there is a stride."""
-
-    first: float
-    step: float
-    size: int
-    low: float
-    apart: float
-    stride: int
-    normals: int
-
-    @property
-    def places(self) -> Array:
-        """The nodes v."""
-        return self.first + self.step * np.arange(self.size, dtype=np.float64)
-
-
 class _Ray(NamedTuple):
     """Where an integral is taken: the angle of w, how far Z is moved, and the nodes."""
 
     theta: float
     moved: float
-    grid: _Grid
-
-
-class _Factors(NamedTuple):
-    """E[R^n e^{-wR}] / n! on a grid for n = 0, 1, ..., m: rows of `rest`, times e^log_scale and base^-n; a
-    bound on the size of the terms of `rest`, and errors relative to that."""
-
-    log_scale: ComplexArray | Array
-    rest: ComplexArray | Array
-    majorant: Array
-    errors: Array
-    log_base: float
+    grid: Grid
 
 
 @dataclass(frozen=True)
@@ -99,14 +78,15 @@ class LognormalMean:
 
     def log_moments(self, orders: Array) -> tuple[Array, Array]:
         """log E[R^a] at real orders, and bounds on the errors."""
-        parts = [self._power(float(order)) for order in orders]
-        m, p = max(n for n, _ in parts), max(gap for _, gap in parts)
-        reach = np.array([self._reach(*part) for part in parts])
+        rows, gaps = self._powers(orders)
+        m, p, (low, high) = int(rows.max()), float(gaps.max()), self._reaches(rows, gaps)
+        if m > _MOST_FACTORS or not np.isfinite(high).all():
+            raise TooFineError(f"moments of {self.count} lognormal variables")
         ends = float(orders.min()), float(orders.max())
-        grid = self._grid(m, p, ends, (reach[:, 0].min(), reach[:, 1].max()), _straight(p))
-        factors, v = _factors(self, m, grid), grid.places
+        grid = self._grid(m, p, ends, (float(low.min()), float(high.max())), _straight(p))
+        factors, v = factors_on(self.scale, self.count, m, grid), grid.places
         values, errors = np.empty(orders.size), np.empty(orders.size)
-        for i, (n, gap) in enumerate(parts):
+        for i, (n, gap) in enumerate(zip(rows.astype(int).tolist(), gaps.tolist(), strict=True)):
             exponent = gap * v + factors.log_scale
             top, log_factor = float(exponent.max()), self._log_factor(n, gap, factors)
             terms = np.exp(exponent - top) * factors.rest[n]
@@ -119,46 +99,45 @@ class LognormalMean:
     def at_most(self, orders: Array) -> Array:
         """log E[R^a] at real orders outside (0, 1), or a little more where it is dear.
 
-        Below 0 R is at least the geometric mean. Above 1 one factor R = (X_1 + ... + X_t)/t turns the others
-        into a moment under the law that is tilted by X_1, where Minkowski's inequality sets X_1 apart:
-        E[R^a]^{1/(a-1)} <= e^{s^2 a/2} / t + E[R^{a-1}]^{1/(a-1)}.
+        Below 0 R is at least the geometric mean. Above 1 whole orders are known, and it is convex between
+        them. Beyond those one factor R = (X_1 + ... + X_t)/t turns the others into a moment under the law
+        that is tilted by X_1, where Minkowski's inequality sets X_1 apart: E[R^a]^{1/(a-1)} <= e^{s^2 a/2}
+        / t + E[R^{a-1}]^{1/(a-1)}.
         """
-        square = self.scale**2
-        nearer, steps = orders.copy(), np.zeros(orders.size, dtype=int)
-        for i, order in enumerate(orders.tolist()):
-            while not self._cheap(nearer[i]) and 2 < nearer[i] and steps[i] < _MOST_STEPS:
-                steps[i] += 1
-                nearer[i] = order - steps[i]
-        cheap = np.array([self._cheap(order) for order in nearer.tolist()])
+        square, cheap = self.scale**2, self._cheap(orders)
         # the Gaussian alone, where nothing else is known
-        result: Array = square / 2 * nearer * (nearer - 1)
+        result: Array = square / 2 * orders * (orders - 1)
         if cheap.any():
-            values, errors = self.log_moments(nearer[cheap])
-            result[cheap] = values + errors
-        for i in np.flatnonzero(~cheap & (orders < 0)).tolist():
-            order = float(orders[i])
-            result[i] = min(result[i], square / 2 * (-order + order * order / self.count))
-        for i in np.flatnonzero(steps).tolist():
-            for power in (nearer[i] + np.arange(steps[i])).tolist():
-                alone = square * (power + 1) / 2 - math.log(self.count)
-                result[i] = power * float(np.logaddexp(alone, result[i] / power))
-            result[i] = min(result[i], square / 2 * orders[i] * (orders[i] - 1))
+            values, errors = self.log_moments(orders[cheap])
+            result[cheap] = np.fmin(result[cheap], values + errors)  # what is undefined claims nothing
+        below, above = orders < 0, ~cheap & (orders > 1)
+        result[below] = np.minimum(result, square / 2 * (-orders + orders * orders / self.count))[below]
+        if above.any():
+            result[above] = np.minimum(self._from_whole_orders(orders[above]), result[above])
         return result * (1 + 64 * EPS)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 (of small frozen values)
-    def _cheap(self, order: float) -> bool:
-        """Whether a moment of this order costs little."""
-        try:
-            m, p = self._power(order)
-            if self.scale**2 * m * m / 2 > _CHEAP_MOMENT:
-                return False
-            self._reach(m, p)
-        except TooFineError:
-            return False
-        return True
+    def _from_whole_orders(self, orders: Array) -> Array:
+        whole = self._log_wholes(min(math.ceil(float(orders.max())), MOST_WHOLE))
+        steps = np.clip(np.ceil(orders - (whole.size - 1)), 0.0, _MOST_STEPS)
+        power = orders - steps
+        result: Array = np.interp(power, np.arange(whole.size), whole, right=math.inf)
+        for step in range(int(steps.max())):
+            more = steps > step
+            alone = self.scale**2 * (power + 1) / 2 - math.log(self.count)
+            result = np.where(more, power * np.logaddexp(alone, result / power), result)
+            power = np.where(more, power + 1, power)
+        return result
+
+    def _cheap(self, orders: Array) -> Any:
+        """Whether moments of these orders cost little."""
+        m, p = self._powers(orders)
+        cheap = (self.scale * m <= math.sqrt(2 * _CHEAP_MOMENT)) & (orders < _LEAST_WHOLE)
+        low, high = self._reaches(m[cheap], p[cheap])
+        cheap[cheap] = np.isfinite(high) & ((low > _CHEAP_REACH) | (orders[cheap] < _LOW))
+        return cheap
 
     @staticmethod
-    def _log_factor(m: int, p: float, factors: _Factors) -> float:
+    def _log_factor(m: int, p: float, factors: Factors) -> float:
         """log of what stands before the integral: m! / Gamma(p), and the scale of row m."""
         return math.lgamma(m + 1) - math.lgamma(p) - m * factors.log_base
 
@@ -190,7 +169,7 @@ class LognormalMean:
         theta, grid = ray.theta, ray.grid
         if 8 * y.size * grid.size > _MOST_WORK:
             raise TooFineError(f"{y.size} moments by {grid.size} terms")
-        factors, v = _factors(self, m, grid, theta, ray.moved), grid.places
+        factors, v = factors_on(self.scale, self.count, m, grid, theta, ray.moved), grid.places
         exponent = p * (v - 1j * theta) + factors.log_scale
         top, log_factor = float(exponent.real.max()), self._log_factor(m, p, factors)
         # w^{-iy} = e^{-y theta} e^{-iyv}
@@ -212,7 +191,7 @@ class LognormalMean:
         """E[R log R], the derivative of the moments at order 1, rounded up: by the same integral."""
         m, p = self._power(1.0)
         grid = self._grid(m, p, (1.0, 1.0), self._reach(m, p), _straight(p))
-        factors, v = _factors(self, m, grid), grid.places
+        factors, v = factors_on(self.scale, self.count, m, grid), grid.places
         log_factor = self._log_factor(m, p, factors) + math.log(grid.step)
         terms = np.exp(p * v + factors.log_scale + log_factor) * factors.rest[m]
         # d/da of w^{m-a} / Gamma(m-a): the mean of log w less that at R = 1, which is digamma
@@ -224,44 +203,71 @@ class LognormalMean:
 
     def _power(self, order: float) -> tuple[int, float]:
         """m and p = m - order."""
-        furthest = math.sqrt(2 * _CHEAP_MOMENT) / self.scale - 1
-        m = max(0, math.ceil(order + max(_LEAST_GAP, min(order, furthest - order))))
-        if m > _MOST_FACTORS:
-            raise TooFineError(f"a moment of order {order}")
-        return m, m - order
+        (m,), (p,) = self._powers(np.array([order]))
+        return int(m), float(p)
 
-    @lru_cache(maxsize=256)  # noqa: B019 (of small frozen values)
+    def _powers(self, orders: Array) -> tuple[Array, Array]:
+        furthest = math.sqrt(2 * _CHEAP_MOMENT) / self.scale - 1
+        gap = np.minimum(np.minimum(orders, _GAP), furthest - orders)
+        m = np.maximum(np.ceil(orders + np.maximum(gap, _LEAST_GAP)), 0.0)
+        return m, m - orders
+
     def _reach(self, m: int, p: float) -> tuple[float, float]:
+        """Where the integral along the real axis begins and ends."""
+        (low,), (high,) = self._reaches(np.array([float(m)]), np.array([p]))
+        if not math.isfinite(high) or m > _MOST_FACTORS:
+            raise TooFineError(f"a moment of order {m - p} of {self.count} lognormal variables")
+        return float(low), float(high)
+
+    def _reaches(self, m: Array, p: Array) -> tuple[Array, Array]:
         """log w beyond which the integral along the real axis has at most e^_LOG_SMALL of itself (E R^a being
         1 or more, or e^{-s^2/8} or more): below, E[R^m e^{-wR}] <= E R^m; above, Gamma(p, x) <= 2^p Gamma(p)
-        e^{-x/2}."""
-        order, log_least = m - p, -(self.scale**2) / 8
-        low = (_LOG_SMALL + log_least - self._log_whole(m) + float(loggamma(p + 1).real)) / p
+        e^{-x/2}. Infinite where that is not known."""
+        order, square = (m - p)[:, None], self.scale**2
+        log_least = -square / 8
+        whole = self._log_wholes(int(min(m.max(initial=0.0), _MOST_FACTORS)))
+        known = m < whole.size
+        log_whole = np.where(known, whole[np.where(known, m, 0).astype(int)], math.inf)
+        low = (_LOG_SMALL + log_least - log_whole + loggamma(p + 1).real) / p
         w, falls = 4 * _PLACES, self._log_laplace()
-        if order > 0:  # R^a e^{-wR/4} <= (4a/ew)^a
-            rest = order * np.log(4 * order / (math.e * w)) + falls
-        else:  # Cauchy and Schwarz, and R is no less than the geometric mean
-            square, c = self.scale**2, -order
-            rest = c * square / 2 + c * c * square / self.count + falls / 2
-        enough = rest + p * math.log(2) <= _LOG_SMALL + log_least
-        if not enough.any():
-            raise TooFineError(f"moments of {self.count} lognormal variables")
-        return low, math.log(w[np.argmax(enough)])
+        above, c = np.maximum(order, 1e-9), np.maximum(-order, 0.0)
+        # R^a e^{-wR/4} <= (4a/ew)^a for a > 0; else Cauchy and Schwarz, and R is at least the geometric mean
+        rest = np.where(
+            order > 0,
+            above * np.log(4 * above / (math.e * w)) + falls,
+            c * square / 2 + c * c * square / self.count + falls / 2,
+        )
+        enough = rest + p[:, None] * math.log(2) <= _LOG_SMALL + log_least
+        high = np.where(known & enough.any(axis=1), np.log(w[np.argmax(enough, axis=1)]), math.inf)
+        return low, high
 
-    def _log_whole(self, m: int) -> float:
-        """log E R^m."""
-        k, log_base = np.arange(m + 1.0), self.log_base(m)
-        logs = self.scale**2 * k * (k - 1) / 2
-        if logs[-1] > _LARGEST_MOMENT:
-            raise TooFineError(f"a moment of order {m}")
-        scaled = np.exp(logs + k * (log_base - math.log(self.count)) - loggamma(k + 1).real)
-        whole = float(power_of_series(scaled[:, None], self.count)[m, 0])
-        return math.log(whole) + math.lgamma(m + 1) - m * log_base
+    def _log_wholes(self, top: int) -> Array:
+        """log E R^m for m = 0, 1, ..., top, rounded up, as far as they are numbers."""
+        return self._whole_orders(1 << max(top - 1, 7).bit_length())[: top + 1]
 
-    def log_base(self, m: int) -> float:
-        """By which a series is scaled, so that its coefficients stay numbers: they are between m^-m and E
-        X^m."""
-        return math.log(max(m, 1)) - self.scale**2 * m / 4
+    @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
+    def _whole_orders(self, top: int) -> Array:
+        last = min(top, int(math.sqrt(2 * _LARGEST_MOMENT) / self.scale))
+        k, log_base, log_count = (
+            np.arange(last + 1.0),
+            series_base(self.scale, last) - 0.5,
+            math.log(self.count),
+        )
+        log_one, log_factorial = self.scale**2 * k * (k - 1) / 2, loggamma(k + 1).real
+        logs = log_one + k * (log_base - log_count) - log_factorial
+        power, square, left = np.ones(1), np.exp(logs), self.count
+        with np.errstate(over="ignore", invalid="ignore"):
+            while left:
+                power = np.convolve(power, square)[: last + 1] if left & 1 else power
+                left >>= 1
+                square = np.convolve(square, square)[: last + 1] if left else square
+            result: Array = np.log(power) + log_factorial - k * log_base
+        # no term is negative and the first is 1: to the error of a term a product adds no more than its
+        # number, and what the factors had is that of terms whose numbers add up to it
+        error = k * (2 + 3 * math.log2(2 * self.count) + abs(log_base) + log_count) + log_one + log_factorial
+        error *= 8 * EPS
+        result, known = np.maximum(result, 0.0) + error, np.isfinite(result)
+        return result[: int(np.argmin(known)) if not known.all() else last + 1]
 
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def _log_laplace(self) -> Array:
@@ -303,15 +309,22 @@ class LognormalMean:
         step: float,
         theta: float = 0.0,
         moved: float = 0.0,
-    ) -> _Grid:
+    ) -> Grid:
         """Nodes in v and in z. In z a strip of half width d on either side keeps wX inside a cone in which
         |e^{-wX}| falls: cos^-(m+p) is what that costs, and e^{(eta+d)^2/2} what the normal density does."""
         s, t, angle = self.scale, self.count, theta - self.scale * moved
         strip = _AWAY * min((math.pi / 2 - min(0.02, (math.pi / 2 - angle) / 2) - angle) / s, 12.0)
         cost = -_LOG_SMALL + (moved + strip) ** 2 / 2 - (m + p) * np.log(np.cos(angle + s * strip))
         apart = float((2 * math.pi * strip / cost).max())
-        stride = int(s * apart / step)
-        apart = stride * step / s if stride else apart
+        # on one lattice: a little finer in z, if that is enough
+        parts = np.arange(1, _MOST_PARTS + 1)
+        strides = np.floor(parts * s * apart / step)
+        finer = parts * s * apart / (step * np.maximum(strides, 1e-9))
+        pick = int(np.argmax(finer <= max(1.1, float(finer.min()))))
+        stride = int(strides[pick])
+        if not stride:
+            raise TooFineError(f"{_MOST_PARTS} nodes of a normal variable in one step")
+        apart = stride * step / (pick + 1) / s
         # what is beyond weighs e^_LOG_SMALL: R^a is at most 1 plus the mean of X_i^a (a >= 1), and R at least
         # the geometric mean (a < 0)
         power, c, spare = max(orders[1], 1.0), max(-orders[0], 0.0), math.log(t) - _LOG_SMALL + s * s / 8
@@ -321,7 +334,7 @@ class LognormalMean:
         normals = math.ceil((top - bottom) / apart) + 1
         if size > _MOST_NODES or size * (normals + m) * (m + 1) > _MOST_WORK:
             raise TooFineError(f"{size} by {normals} nodes")
-        return _Grid(float(reach[0]), step, size, bottom, apart, stride, normals)
+        return Grid(float(reach[0]), step, size, bottom, apart, normals, pick + 1, stride)
 
 
 def _band(p: float, y: Array, log_gamma: Array) -> tuple[int, float]:
@@ -343,52 +356,6 @@ def _straight(p: float) -> float:
     away = _AWAY * (math.pi / 2 - 0.02)
     cost = -_LOG_SMALL - p * np.log(np.cos(away))
     return float((2 * math.pi * away / cost).max())
-
-
-@lru_cache(maxsize=32)
-def _factors(law: LognormalMean, m: int, grid: _Grid, theta: float = 0.0, moved: float = 0.0) -> _Factors:
-    """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
-    s, t, log_base = law.scale, law.count, law.log_base(m)
-    z = grid.low + grid.apart * np.arange(grid.normals)
-    log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.apart)
-    places = grid.first + grid.step * np.arange(grid.size + grid.stride * (grid.normals - 1))
-    if not grid.stride:
-        places = np.add.outer(places, s * grid.apart * np.arange(grid.normals))
-    log_y = places + s * grid.low - s * s / 2 - math.log(t)
-    k = np.arange(m + 1.0)[:, None]
-    log_x = s * z - s * s / 2 + log_base - math.log(t)
-    weights: Array | ComplexArray = np.exp(log_weight + k * log_x - loggamma(k + 1).real)
-    y: Array | ComplexArray = np.exp(log_y)
-    if theta:
-        y = y * np.exp(-1j * (theta - s * moved))
-        weights = weights * np.exp(moved**2 / 2 + 1j * moved * (s * k - z))
-    # all but a sum of e^{-y} - 1, which keeps its digits
-    away = _windows(np.expm1(-y), grid) @ weights[0]
-    inside = _windows(np.exp(-y), grid)
-    series = (inside @ weights.T).T
-    sizes = (np.abs(inside) @ np.abs(weights).T).T if theta else series
-    near = np.abs(away) < 0.5
-    first = np.where(near, 1 + away, np.where(series[0] == 0, 1e-300, series[0]))
-    away = np.where(near, away, 0.0)
-    log_first = np.where(near, log1p(away) if theta else np.log1p(away), np.log(first))
-    # of the logarithm: e^{-y} - 1 is at most |y| in size, and the mean of |y| is |w| / t
-    told = np.minimum(np.exp(np.minimum(grid.places, 700.0)) / t * math.exp(moved**2 / 2), sizes[0])
-    errors = _ROUNDING * (2 * (m + 2) + t * np.where(near, told, sizes[0]) / np.abs(first))
-    series, sizes = series / first, sizes / np.abs(first)
-    series[0] = sizes[0] = 1.0
-    rest = power_of_series(series, t)
-    return _Factors(t * log_first, rest, power_of_series(sizes, t) if theta else rest, errors, log_base)
-
-
-def _windows(values: Any, grid: _Grid) -> Any:
-    """A row for each v: the values at v + sz for all z."""
-    if not grid.stride:
-        return values
-    item = values.strides[0]
-    view = np.lib.stride_tricks.as_strided(
-        values, (grid.size, grid.normals), (item, grid.stride * item), writeable=False
-    )
-    return np.ascontiguousarray(view)
 
 
 def _fourier(terms: ComplexArray, v: Array, step: float, stop: int) -> ComplexArray:

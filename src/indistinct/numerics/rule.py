@@ -56,9 +56,14 @@ def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
     if count * PANEL_SIZE > MAX_NODES:
         raise TooFineError(f"{count} quadrature panels")
     radius = (high - low) / (2 * count)
-    centres = low + radius * (2 * np.arange(count) + 1)
-    nodes = np.add.outer(centres, radius * _NODES).ravel()
-    return nodes, np.add.outer(np.full(count, math.log(radius)), _LOG_WEIGHTS).ravel()
+    centres: Array = low + radius * (2 * np.arange(count, dtype=np.float64) + 1)
+    return placed_panels(centres, np.full(count, radius))
+
+
+def placed_panels(centres: Array, radii: Array) -> tuple[Array, Array]:
+    """The same on panels with these centres and half widths."""
+    nodes: Array = (centres[:, None] + radii[:, None] * _NODES).ravel()
+    return nodes, np.add.outer(np.log(radii), _LOG_WEIGHTS).ravel()
 
 
 def graded_panels(edges: Array, half_widths: Array) -> tuple[Array, Array]:
@@ -79,9 +84,7 @@ def graded_panels(edges: Array, half_widths: Array) -> tuple[Array, Array]:
         starts += [ends[first] + (2 * k + 1) * radius for k in range(count)]
         radii += [radius] * count
         stop = first
-    radius_of = np.array(radii)
-    nodes = np.add.outer(np.array(starts), np.zeros(PANEL_SIZE)) + np.multiply.outer(radius_of, _NODES)
-    return nodes.ravel(), np.add.outer(np.log(radius_of), _LOG_WEIGHTS).ravel()
+    return placed_panels(np.array(starts), np.array(radii))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ the budget is met exactly. The proportions:
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from indistinct.data import CachedTable, Table, check_by_record, check_table, read_csv, read_parquet, read_sql
+from indistinct.data import CachedTable, Table, check_by_record, read_csv, read_parquet, read_sql
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.ledger.decide import best_cap
 from indistinct.ledger.notions import Cap
@@ -101,9 +101,7 @@ def open_table(terms: Terms, files: Sequence[str] = ()) -> Table:
     if data.sql is not None:
         if not data.multiplies:
             check_by_record(data.sql, terms.user)
-            if data.database is not None:
-                check_table(data.sql, data.database)
-        return read_sql(data.sql, database=data.database)
+        return read_sql(data.sql, database=data.database, one_by_one=not data.multiplies)
     return (
         read_csv(files or data.csv, **dict(data.dialect)) if data.csv else read_parquet(files or data.parquet)
     )

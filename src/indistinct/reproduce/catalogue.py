@@ -8,13 +8,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from indistinct.errors import ArgumentError
-from indistinct.reproduce import capacity, conversions, noisy_sgd, regions, renyi_dp
+from indistinct.reproduce import (
+    capacity,
+    conversions,
+    functional_renyi,
+    noisy_sgd,
+    private_images,
+    regions,
+    renyi_dp,
+)
 from indistinct.reproduce.draw import draw, markdown, write_data
 from indistinct.reproduce.figure import Entry, Figure, FigureTable
 
 PAPERS = {
     "000": "Chaudhuri, Imola and Machanavajjhala 2019, Capacity Bounded Differential Privacy",
     "002": "Mironov 2017, Rényi Differential Privacy",
+    "003": "Jiang, Sun and Yu 2023, Functional Rényi Differential Privacy for Generative Modeling",
     "004": "Asoodeh, Liao, Calmon, Kosut and Sankar 2021, Three Variants of Differential Privacy",
 }
 
@@ -31,6 +40,14 @@ CATALOGUE = {
     "002-table1": Entry("properties shared by pure and Rényi DP, measured", renyi_dp.table_1),
     "002-table2": Entry("Rényi curves in closed form", renyi_dp.table_2),
     "002-text": Entry("numbers and statements in the text", renyi_dp.text),
+    "003-fig1": Entry("images at ε = 1", private_images.figure_1),
+    "003-fig2": Entry("images at ε = 0.2", private_images.figure_2),
+    "003-fig3": Entry("colour images at ε = 1 and 0.2", private_images.figure_3),
+    "003-fig4": Entry("images at ε = 10", private_images.figure_4),
+    "003-table1": Entry("what a network learns from images at ε = 1 and 0.2", private_images.table_1),
+    "003-table2": Entry("the ε of the loop's parameters", functional_renyi.table_2),
+    "003-table3": Entry("what a network learns from images at ε = 10", private_images.table_3),
+    "003-text": Entry("why the loop is not private", functional_renyi.text),
     "004-fig1": Entry("how the three variants follow from each other", conversions.figure_1),
     "004-fig2": Entry("the optimal conversion and its closed bounds", conversions.figure_2),
     "004-fig3": Entry("ε of composed Gaussian noise", conversions.figure_3),
@@ -69,7 +86,8 @@ def reproduce(names: Sequence[str], out: Path, tell: Callable[[str], None] = pri
         if figure.panels or figure.table:
             write_data(figure, out / f"{name}.csv")
         if figure.table:
-            text = f"# {heading(name)}\n\n{markdown(figure.table)}\n"
+            below = f"\n{figure.note}\n" if figure.note and not figure.panels else ""
+            text = f"# {heading(name)}\n\n{markdown(figure.table)}\n{below}"
             (out / f"{name}.md").write_text(text, encoding="utf-8")
         tell(f"{name}: {CATALOGUE[name].title} ({time.perf_counter() - start:.1f} s)")
     text = f"# What the papers say, and what comes out\n\n{claims(figures)}\n"
@@ -80,8 +98,9 @@ def reproduce(names: Sequence[str], out: Path, tell: Callable[[str], None] = pri
 def heading(name: str) -> str:
     """Such as "Mironov 2017, Fig. 2: ..."."""
     paper, part = name.split("-")
-    author = PAPERS[paper].partition(",")[0]
-    author = author.replace("Asoodeh", "Asoodeh et al. 2021").replace("Chaudhuri", "Chaudhuri et al. 2019")
+    words = PAPERS[paper].replace(",", "").split()
+    year = next(word for word in words if word.isdigit())
+    author = f"{words[0]} {year}" if words[1] == year else f"{words[0]} et al. {year}"
     place = {"f": f"Fig. {part[3:]}", "ta": f"Table {part[5:]}", "te": "text"}
     return f"{author}, {place.get(part[0]) or place[part[:2]]}: {CATALOGUE[name].title}"
 

@@ -21,7 +21,7 @@ _COLOURS = {
     "plain": "#a0a0a0",
 }
 _BOXES = {"(ε, δ)-DP": (0.12, 0.15), "Rényi DP": (0.5, 0.88), "f-DP (hypothesis test)": (0.84, 0.15)}
-_WIDTH, _HEIGHT, _SQUARE = 3.8, 3.3, 3.7
+_WIDTH, _HEIGHT, _SQUARE, _STRIP = 3.8, 3.3, 3.7, 1.05
 _ASPECT = 1.6
 """Width over height of the diagram's axes."""
 
@@ -30,6 +30,7 @@ def draw(figure: Figure, title: str, path: Path) -> None:
     """The figure as a picture file."""
     columns = max(-(-len(figure.panels) // figure.rows), 1)
     tall = _SQUARE if any(panel.square for panel in figure.panels) else _HEIGHT
+    tall = _STRIP if any(panel.picture is not None for panel in figure.panels) else tall
     size = (max(_WIDTH * columns, 6.4), tall * figure.rows + 0.8)
     picture = canvas(size, dpi=92)
     axes = picture.subplots(figure.rows, columns, squeeze=False)
@@ -47,10 +48,16 @@ def draw(figure: Figure, title: str, path: Path) -> None:
 
     pixels = BytesIO()
     picture.savefig(pixels, format="png")
-    Image.open(pixels).convert("RGB").quantize(64).save(path, optimize=True)
+    colourful = any(panel.picture is not None and panel.picture.ndim == 3 for panel in figure.panels)
+    Image.open(pixels).convert("RGB").quantize(256 if colourful else 64).save(path, optimize=True)
 
 
 def _panel(axes: "Axes", panel: Panel) -> None:
+    if panel.picture is not None:
+        axes.imshow(panel.picture, cmap="gray", vmin=0, vmax=255)
+        axes.set_title(panel.title, fontsize=7.5, color=INK, pad=3)
+        axes.set_axis_off()
+        return
     for line in panel.lines:
         style = {"color": _COLOURS[line.role], "label": line.label, "linewidth": 1.8}
         if line.role == "plain":

@@ -31,12 +31,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes; or a `picture`, of pixels from 0 to 255, without any."""
 
     title: str
-    x_label: str
-    y_label: str
-    lines: tuple[Curve, ...]
+    x_label: str = ""
+    y_label: str = ""
+    lines: tuple[Curve, ...] = ()
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     x_log: bool = False
@@ -44,6 +44,7 @@ class Panel:
     y_ticks: tuple[float, ...] = ()
     legend: str = "best"
     square: bool = False
+    picture: Numbers | None = None
 
     @classmethod
     def tradeoff(cls, title: str, lines: tuple[Curve, ...], legend: str = "upper right") -> "Panel":

@@ -229,9 +229,6 @@ def _truncated(run: _Run) -> Made:
 
 
 def _allocation(run: _Run) -> Made:
-    if run.neighbours is Neighbours.REPLACE_ONE:
-        told = ["Random allocation is not known exactly under replace-one: no amplification is credited."]
-        return Made(run.epochs * run.clipped, told, bound=True)
     run.one_record()
     t = run.steps_of_epoch
     told = [
@@ -239,6 +236,8 @@ def _allocation(run: _Run) -> Made:
         "by itself "
         f"(AllocatedBatches): batches have {run.records / t:.6g} records on average."
     ]
+    if run.neighbours is Neighbours.REPLACE_ONE:
+        told.append("A record is replaced in two hops, one taken away and one added: a bound from above.")
     return Made(run.epochs * Gaussian(run.noise).allocate(t), told, bound=False)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from indistinct.boundary import guarded, guarded_each
 from indistinct.data.engines.aggregates import Aggregate, Summed
 from indistinct.data.engines.files import Watched
-from indistinct.data.engines.sandbox import Sandbox, check_exists, without_statistics
-from indistinct.data.engines.select import one_select, tried
+from indistinct.data.engines.sandbox import Sandbox, check_exists, check_names, without_statistics
+from indistinct.data.engines.select import check_by_record, check_table, one_select, tried
 from indistinct.data.engines.sql import (
     DUCKDB,
     bin_of,
@@ -163,15 +163,17 @@ def read_sql(
     *,
     database: str | os.PathLike[str] | None = None,
     connection: Any = None,
+    one_by_one: bool = False,
     memory: str = "1GB",
     threads: int | None = None,
 ) -> DuckTable:
     """What a SELECT returns, from a DuckDB database file (opened for reading) or a connection of yours.
 
     The query must treat records one by one (choose columns, filter, compute within a record): the unit of
-    privacy is a row of its result. From a database file it sees nothing but that file. On a connection of
-    yours one optimizer is switched off, `statistics_propagation`: with it one record may change how others
-    are read.
+    privacy is a row of its result. With `one_by_one` it is refused unless it is known to do so. From a
+    database file it sees nothing but that file. On a connection of yours one optimizer is switched off,
+    `statistics_propagation`: with it one record may change how others are read. A macro may not have the name
+    of a function of DuckDB, which sums are made with.
     """
     if (database is None) == (connection is None):
         raise ArgumentError("database", database, "given, unless connection is")
@@ -179,20 +181,27 @@ def read_sql(
     if connection is not None:
         with guarded(_TABLE):
             without_statistics(connection)
-        return DuckTable(connection, _source(connection, query))
+            check_names(connection)
+        return DuckTable(connection, _source(connection, query, one_by_one))
     path = os.path.abspath(os.fspath(database or ""))
     check_exists(path)
     sandbox = Sandbox(memory, threads, path)
     files = (path, f"{path}.wal")  # what was committed last may be in the second alone
-    return DuckTable(sandbox.connection, _source(sandbox.connection, query), files, sandbox)
+    return DuckTable(sandbox.connection, _source(sandbox.connection, query, one_by_one), files, sandbox)
 
 
-def _source(connection: Any, query: str) -> str:
+def _source(connection: Any, query: str, one_by_one: bool) -> str:
     """The query with its own names, and NULL where an expression fails: as far as DuckDB can do that, by the
-    form of the query alone."""
+    form of the query alone; everywhere, where it treats records one by one."""
     with guarded(_TABLE):
         names = connection.sql(f"SELECT * FROM ({query}\n) LIMIT 0").columns
     columns = ", ".join(map(double_quoted, names))
+    if one_by_one:
+        made = tried(query, whole=True)
+        check_by_record(made)  # what is run, however it was written
+        with guarded(_TABLE):
+            check_table(query, connection)
+        return f"({made}) AS asked({columns})"
     for whole in (True, False):
         try:
             source = f"({tried(query, whole=whole)}) AS asked({columns})"

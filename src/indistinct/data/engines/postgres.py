@@ -19,11 +19,13 @@ from indistinct.data.records.domain import Bins
 from indistinct.data.records.types import ROWS, Batch, Kind, Type, slices
 from indistinct.errors import DataError, needs
 
-_DECIMAL = "numeric"
+_DECIMAL, _ENUM = "numeric", "enum"
 _KINDS = {
     **dict.fromkeys(("smallint", "integer", "bigint"), Kind.INTEGER),
     **dict.fromkeys(("real", "double precision", _DECIMAL), Kind.NUMBER),
-    **dict.fromkeys(("text", "character varying", "character", "name", "uuid", "json", "jsonb"), Kind.TEXT),
+    **dict.fromkeys(
+        ("text", "character varying", "character", "name", "uuid", "json", "jsonb", _ENUM), Kind.TEXT
+    ),
     **dict.fromkeys(("date", "timestamp without time zone", "timestamp with time zone"), Kind.TIME),
     "boolean": Kind.TRUTH,
 }
@@ -33,12 +35,12 @@ _SETTINGS = (
     "SET LOCAL client_encoding = 'UTF8'",
 )
 _COLUMNS = """
-SELECT CAST(a.attname AS text), CASE own.typtype WHEN 'e' THEN 'text' ELSE format_type(own.oid, NULL) END
+SELECT CAST(a.attname AS text), CASE own.typtype WHEN 'e' THEN 'enum' ELSE format_type(own.oid, NULL) END
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 JOIN pg_type own ON own.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
 WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
 """
-"""Names and types. An enum is text, and a domain what it is made of."""
+"""Names and types. An enum is one, and a domain what it is made of."""
 _LAST = "'290000-01-01'"
 """Microseconds after it do not fit 64 bits."""
 _TABLE = "the table"
@@ -95,7 +97,10 @@ class PostgresTable(BatchedTable):
             integer = f"CASE WHEN {whole} THEN CAST({quoted} AS bigint) END"
             return f"CAST({quoted} AS text)" if wanted is Kind.NUMBER else integer
         if kind is Kind.TEXT or (kind is Kind.TRUTH and wanted is Kind.USER):
-            return f'CAST({quoted} AS text) COLLATE "C"'
+            # not by a cast, which may be of somebody else's for a type that is: an enum
+            words = f"CASE WHEN {quoted} IS NOT NULL THEN format('%s', {quoted}) END"
+            held = words if self._types[name] == _ENUM else f"CAST({quoted} AS text)"
+            return f'({held}) COLLATE "C"'
         if kind is Kind.TIME:
             return f"CASE WHEN {quoted} > '-infinity' AND {quoted} < {_LAST} THEN {quoted} END"
         return quoted
@@ -117,7 +122,8 @@ def read_postgres(name: str, *, database: str, schema: str = "public") -> Postgr
     """A table or view of a PostgreSQL database, such as `postgresql://me@host/shop` (a password is better
     kept in libpq's own places, such as `~/.pgpass`).
 
-    A view must treat records one by one and fail for no value: the unit of privacy is one of its rows.
+    A view must treat records one by one and fail for no value: the unit of privacy is one of its rows. So
+    must policies of row security that apply to you.
     """
     with needs("postgres"):
         from adbc_driver_postgresql import dbapi

@@ -47,6 +47,7 @@ class Sandbox:
             if database is not None:
                 # Attached, not opened: several tables may be of one file, each in a sandbox of its own.
                 self.connection.execute(f"ATTACH {text(database)} AS {_DATABASE} (READ_ONLY)")
+                check_names(self.connection)
                 self.connection.execute(f"USE {_DATABASE}")
             allowed = ", ".join(text(name) for file in files for name in {file, escaped(file)})
             self.connection.execute(f"SET allowed_paths = [{allowed}]")
@@ -124,3 +125,12 @@ def without_statistics(connection: Any) -> None:
     if "statistics_propagation" not in off:
         kept = f"{off},statistics_propagation".strip(",")
         connection.execute(f"SET disabled_optimizers = {text(kept)}")
+
+
+def check_names(connection: Any) -> None:
+    """Refuses macros that are called like functions of DuckDB: the SQL that counts and bounds is made of
+    these, and a database has its own instead."""
+    sql = "SELECT function_name, internal FROM system.main.duckdb_functions()"
+    named = [(str(name).lower(), internal) for name, internal in connection.execute(sql).fetchall()]
+    if taken := {name for name, own in named if own} & {name for name, own in named if not own}:
+        raise DataError(f"the database has a macro with the name of a function of DuckDB: {min(taken)}")

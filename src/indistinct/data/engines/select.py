@@ -16,6 +16,7 @@ _FUNCTIONS |= {f"{kind}_scan" for kind in ("parquet", "delta", "iceberg", "sqlit
 _FUNCTIONS |= {f"read_{kind}" for kind in ("csv", "csv_auto", "parquet", "json", "json_auto", "ndjson")}
 """Tables that SQL may make. Others take SQL of their own, or show what a table is like."""
 _CANNOT_FAIL = {"COLUMN_REF", "STAR", "CONSTANT"}
+_UNTYPED = {"STAR", "TYPE"}
 _OF_A_RECORD = {
     "OPERATOR",
     "COMPARISON",
@@ -25,7 +26,6 @@ _OF_A_RECORD = {
     "CAST",
     "TYPE",
     "COLLATE",
-    "LAMBDA",
 }
 _OF_A_RECORD |= {"FUNCTION", *_CANNOT_FAIL}
 """Classes of expressions that depend on one record: no SUBQUERY, no WINDOW. Functions are looked at too."""
@@ -76,28 +76,58 @@ def check_by_record(query: str, user: str | None = None) -> None:
         raise ArgumentError("data.sql", query, allowed)
 
 
-def check_table(query: str, database: str) -> None:
-    """Refuses a query of the kind above whose table is a view, which may repeat records, or that a macro of
-    the database is called in."""
-    import duckdb
-
-    tree = _tree(query)
-    table = str(tree["statements"][0]["node"]["from_table"]["table_name"]).lower()
-    called = {str(node["function_name"]).lower() for node in _nodes(tree) if node.get("class") == "FUNCTION"}
-    with duckdb.connect(database, read_only=True) as held:
-        # compared here: what SQL calls `lower` may be one of these macros
-        stored, views, macros = (
-            {str(name).lower() for (name,) in held.execute(f"SELECT {what} WHERE NOT internal").fetchall()}
-            for what in (
-                "table_name FROM duckdb_tables()",
-                "view_name FROM duckdb_views()",
-                "function_name FROM duckdb_functions()",
-            )
+def check_table(query: str, connection: Any) -> None:
+    """Refuses a query of the kind above whose table is a view, which may repeat records, or whose values are
+    of types that DuckDB may fail on where `TRY` does not help. No record is read."""
+    tree = _tree(tried(query, whole=True))
+    node = tree["statements"][0]["node"]
+    table = str(node["from_table"]["table_name"]).lower()
+    # compared here, and by their full names: a database may have macros called like these functions
+    stored, views = (
+        {str(name).lower() for (name,) in connection.execute(sql).fetchall()}
+        for sql in (
+            "SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal",
+            "SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal",
         )
-    if table in stored - views and not macros & called:
+    )
+    if table not in stored - views:
+        allowed = "FROM a table of the database, not a view; or data.multiplies = true"
+        raise ArgumentError("data.sql", query, allowed)
+    made = [one for one in node["select_list"] if one["class"] != "COLUMN_REF"]
+    inner = [one for one in _nodes([made, node["where_clause"]]) if one.get("class", "STAR") not in _UNTYPED]
+    of_days = [argument for one in inner for argument in _days(one)]
+    if not inner:
         return
-    allowed = "FROM a table of the database, not a view, without its macros; or data.multiplies = true"
-    raise ArgumentError("data.sql", query, allowed)
+    # each of them by itself, after the columns, whose names they may use
+    node["select_list"] += [{**one, "alias": ""} for one in inner + of_days]
+    asked = _asked("SELECT json_deserialize_sql(?)", json.dumps(tree))
+    types = connection.sql(f"SELECT * FROM ({asked}\n) LIMIT 0").types[-len(inner + of_days) :]
+    wrong = [str(kind) for kind in types if not _leaves(kind) <= _TYPES]
+    wrong += [str(kind) for kind in types[len(inner) :] if kind.id not in _DAYS]
+    if wrong:
+        allowed = f"without {wrong[0]}, where errors would tell of values; or data.multiplies = true"
+        raise ArgumentError("data.sql", query, allowed)
+
+
+def _days(one: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a function takes that must be a date or a time of a day; but for texts that are written there."""
+    if one["class"] != "FUNCTION" or one["function_name"] not in _OF_DAYS | _OF_UNITS:
+        return []
+    given = one["arguments"][1 if one["function_name"] in _OF_UNITS else 0 :]
+    return [argument["expression"] for argument in given if _literal(argument) is None]
+
+
+def _leaves(kind: Any) -> set[str]:
+    """The types that a type is made of."""
+    if kind.id not in ("list", "array", "struct", "tuple"):
+        return {kind.id}
+    return {leaf for _, inner in kind.children if hasattr(inner, "id") for leaf in _leaves(inner)}
+
+
+def _literal(argument: dict[str, Any]) -> str | None:
+    """What is written there, if it is a text or a number."""
+    literal = argument["expression"].get("literal") or {}
+    return str(literal["text"]) if literal.get("kind") in ("STRING", "INTEGER") else None
 
 
 def _mixes(node: dict[str, Any], user: str | None) -> str:
@@ -120,11 +150,23 @@ def _mixes(node: dict[str, Any], user: str | None) -> str:
             return f"no {kind}"
         if kind == "FUNCTION" and (one["schema"] or one["function_name"] not in _functions_of_a_record()):
             return f"no {one['function_name']}(…)"
+        if kind == "FUNCTION" and (must := _unwritten(one)):
+            return f"{one['function_name']}(…) with {must} that is written there"
         if kind == "COLUMN_REF" and (name := one["column_names"][-1].lower()) in _NO_COLUMNS:
             return f"no {name}"
         if kind == "STAR" and any(one.get(part) for part in ("columns", "expr", "rename_list")):
             return "no COLUMNS, no RENAME"
     return "" if user is None else _renames(node["select_list"], user)
+
+
+def _unwritten(one: dict[str, Any]) -> str:
+    """What a function must be given as it is, not by a record; empty if it is."""
+    name, given = one["function_name"], [_literal(argument) for argument in one["arguments"]]
+    if name in _OF_UNITS and (given[0] or "").lower() not in _UNITS:
+        return "a unit of time, such as 'month',"
+    if name in _OF_LENGTH and len(given[1] or "long") > 3:
+        return "a length below 1000"
+    return ""
 
 
 def _renames(selected: list[dict[str, Any]], user: str) -> str:
@@ -133,6 +175,8 @@ def _renames(selected: list[dict[str, Any]], user: str) -> str:
         (star,) = selected
         replaced = {one["key"].lower() for one in star["replace_list"]}
         return f"{user} as it is" if user.lower() in replaced or star["relation_name"] else ""
+    if any(one["class"] == "STAR" for one in selected):  # whose names are made up where it has one
+        return "* alone, or no *"
     names = [(one["alias"] or one.get("column_names", [""])[-1]).lower() for one in selected]
     own = [one for one in selected if one["class"] == "COLUMN_REF" and one["column_names"] == [user]]
     single = "" not in names and len(set(names)) == len(names)
@@ -157,8 +201,8 @@ _KNOWN = """
     atan atan2 sinh cosh tanh degrees radians pi greatest least nullif ifnull if isnan isinf isfinite
     even gcd lcm factorial lower upper lcase ucase trim ltrim rtrim length len strlen substring substr
     left right replace concat concat_ws contains starts_with ends_with prefix suffix position strpos
-    instr split_part lpad rpad reverse translate repeat regexp_matches regexp_full_match regexp_replace
-    regexp_extract like_escape ilike_escape not_like_escape not_ilike_escape ascii chr unicode ord
+    instr split_part lpad rpad reverse translate regexp_matches regexp_full_match regexp_replace
+    regexp_extract ascii chr unicode ord
     strip_accents md5 sha256 hex levenshtein hamming jaccard year month day quarter week weekofyear
     weekday dayofweek isodow dayofmonth dayofyear isoyear yearweek decade century era hour minute second
     millisecond microsecond date_part datepart date_trunc datetrunc date_diff datediff date_sub datesub
@@ -166,6 +210,20 @@ _KNOWN = """
     monthname last_day to_years to_months to_weeks to_days to_hours to_minutes to_seconds struct_extract
     struct_pack row list_value list_extract list_contains array_extract list_element
 """
+
+"""Where one of these fails, `TRY` makes it NULL: it does so for some kinds of errors alone. The others, that
+one of them may have: types and units that it has no code for, see below; LIKE with ESCAPE has more."""
+_OF_LENGTH = {"lpad", "rpad"}
+_OF_UNITS = set("date_part datepart date_trunc datetrunc date_diff datediff date_sub datesub".split())
+_UNITS = set("year quarter month week day hour minute second millisecond microsecond decade century".split())
+_OF_DAYS = set("week weekofyear weekday dayofweek isodow dayofyear isoyear yearweek era".split())
+_DAYS = {"date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}
+_TYPES = {
+    *_DAYS,
+    *("null", "boolean", "varchar", "enum", "uuid", "float", "double", "decimal", "interval", "time"),
+    *("tinyint", "smallint", "integer", "bigint", "hugeint"),
+    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
+}
 
 
 @lru_cache
@@ -199,6 +257,8 @@ def _tried(tree: Any, whole: bool) -> Any:
     if whole:
         if "select_list" in node:
             node["select_list"] = [_try(expression) for expression in node["select_list"]]
+        for replaced in node.get("replace_list") or []:
+            replaced["value"] = _try(replaced["value"])
         for key in ("where_clause", "condition"):  # of a SELECT, of a JOIN
             if node.get(key):
                 node[key] = _try(node[key])

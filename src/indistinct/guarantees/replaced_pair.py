@@ -1,0 +1,160 @@
+"""A record replaced by another, where only adding and removing one is known: in two hops."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.dominating_pairs import tabulated_pair
+from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.pair import Pair
+from indistinct.guarantees.product import Product
+from indistinct.guarantees.profiled_pairs import CompositionPair, ProfiledPair
+from indistinct.numerics.arrays import EPS, Array
+
+_SHARES = [np.linspace(-0.4, 0.4, 5), *(np.array([-1, 1]) / n for n in (10, 20, 40, 80, 160, 320))]
+"""Of epsilon, for the first hop: around a half, and around the best so far."""
+_LEAST_ORDER = 1.5
+"""Of a divergence in two hops; lower ones are no larger."""
+
+
+def replaced(product: Product) -> Product:
+    """The pairs of replacing a record, from those of removing one (and, turned round, of adding one)."""
+    if isinstance(gaussian := product.single, GaussianPair):  # it may be moved the other way
+        return Product.of([(GaussianPair(2 * gaussian.shift, gaussian.dominates), 1)])
+    return Product.of([(ReplacedPair(product), 1)])
+
+
+@dataclass(frozen=True)
+class ReplacedPair(ProfiledPair):
+    """With a record, against with another in its place: the first is removed and the second added, or the
+    second added and the first removed. For P against M and M against Q, and every s,
+
+        delta(epsilon) <= delta_PM(s) + e^s delta_MQ(epsilon - s)
+
+    (a test of power x under Q has at most delta_MQ(r) + e^r x under M; Dong, Roth and Su 2022, Lemma A.5), in
+    either order of the hops; in e^s it is convex. A record may be replaced by one that adds nothing: then one
+    hop is all there is, and delta is no less than that of either.
+
+    Compositions hop as a whole: the first hop of all steps, then the second of all.
+    """
+
+    product: Product
+    """Of removing a record."""
+    upper: bool = True
+
+    gathers = True
+
+    def gathered(self, terms: Sequence[tuple[Pair, int]]) -> Pair:
+        inner = [
+            (one, count * times)
+            for pair, count in terms
+            if isinstance(pair, ReplacedPair)
+            for one, times in pair.product.terms
+        ]
+        return ReplacedPair(Product.of(inner))
+
+    @cached_property
+    def _hops(self) -> tuple[CompositionPair, CompositionPair]:
+        """Removing a record, and adding one."""
+        return CompositionPair(self.product), CompositionPair(self.product.reverse())
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.product.exact
+
+    def as_bound(self) -> Pair:
+        return ReplacedPair(self.product.as_bound())
+
+    @property
+    def from_below(self) -> Pair:
+        return replace(self, upper=False)
+
+    @property
+    def plain(self) -> Pair:
+        plain = Product.of([(pair.plain, count) for pair, count in self.product.terms]).single
+        return GaussianPair(2 * plain.shift, dominates=True) if isinstance(plain, GaussianPair) else self
+
+    @cached_property
+    def stand_in(self) -> DiscretePair:
+        reach = 2 * max(float(hop.product.epsilon(np.array([1e-30]))[0]) for hop in self._hops)
+        return tabulated_pair(self.profile, self.profile, reach)
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        top = sum(hop.product.finite_top for hop in self._hops)
+        return -top, top
+
+    def reverse(self) -> Pair:
+        return self
+
+    def likely_epsilon(self, log_delta: float) -> float:
+        """Half of delta for each hop is about best."""
+        found = []
+        for first, second in (self._hops, self._hops[::-1]):
+            s = first.likely_epsilon(log_delta - math.log(2))
+            found.append(s + second.likely_epsilon(log_delta - math.log(2) - s))
+        return min(found)
+
+    def profile(self, epsilon: Array) -> Array:
+        size = np.abs(epsilon)
+        delta = (self._most if self.upper else self._least)(size.ravel()).reshape(epsilon.shape)
+        with np.errstate(over="ignore"):
+            low = -np.expm1(-size) + np.exp(-size) * delta
+        return np.where(epsilon < 0, low, delta)
+
+    reversed_profile = profile
+
+    def _least(self, epsilon: Array) -> Array:
+        removed, added = (hop.from_below.profile(epsilon) for hop in self._hops)
+        return np.maximum(removed, added)
+
+    def _most(self, epsilon: Array) -> Array:
+        """Both orders of the hops, at the best of a few s, closer and closer to the best of those before."""
+        both = np.concatenate((epsilon, epsilon))
+        swapped = np.arange(both.size) >= epsilon.size
+
+        def log_value(share: Array) -> Array:
+            s = share * both
+            removed = self._hops[0].profile(np.where(swapped, both - s, s))
+            added = self._hops[1].profile(np.where(swapped, s, both - s))
+            first, last = np.where(swapped, added, removed), np.where(swapped, removed, added)
+            with np.errstate(over="ignore", divide="ignore"):
+                result: Array = np.logaddexp(np.log(first), s + np.log(last))
+            return result
+
+        best, value = np.full(both.shape, 0.5), np.full(both.shape, math.inf)
+        for around in _SHARES:
+            shares = best + around[:, None]
+            values = log_value(shares)
+            pick = values.argmin(axis=0)[None]
+            found = np.take_along_axis(values, pick, 0)[0]
+            best = np.where(found < value, np.take_along_axis(shares, pick, 0)[0], best)
+            value = np.minimum(found, value)
+        least: Array = np.exp(np.minimum(value, 0.0)).reshape(2, -1).min(axis=0) * (1 + 16 * EPS)
+        return np.minimum(least, 1.0)
+
+    def log_moment(self, order: float) -> float:
+        order = order if order >= 0.5 else 1 - order  # it is symmetric
+        return (order - 1) * self._divergence(order)
+
+    def log_moments(self, orders: Array) -> Array:
+        return np.array([self.log_moment(order) for order in orders.tolist()])
+
+    @property
+    def finite_mean(self) -> float:
+        return self._divergence(1.0)
+
+    def _divergence(self, order: float) -> float:
+        """The Rényi divergence, at most: by Hölder's inequality (Mironov 2017, Proposition 11)."""
+        a = max(order, _LEAST_ORDER)
+        removed, added = (hop.product for hop in self._hops)
+        found = min(
+            (a - 0.5) / (a - 1) * first.renyi(2 * a) + second.renyi(2 * a - 1)
+            for first, second in ((removed, added), (added, removed))
+        )
+        plain = self.plain
+        return min(found, order * plain.shift**2 / 2) if isinstance(plain, GaussianPair) else found
