@@ -114,6 +114,7 @@ from indistinct.report import explain
 from indistinct.synthesis.images.feature_maps import ImageMap, MapPart
 from indistinct.synthesis.images.patches import PatchPart
 from indistinct.synthesis.images.views import Pixels, Wavelets
+from indistinct.synthesis.tables.rounds import NoisyDistances
 from indistinct.workloads import (
     AllRange,
     CorrelatedGaussian,
@@ -154,6 +155,7 @@ EXAMPLES: list[Described] = [
     Gaussian(2, sensitivity=3),
     Laplace(0.5),
     DiscreteGaussian(3),
+    NoisyDistances(4, 20.0),
     DiscreteLaplace(3, sensitivity=2),
     Exponential(2, monotonic=True),
     PermuteAndFlip(2),
