@@ -191,7 +191,12 @@ def test_an_edited_generator_states_no_smaller_loss(release: list[Any], tmp_path
     for name, load in (("table", tables.SyntheticTable.load), ("images", images.SyntheticImages.load)):
         head, arrays = read_saved(tmp_path / name)
         scale, private = release
-        head["release"] = [head["release"][0] if scale is None else scale, private]
+        if name == "images":
+            head["release"] = [head["release"][0] if scale is None else scale, private]
+        else:  # of its parts one
+            told, _ = head["releases"][0]
+            told[-1][1] = told[-1][1] if scale is None else scale
+            head["releases"][0] = [told, private]
         write_safetensors(tmp_path / name, head, arrays)  # by somebody who knows how, digest and all
         with pytest.raises(FileError, match=name):
             load(tmp_path / name)

@@ -168,6 +168,8 @@ def read_linked(path: str | os.PathLike[str]) -> LinkedTables:
 def _unpacked(description: dict[str, Any], numbers: dict[str, Any]) -> SyntheticTable:
     if description["holds"] != _HOLDS:
         raise ArgumentError("holds", description["holds"], _HOLDS)
+    if "release" in description:
+        raise ArgumentError("release", "of an earlier version", "in `releases`: fit the table again")
     query = Tables.from_json(description["query"])
     most = max(array.size for array in numbers.values())
     if any(domain.size > most for _, domain in query.axes):  # before anything is made for each cell
