@@ -191,12 +191,11 @@ def test_an_edited_generator_states_no_smaller_loss(release: list[Any], tmp_path
     for name, load in (("table", tables.SyntheticTable.load), ("images", images.SyntheticImages.load)):
         head, arrays = read_saved(tmp_path / name)
         scale, private = release
-        if name == "images":
+        if name == "table":
+            parts, _ = head["releases"][0]
+            head["releases"] = [[[[asked, own if scale is None else scale] for asked, own in parts], private]]
+        else:
             head["release"] = [head["release"][0] if scale is None else scale, private]
-        else:  # of its parts one
-            told, _ = head["releases"][0]
-            told[-1][1] = told[-1][1] if scale is None else scale
-            head["releases"][0] = [told, private]
         write_safetensors(tmp_path / name, head, arrays)  # by somebody who knows how, digest and all
         with pytest.raises(FileError, match=name):
             load(tmp_path / name)

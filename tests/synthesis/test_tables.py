@@ -31,7 +31,8 @@ from indistinct.mechanisms.release import Released
 from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.tables import Determined, Mixture, SyntheticTable, TableSynthesizer, TableTraining
 from indistinct.synthesis.tables.fitted import averaged
-from indistinct.synthesis.tables.rounds import deviations
+from indistinct.synthesis.tables.rounds import deviations, distances
+from indistinct.synthesis.tables.rounds import moved as distances_moved
 
 AXES = {
     "age": Intervals([0, 18, 40, 65, 120], whole=True),
@@ -367,3 +368,58 @@ def test_a_later_release_adds_to_a_saved_one(tmp_path: Path) -> None:
     thrice = again.continued(data, budget, training=quick, source=NotPrivateSource(1))
     assert len(thrice.releases) == 3 and not thrice.private
     assert thrice.guarantee().epsilon(delta=1e-6) == math.inf
+
+
+@given(st.integers(0, 10**6))
+@settings(deadline=None, max_examples=20)
+def test_distances_move_no_further_than_stated(seed: int) -> None:
+    query = Tables(AXES, [("age", "job"), ("job", "pay"), ("age", "pay")])
+    guesses = {group: np.random.default_rng(seed).random((4, 4)) * 3 for group in query.groups}
+
+    def expected(group: tuple[str, ...]) -> np.ndarray:
+        rows, columns = (AXES[name].size for name in group)
+        return guesses[group][:rows, :columns]
+
+    data = records(21, seed)
+    without = {name: values[:-1] for name, values in data.items()}
+    other = {name: np.concatenate([values[:-1], values[:1]]) for name, values in data.items()}
+    full, less, moved = (distances(query, each, expected) for each in (data, without, other))
+    steps = full / 2.0**-10
+    assert (steps == np.rint(steps)).all()
+    assert 0 < np.linalg.norm(full - less) <= distances_moved(3, Adjacency.ADD_REMOVE)
+    assert np.linalg.norm(full - moved) <= distances_moved(3, Adjacency.REPLACE_ONE)
+
+
+def test_distances_reach_what_is_stated() -> None:
+    """An empty cell that was expected to be empty, and one record more in it; one of its two taken away."""
+    query, zero = Tables({"x": Bins(0, 1, 2)}, [("x",)]), lambda group: np.array([0.0, 2.0])
+    far = [distances(query, {"x": np.array(x)}, zero)[0] for x in ([0.9, 0.9], [0.9, 0.9, 0.1], [0.9, 0.1])]
+    assert far[1] - far[0] == distances_moved(1, Adjacency.ADD_REMOVE)
+    assert far[2] - far[0] == distances_moved(1, Adjacency.REPLACE_ONE)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_all_rounds_together_meet_the_budget(adjacency: Adjacency) -> None:
+    pytest.importorskip("torch")
+    quick = TableTraining(components=4, latent=2, width=4, steps=2)
+    fitted = DESIGN.fit(records(300), Budget(epsilon=1, delta=1e-6), adjacency=adjacency, training=quick)
+    assert 1 - 1e-6 < fitted.guarantee().epsilon(delta=1e-6) <= 1
+    stricter = fitted.guarantee(Adjacency.REPLACE_ONE).epsilon(delta=1e-6)
+    assert stricter <= 1 if adjacency is Adjacency.REPLACE_ONE else stricter > 1.4
+
+
+def test_what_three_columns_do_together_is_found() -> None:
+    pytest.importorskip("torch")
+    names = [f"c{place}" for place in range(5)]
+    codes = np.random.default_rng(1).integers(0, 2, (8000, 5))
+    codes[:, 4] = codes[:, 1] ^ codes[:, 2]
+    design = TableSynthesizer({name: Categories([0, 1]) for name in names})
+    fitted = design.fit(
+        dict(zip(names, codes.T, strict=True)),
+        Budget(epsilon=2, delta=1e-5),
+        training=TableTraining(components=64, width=64, steps=200),
+        source=NotPrivateSource(1),
+    )
+    assert ("c1", "c2", "c4") in deviations(fitted.mechanism)
+    made = fitted.columns(2000)
+    assert np.mean(made["c4"] == made["c1"] ^ made["c2"]) > 0.9

@@ -1,4 +1,4 @@
-"""Private synthetic tables: one release of noisy counts, then a generator that costs no privacy."""
+"""Private synthetic tables: noisy counts, then a generator that costs no privacy."""
 
 from indistinct.synthesis.tables.conditions import Forbidden
 from indistinct.synthesis.tables.decode import Determined

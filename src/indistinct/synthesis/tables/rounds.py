@@ -72,9 +72,9 @@ class NoisyDistances(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         return self.drawn(adjacency).guarantee(adjacency)
 
-    def released(self, distances: Array, source: Source | None) -> tuple[Array, bool]:
+    def released(self, values: Array, source: Source | None) -> tuple[Array, bool]:
         """Distances on the lattice with noise, and whether it is private."""
-        units = np.array([int(value / self.unit) for value in distances.tolist()])
+        units = np.array([int(value / self.unit) for value in values.tolist()])
         noisy = self.drawn(Adjacency.ADD_REMOVE).release(units, source=source)
         return np.asarray(noisy.values).astype(np.float64) * self.unit, noisy.private
 
@@ -120,7 +120,7 @@ def released_in_rounds(
         noisy = NoisyDistances(
             len(groups), moved(len(groups), adjacency) * multiplier / math.sqrt(_DISTANCES)
         )
-        far, own = noisy.released(_distances(Tables(axes, groups), data, expected), source)
+        far, own = noisy.released(distances(Tables(axes, groups), data, expected), source)
         seen.append(far)
         parts.append(noisy)
         private &= own
@@ -163,7 +163,7 @@ def parts_of(mechanism: Mechanism) -> list[Any]:
     return list(mechanism.parts) if isinstance(mechanism, Composed) else [mechanism]
 
 
-def _distances(query: Tables, data: Any, expected: Callable[[Group], Array]) -> Array:
+def distances(query: Tables, data: Any, expected: Callable[[Group], Array]) -> Array:
     """Σ|count - guess| of each table, exactly: multiples of a power of two that floats hold."""
     found = query.read(query.statistic(data).values)
     return np.array(
@@ -171,11 +171,11 @@ def _distances(query: Tables, data: Any, expected: Callable[[Group], Array]) -> 
     )
 
 
-def worth(distances: Array, sizes: npt.NDArray[np.int64], deviation: float) -> npt.NDArray[np.int64]:
+def worth(far: Array, sizes: npt.NDArray[np.int64], deviation: float) -> npt.NDArray[np.int64]:
     """The tables to release, if all of them share noise that has this deviation for one: of those with the
     largest distance for each cell so many that what noise leaves in them, plus the distances of all others,
     is least. (PrivSyn, Zhang et al. 2021, section 4, chooses by the same sum.)"""
-    gains = np.maximum(distances, 0)
+    gains = np.maximum(far, 0)
     order = np.argsort(-gains / sizes, kind="stable")
     noise = _FIT * deviation * np.sqrt(np.arange(1, len(order) + 1)) * np.cumsum(sizes[order])
     return order[: 1 + int(np.argmin(noise - np.cumsum(gains[order])))]

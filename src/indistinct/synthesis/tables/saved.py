@@ -107,6 +107,8 @@ def _restored(query: Tables, told: Any, private: Any, values: Array) -> Release[
         if isinstance(asked, int):
             part: Part = NoisyDistances(asked, scale)
             own, far = far[:asked], far[asked:]
+            if len(own) != asked:
+                raise ArgumentError("released", values.shape, "all distances")
             distances.append(own)
         else:
             counted = Tables(dict(query.axes), [tuple(group) for group in asked], query.unit)
