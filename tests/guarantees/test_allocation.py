@@ -356,3 +356,12 @@ def test_a_series_to_a_power() -> None:
         for _ in range(count - 1):
             direct = np.array([np.convolve(direct[:, c], series[:, c])[:9] for c in (0, 1)]).T
         np.testing.assert_allclose(power_of_series(series, count), direct, rtol=1e-12)
+
+
+def test_tiny_delta_is_answered_and_parts_of_one_step_are_gaussian() -> None:
+    # bounds that are no numbers any more raised OverflowError
+    tiny = Gaussian(16.201471366186958).allocate(16).guarantee()
+    assert 0 < tiny.epsilon(1.7e-99) <= Gaussian(16.201471366186958).guarantee().epsilon(1.7e-99)
+    noise = Gaussian(1.7329699404888446)
+    both = noise.allocate(3, times=2).guarantee().epsilon(1.9608086944803932e-07)
+    assert both <= (2 * noise).guarantee().epsilon(1.9608086944803932e-07)

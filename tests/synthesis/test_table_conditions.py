@@ -15,6 +15,7 @@ from indistinct.errors import ArgumentError
 from indistinct.synthesis.tables import Determined, Forbidden, Mixture, SyntheticTable, TableSynthesizer
 from indistinct.synthesis.tables.generator import spread
 from indistinct.synthesis.tables.regions import Region
+from indistinct.synthesis.tables.rounds import _rounded
 
 AXES = {
     "age": Intervals([0, 10, 20, 100], whole=True),
@@ -238,3 +239,43 @@ def test_rules_are_saved_and_help_the_fit(tmp_path: Path) -> None:
     zeroed = known_zeros(noisy, axes, design._forbidden)
     assert zeroed["a", "b"].tolist() == [[9, 9], [9, 0]] and zeroed["a",].tolist() == [5, 5]
     assert Tables(axes, [("a", "b")]).statistic(made).values[3] == 0
+
+
+def test_what_a_type_would_round_has_no_conditions() -> None:
+    columns = {"x": Intervals([100.0, 150.5, 1000.0]), "job": Categories(["none", "some"])}
+    with pytest.raises(ArgumentError, match="beside rules"):
+        TableSynthesizer(columns, types={"x": "int64"}, rules=[Forbidden({"x": (100, 150.5)})])
+    design = TableSynthesizer(columns, types={"x": "float32"})
+    one = Mixture(design.sizes, np.ones(1), np.full((1, 1, 4), 0.5))
+    fitted = SyntheticTable(design, one)
+    with pytest.raises(ArgumentError, match="beside given"):
+        fitted.sample(3, given={"x": (150.3, 700.1)})
+    assert len(fitted.sample(3, given={"job": "none"})) == 3
+
+
+def test_values_are_those_that_were_declared() -> None:
+    large = 2**53
+    columns = {"x": OrMissing(Categories([large, large + 1])), "job": Categories(["none", "some"])}
+    rules = {"y": Determined("job", {"none": 1, "some": "x"})}
+    design = TableSynthesizer(columns | rules)
+    fitted = SyntheticTable(
+        design, Mixture(design.sizes, np.ones(1), np.array([[[0.3, 0.4, 0.3, 0.5, 0.5]]])), None
+    )
+    found = fitted.columns(50, given={"x": large + 1, "y": 1})
+    assert set(found["x"].tolist()) == {large + 1}
+    assert set(found["y"].tolist()) == {1}
+    for value in (float("nan"), (1, 2)):
+        with pytest.raises(ArgumentError, match="values"):
+            Determined("job", {"none": value, "some": 1})
+    with pytest.raises(ArgumentError, match="all_of"):
+        Forbidden({"x": np.datetime64("2020-01-01")})
+
+
+def test_distances_are_exact_however_large_a_guess_is() -> None:
+    guess = np.array([[1e300, -1e25], [np.nan, 3.0004]])
+    own = _rounded(guess)
+    assert np.abs(own).sum() <= 2.0**42
+    assert own[1, 1] == 3.0
+    counts = np.array([[5.0, 0.0], [2.0, 1.0]])
+    more = np.array([[5.0, 0.0], [3.0, 1.0]])
+    assert abs(np.abs(more - own).sum() - np.abs(counts - own).sum()) == 1.0

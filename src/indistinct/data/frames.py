@@ -33,7 +33,14 @@ def pandas_frame(
     return frame
 
 
-def pandas_holds(values: npt.NDArray[Any], name: str, kind: str, categories: Mapping[str, list[Any]]) -> bool:
+def pandas_holds(
+    values: npt.NDArray[Any],
+    name: str,
+    kind: str,
+    categories: Mapping[str, list[Any]],
+    *,
+    rounding: float = 0.01,
+) -> bool:
     """Whether a pandas type of this name can hold the values of a column as they are, up to rounding."""
     with needs("synthesis"):
         import pandas as pd
@@ -44,7 +51,9 @@ def pandas_holds(values: npt.NDArray[Any], name: str, kind: str, categories: Map
         if not pd.api.types.is_numeric_dtype(made.dtype):
             return True
         numbers = made.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.allclose(numbers, np.asarray(values, dtype=np.float64), rtol=0.01, atol=0, equal_nan=True)
+        return np.allclose(
+            numbers, np.asarray(values, dtype=np.float64), rtol=rounding, atol=0, equal_nan=True
+        )
     except (TypeError, ValueError, OverflowError):
         return False
 

@@ -36,4 +36,5 @@ class PublicUniforms:
             block[:] = self._bits.random_raw(block.size) >> np.uint64(11)
         uniforms += 0.5
         uniforms *= 2.0**-53
+        np.minimum(uniforms, 1 - 2.0**-53, out=uniforms)  # the largest would be rounded to 1
         return uniforms.reshape(shape)

@@ -46,7 +46,7 @@ def allocation(shift: float, steps: int, times: int = 1) -> Product:
     """
     if shift == 0 or times == 0 or times == steps:
         return Product.of([(GaussianPair(shift), times)])
-    if shift < _FLATTEST:
+    if shift < _FLATTEST or steps // times == 1:
         return Product.of([(GaussianPair(shift, dominates=True), times)])
     return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1), times)])
 

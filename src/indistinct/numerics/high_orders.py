@@ -28,6 +28,7 @@ LEAST_ORDER = 16.0
 _LOG_MISSING = -32.0
 """Of what a cut leaves out, if it is wanted."""
 _MOST_LOST = 1e-9
+_LARGEST_LOG = 600.0
 _MOST_PLACES = 1 << 13
 _MOST_TERMS = 1 << 21
 _WIDTHS = 9.0
@@ -167,6 +168,8 @@ class HighOrders:
         errors = sizes @ wrong + 8 * EPS * (sizes * np.abs(b[:, None] * away)).sum(axis=1)
         rest = self._rest(w0, h, b, -h * places[0], -1) + self._rest(w0, h, b, h * places[-1], 1)
         factor = _stirling(b) + math.log(h / (2 * math.pi))
+        if max(log_size, log_alias, level) > _LARGEST_LOG:
+            raise TooFineError("a moment whose bounds are no numbers")
         # what the cut left out, and aliases, are relative to the moment at y = 0
         errors += math.exp(log_size) / h * rest + (
             math.exp(log_alias) + 2 * missing * math.exp(level)

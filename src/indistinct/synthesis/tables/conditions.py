@@ -13,7 +13,7 @@ import numpy as np
 
 from indistinct.data import Categories, Celled, OrMissing, inner
 from indistinct.errors import ArgumentError, check_real
-from indistinct.synthesis.tables.decode import Determined
+from indistinct.synthesis.tables.decode import Determined, check_plain
 
 Wanted = dict[str, list[Any]]
 """For each column that is read: the categories, ranges or None of which one is wanted."""
@@ -34,6 +34,10 @@ class Forbidden:
         if not isinstance(all_of, Mapping) or not all_of:
             raise ArgumentError("all_of", all_of, "a mapping from one or more columns to what is forbidden")
         object.__setattr__(self, "all_of", tuple((name, _listed(own)) for name, own in all_of.items()))
+        for name, alternatives in self.all_of:
+            for one in alternatives:
+                for value in one if isinstance(one, tuple) else (one,):
+                    check_plain(f"all_of {name!r}", value)
 
     @property
     def conditions(self) -> dict[str, list[Any]]:

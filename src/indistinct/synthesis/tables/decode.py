@@ -1,7 +1,7 @@
 """From cells back to values: declared categories as they are, numbers spread evenly over their cell."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ class Determined:
         plain = {
             key: value.item() if isinstance(value, np.generic) else value for key, value in values.items()
         }
+        for value in plain.values():
+            check_plain("values", value)
         object.__setattr__(self, "values", tuple(plain.items()))
 
     def check(self, name: str, domains: Mapping[str, Celled]) -> None:
@@ -43,7 +45,25 @@ class Determined:
 
     def column(self, places: Places, domain: Celled) -> npt.NDArray[Any]:
         chosen = dict(self.values)
-        return np.array([chosen[value] for value in domain.labels])[places]
+        return as_declared([chosen[value] for value in domain.labels])[places]
+
+
+def check_plain(argument: str, value: Any) -> None:
+    """Refuses what could not be saved, or is not equal to itself."""
+    if not isinstance(value, str | int | float | None) or value != value:
+        raise ArgumentError(argument, value, "a text, a number, a truth value or None")
+
+
+def as_declared(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """An array in which each value is what was declared: of one type that it has, or of objects."""
+    kinds = {type(value) for value in values}
+    if len(kinds) == 1 and kinds <= {bool, float}:
+        return np.array(values)
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in values):
+        return np.array(values, dtype=np.int64)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +112,12 @@ class Pieces:
     def size(self) -> int:
         return len(self.cells)
 
+    @property
+    def _numbers(self) -> npt.NDArray[Any]:
+        """The ends of cells, or the categories: what a float must hold where some are missing."""
+        own = inner(self.domain)
+        return as_declared(own.values) if isinstance(own, Categories) else self.high
+
     def holding(self, alternatives: Iterable[Any]) -> npt.NDArray[np.bool_]:
         """The pieces in one of the alternatives: ranges at which these were cut, categories, or None."""
         own, found = inner(self.domain), np.zeros(self.size, dtype=bool)
@@ -122,8 +148,7 @@ class Pieces:
         places = np.where(absent, 0, places)
         values: npt.NDArray[Any]
         if isinstance(own, Categories):
-            kind = object if isinstance(own.values[0], str) else None
-            values = np.array(own.values, dtype=kind)[places]
+            values = as_declared(own.values)[places]
         else:
             low, high = self.low[places], self.high[places]
             if low.dtype.kind == "i":
@@ -131,7 +156,8 @@ class Pieces:
             else:
                 values = np.clip(low + uniforms * (high - low), low, high)
         if some_missing:
-            values = values.astype(object if values.dtype.kind in "Ob" else np.float64)
+            exact = values.dtype.kind in "if" and bool((np.abs(self._numbers) <= 2**53).all())
+            values = values.astype(np.float64 if exact else object)
             values[absent] = None if values.dtype.kind == "O" else np.nan
         return values
 

@@ -111,6 +111,7 @@ class SyntheticTable:
         accept: Accept | None = None,
     ) -> Any:
         """What `columns` draws as a pandas frame, in the declared order and with the declared types."""
+        self.synthesizer.check_unrounded("given", given or ())
         drawn = self.columns(n, seed=seed, given=given, accept=accept)
         return pandas_frame(drawn, dict(self.synthesizer.types), self.synthesizer.lists)
 

@@ -81,6 +81,8 @@ class LinkedSynthesizer:
         if not isinstance(key, str) or len(set(names)) < len(names):
             twice = sorted({str(name) for name in names if names.count(name) > 1})
             raise ArgumentError("columns", twice, "named differently in both tables, and not as the key")
+        for rule in self.rules:
+            users.check_unrounded("rules", rule.conditions)
         _ = self.of_users, self.of_visits  # refuses at once what cannot be counted, or drawn
 
     @property
@@ -253,8 +255,9 @@ class LinkedTables:
 
     def sample(self, n: int, *, seed: int = 0, given: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
         """What `columns` draws, as two pandas frames."""
-        users, visits = self.columns(n, seed=seed, given=given)
         design = self.synthesizer
+        design.users.check_unrounded("given", given or ())
+        users, visits = self.columns(n, seed=seed, given=given)
         return (
             pandas_frame(users, dict(design.users.types), design.users.lists),
             pandas_frame(visits, dict(design.visits.types), design.visits.lists),

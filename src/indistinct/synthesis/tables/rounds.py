@@ -43,8 +43,9 @@ _FIT = 0.2
 _MOST_THREES, _MOST_CELLS, _MOST_CHOSEN = 1000, 10_000, 128
 """Beyond so many tables of three columns only those with the label are looked at, and none with more cells;
 so many are chosen."""
-_STEP = 2.0**-10
-"""Guesses are rounded to this, so that distances are exact."""
+_STEP, _LARGEST = 2.0**-10, 2.0**42
+"""Guesses are rounded to the first, and a table of them is no larger than the second in all: distances are
+exact, as sums of multiples of 2^-10 below 2^43."""
 
 
 @describable("noisy_distances")
@@ -164,11 +165,17 @@ def parts_of(mechanism: Mechanism) -> list[Any]:
 
 
 def distances(query: Tables, data: Any, expected: Callable[[Group], Array]) -> Array:
-    """Σ|count - guess| of each table, exactly: multiples of a power of two that floats hold."""
+    """Σ|count - guess| of each table, exactly: multiples of a power of two that floats hold, since no guess
+    is larger than a public bound."""
     found = query.read(query.statistic(data).values)
-    return np.array(
-        [np.abs(found[group] - np.rint(expected(group) / _STEP) * _STEP).sum() for group in query.groups]
-    )
+    return np.array([np.abs(found[group] - _rounded(expected(group))).sum() for group in query.groups])
+
+
+def _rounded(guess: Array) -> Array:
+    """To whole steps, and so that all of a table together stay below 2^53 of them."""
+    most = math.floor(_LARGEST / _STEP / guess.size)
+    units = np.rint(np.nan_to_num(guess / _STEP, nan=0.0, posinf=most, neginf=-most))
+    return np.clip(units, -most, most) * _STEP
 
 
 def worth(far: Array, sizes: npt.NDArray[np.int64], deviation: float) -> npt.NDArray[np.int64]:

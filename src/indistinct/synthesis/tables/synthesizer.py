@@ -1,7 +1,7 @@
 """Synthetic tables from declared columns: one noisy sum, then a generator, then as many rows as you like."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -98,6 +98,8 @@ class TableSynthesizer:
         if not all(isinstance(rule, Forbidden) for rule in rules):
             raise ArgumentError("rules", rules, "a list of Forbidden({...})")
         object.__setattr__(self, "rules", tuple(rules))
+        for forbidden in self.rules:
+            self.check_unrounded("rules", forbidden.conditions)
         _ = self.query, self.region()  # refuses at once what cannot be counted, or drawn
 
     @property
@@ -158,9 +160,23 @@ class TableSynthesizer:
                 values[name] = rule.column(pieces.cells[places[rule.by]], pieces.domain)
         return {name: values[name] for name, _ in self.declared if name in values}
 
+    def check_unrounded(self, argument: str, conditions: Iterable[str]) -> None:
+        """Refuses conditions on columns whose type rounds: rounded rows might break them."""
+        for name, kind in self.types:
+            if name in conditions and not self._held(name, kind, 0.0):
+                allowed = f"without a condition on {name!r}, or declare numbers that are `whole`"
+                raise ArgumentError(f"type of {name!r} beside {argument}", kind, allowed)
+
     def _check_type(self, name: str, kind: str) -> None:
-        """Tries a pandas type on the ends of all cells: rows that are drawn later must fit it, and by then
-        the release is paid for."""
+        """Rows that are drawn later must fit their type, and by then the release is paid for."""
+        if not self._held(name, kind, 0.01):
+            allowed = (
+                "a pandas type for all values that are declared ('Int64' and 'boolean' hold missing ones)"
+            )
+            raise ArgumentError(f"type of {name!r}", kind, allowed)
+
+    def _held(self, name: str, kind: str, rounding: float) -> bool:
+        """Whether a pandas type holds the ends of all cells."""
         rule = dict(self.declared)[name]
         domain = dict(self.columns)[rule.by if isinstance(rule, Determined) else name]
         places = np.repeat(np.arange(domain.size), 2)
@@ -168,11 +184,7 @@ class TableSynthesizer:
             values = rule.column(places, domain)
         else:
             values = Pieces.of(domain).values(places, np.tile([0.0, 1 - 2.0**-30], domain.size))
-        if not pandas_holds(values, name, kind, self.lists):
-            allowed = (
-                "a pandas type for all values that are declared ('Int64' and 'boolean' hold missing ones)"
-            )
-            raise ArgumentError(f"type of {name!r}", kind, allowed)
+        return pandas_holds(values, name, kind, self.lists, rounding=rounding)
 
     def mechanism(self, budget: Budget, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> NoisyQuery:
         """The query with as little Gaussian noise as the budget allows."""
