@@ -80,4 +80,5 @@ from indistinct.data.records.unit import Records as Records
 from indistinct.data.records.unit import Unit as Unit
 from indistinct.data.records.unit import UserRecords as UserRecords
 from indistinct.data.records.unit import UserTotals as UserTotals
+from indistinct.data.records.unit import records_of as records_of
 from indistinct.data.result_formats import write_parquet as write_parquet

@@ -8,8 +8,7 @@ that what is calibrated is what is drawn.
 from typing import Annotated, Any
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Histogram, UserRecords
-from indistinct.data.records.unit import records_of
+from indistinct.data import Histogram, UserRecords, records_of
 from indistinct.description import describable, given
 from indistinct.errors import DataError
 from indistinct.guarantees.guarantee import Guarantee
