@@ -2,6 +2,7 @@
 that never state less than what was spent."""
 
 import math
+import sys
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
@@ -81,6 +82,15 @@ def test_what_training_would_stumble_over_spends_nothing(mistake: dict[str, Any]
     asked: dict[str, Any] = {"budget": Budget(epsilon=1, delta=1e-5), "training": FEW, **mistake}
     with pytest.raises(ArgumentError):
         tables.TableSynthesizer(COLUMNS).fit(PEOPLE, source=Untouched(), **asked)
+
+
+def test_without_pytorch_no_budget_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    design, budget = tables.TableSynthesizer(COLUMNS), Budget(epsilon=1, delta=1e-5)
+    fitted = design.fit(PEOPLE, budget, training=FEW)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for spend in (design.fit, fitted.continued):
+        with pytest.raises(ModuleNotFoundError, match="indistinct\\[synthesis\\]"):
+            spend(PEOPLE, budget, source=Untouched())
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import loggamma
 
-from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.arrays import Array, ComplexArray
 from indistinct.numerics.cumulant import log1p
+from indistinct.numerics.lognormal_step import LOG_ROOT, ROUNDING
 from indistinct.numerics.power_series import power_of_series
-
-_LOG_ROOT = 0.5 * math.log(2 * math.pi)
-_ROUNDING = 32 * EPS
-"""Of a sum, relative to the sum of the sizes of its terms."""
 
 
 class Grid(NamedTuple):
@@ -62,7 +59,7 @@ def factors_on(
     """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
     s, t, log_base = scale, count, series_base(scale, m)
     z = grid.low + grid.apart * np.arange(grid.normals)
-    log_weight = -z * z / 2 - _LOG_ROOT + math.log(grid.apart)
+    log_weight = -z * z / 2 - LOG_ROOT + math.log(grid.apart)
     last = grid.parts * (grid.size - 1) + grid.stride * (grid.normals - 1)
     places = grid.first + grid.step / grid.parts * np.arange(last + 1)
     log_y = places + s * grid.low - s * s / 2 - math.log(t)
@@ -84,7 +81,7 @@ def factors_on(
     log_first = np.where(near, log1p(away) if theta else np.log1p(away), np.log(first))
     # of the logarithm: e^{-y} - 1 is at most |y| in size, and the mean of |y| is |w| / t
     told = np.minimum(np.exp(np.minimum(grid.places, 700.0)) / t * math.exp(moved**2 / 2), sizes[0])
-    errors = _ROUNDING * (2 * (m + 2) + t * np.where(near, told, sizes[0]) / np.abs(first))
+    errors = ROUNDING * (2 * (m + 2) + t * np.where(near, told, sizes[0]) / np.abs(first))
     with np.errstate(invalid="ignore", over="ignore"):
         series, sizes = series / first, sizes / np.abs(first)
     series[0] = sizes[0] = 1.0

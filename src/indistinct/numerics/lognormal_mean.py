@@ -26,13 +26,10 @@ from indistinct.numerics.cumulant import OnLine
 from indistinct.numerics.lognormal_factors import Factors, Grid, factors_on, series_base
 from indistinct.numerics.rule import TooFineError, powers_of_unit
 
-_LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _LOG_SMALL = -46.0
 """Truncation and aliasing, relative to the integral of the modulus: far below rounding..."""
 _QUADRATURE = 1e-17
 """... which is where they are charged, all together."""
-_ROUNDING = 32 * EPS
-"""Of a sum, relative to the sum of the sizes of its terms."""
 _LEAST_GAP, _GAP = 1.5, 10.0
 """p is at least the first, and as large as the order where that can be, up to the second: then rounding
 errors are small."""

@@ -19,6 +19,7 @@ from indistinct.numerics.rule import PANEL_SIZE, TooFineError, placed_panels
 LOG_SMALL = -42.0
 """Of what truncation and aliasing leave, each; it is charged."""
 ROUNDING = 32 * EPS
+"""Of a sum, relative to the sum of the sizes of its terms."""
 LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _PANELS, _MOST_PANELS = 3, 64
 _LOG_PANEL = LOG_SMALL - 8

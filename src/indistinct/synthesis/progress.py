@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from indistinct.errors import ArgumentError, check_count
+from indistinct.errors import ArgumentError, check_count, needs
 
 Progress = Callable[[int, float], None]
 """Called with the number of a step and its loss."""
@@ -22,7 +22,11 @@ def check_seed(seed: Any) -> int:
 
 
 def check_fit(training: Any, kind: type, seed: Any, progress: Any) -> None:
-    """Refuses what a fit would stumble over: better before the release it is for than after it."""
+    """Refuses what a fit would stumble over, a lack of PyTorch too: better before the release it is for than
+    after it."""
+    with needs("synthesis"):
+        import torch  # noqa: F401
+
     if training is not None and not isinstance(training, kind):
         package = kind.__module__.rpartition(".")[0]
         raise ArgumentError("training", training, f"{package}.{kind.__name__}(...)")

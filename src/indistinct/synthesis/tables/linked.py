@@ -11,7 +11,7 @@ import numpy as np
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.boundary import guarded
 from indistinct.data import Categories, Kind, NoisyQuery, Tables, UserRecords, in_memory, linked, pandas_frame
-from indistinct.errors import ArgumentError, check_count, needs
+from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.guarantees import Guarantee
 from indistinct.mechanisms import Budget, Mechanism, Release, calibrate
@@ -140,9 +140,6 @@ class LinkedSynthesizer:
         progress: Progress | None = None,
     ) -> "LinkedTables":
         """Releases the noisy counts of both tables, once, and fits a generator to each."""
-        with needs("synthesis"):  # before any budget is spent
-            import torch  # noqa: F401
-
         check_fit(training, TableTraining, seed, progress)
         released = self.released(users, visits, budget, adjacency=adjacency, source=source, ledger=ledger)
         made = [

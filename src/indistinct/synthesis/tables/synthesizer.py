@@ -21,7 +21,7 @@ from indistinct.data import (
     inner,
     pandas_holds,
 )
-from indistinct.errors import ArgumentError, needs
+from indistinct.errors import ArgumentError
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.mechanisms import Budget, Mechanism, calibrate
 from indistinct.mechanisms.paying import Payer
@@ -206,9 +206,6 @@ class TableSynthesizer:
 
         `seed` is that of the post-processing: the noise does not come from it.
         """
-        with needs("synthesis"):  # before any budget is spent
-            import torch  # noqa: F401
-
         from indistinct.synthesis.tables.fitted import SyntheticTable
 
         check_fit(training, TableTraining, seed, progress)
