@@ -1,6 +1,5 @@
 """Settings shared by the tests and by the doctests of src/ and docs/."""
 
-import gc
 import os
 
 import pytest
@@ -23,4 +22,3 @@ settings.load_profile("tests")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that no worker waits for another at the end."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None and item.path.suffix == ".py")
-    gc.freeze()  # modules and tests stay: whoever collects garbage need not look through them each time

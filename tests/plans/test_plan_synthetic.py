@@ -20,9 +20,10 @@ from indistinct.plans import check_plan, parse_plan, run_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.synthesis.tables import TableSynthesizer
 
+
 pytest.importorskip("duckdb")
 pytest.importorskip("torch")
-pytestmark = pytest.mark.usefixtures("small_model")
+pytestmark = pytest.mark.usefixtures("small_model", "told_once")
 
 PLAN = """
 [data]
