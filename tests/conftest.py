@@ -129,7 +129,7 @@ def _told_once() -> dict[str, tuple[Any, Any]]:
 
 @pytest.fixture
 def told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a report says of equal guarantees is read and drawn once: of small plans that is most of the work."""
+    """What a report says of equal guarantees is read and drawn once: most of the work of a small plan."""
     for name, (module, cached) in _told_once().items():
         monkeypatch.setattr(module, name, cached)
 

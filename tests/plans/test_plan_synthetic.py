@@ -20,7 +20,6 @@ from indistinct.plans import check_plan, parse_plan, run_plan
 from indistinct.plans.kinds.synthetic import SyntheticPart
 from indistinct.synthesis.tables import TableSynthesizer
 
-
 pytest.importorskip("duckdb")
 pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("small_model", "told_once")
