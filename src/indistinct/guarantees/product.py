@@ -125,10 +125,15 @@ class Product:
         return values
 
     def delta_bounds(
-        self, epsilon: Array, enough: Array | float = 0.0, accuracy: float = NARROW
+        self,
+        epsilon: Array,
+        enough: Array | float = 0.0,
+        accuracy: float = NARROW,
+        other: "Product | None" = None,
     ) -> tuple[Array, Array]:
         """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
-        close if that can be; where delta is shown to be below `enough`, they need not be."""
+        close if that can be; where delta is shown to be below `enough`, as it may be beside another direction,
+        they need not be."""
         known_infinite = self.infinite_mass if self.exact else 0.0
         low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
         beyond = epsilon >= self.finite_top
@@ -136,14 +141,15 @@ class Product:
         open_ = np.flatnonzero(~beyond & (self.infinite_mass < 1))
         if open_.size:
             known = np.broadcast_to(enough, epsilon.shape)[open_]
-            plain = self._plain
             try:
-                low[open_], high[open_] = self._reader.delta_bounds(epsilon[open_], known, accuracy)
+                low[open_], high[open_] = self._reader.delta_bounds(
+                    epsilon[open_], known, accuracy, other and other._reader.loss
+                )
             except TooFineError:
-                if plain is None:
+                if self._plain is None:
                     raise
             open_ = open_[_wide(low[open_], high[open_], known)]
-            if plain is not None and open_.size:
+            if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
         return low, high
 
@@ -155,7 +161,9 @@ class Product:
         """Upper bounds on delta for a table, whose own error is larger and which ends somewhere."""
         return self.delta_bounds(epsilon, *_FOR_TABLES)[1]
 
-    def epsilon_bounds(self, delta: Array, enough: Array | float = 0.0) -> tuple[Array, Array]:
+    def epsilon_bounds(
+        self, delta: Array, enough: Array | float = 0.0, other: "Product | None" = None
+    ) -> tuple[Array, Array]:
         """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
         top, infinite = max(self.finite_top, 0.0), self.infinite_mass
         low, high = np.zeros(delta.shape), np.full(delta.shape, top)
@@ -166,14 +174,15 @@ class Product:
         open_ = np.flatnonzero((delta > infinite) & (delta < 1) & (top > 0))
         if open_.size:
             known = np.broadcast_to(enough, delta.shape)[open_]
-            plain = self._plain
             try:
-                low[open_], high[open_] = self._reader.epsilon_bounds(delta[open_], known)
+                low[open_], high[open_] = self._reader.epsilon_bounds(
+                    delta[open_], known, other and other._reader.loss
+                )
             except TooFineError:
-                if plain is None:
+                if self._plain is None:
                     raise
             open_ = open_[_wide(low[open_], high[open_], known)]
-            if plain is not None and open_.size:
+            if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))
         return low, high
 

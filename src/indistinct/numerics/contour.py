@@ -30,8 +30,10 @@ MAX_WORK = 1 << 24
 _RELATIVE_ERROR = 8 * EPS
 """Of an exponential and of its exponent."""
 _CHUNK = 1 << 18
-_GRID = np.geomspace(1 / 8, 4.0, 16)
-"""Orders of a scan, relative to a first guess."""
+_GRID = np.geomspace(1 / 8, 4.0, 20)
+"""Orders of a scan, relative to a first guess..."""
+_DEEP = -24.0
+"""... and around the best of them more, for log deltas below this."""
 
 
 class LogBounds(NamedTuple):
@@ -85,17 +87,22 @@ class Scan:
         return Aim(float(c[pick]), float(period.min()), self._curvature(pick), epsilon, self)
 
     def likely_epsilon(self, log_delta: float) -> float:
-        """About where delta has this size: Laplace's method at the order of the least epsilon."""
+        """About where delta has this size: where the saddles of the grid's orders, by Laplace's method, do."""
         c, k = self.orders, self.values
-        pick = int(np.argmin((k - log_delta - _log_area(c, k)) / c))
-        order, width = float(c[pick]), math.sqrt(2 * math.pi * self._curvature(pick))
-        return (float(k[pick]) - log_delta - math.log(order * (order + 1) * width)) / order
+        if c.size < 3:
+            return self.least_epsilon(log_delta)
+        rise, apart = np.diff(k) / np.diff(c), c[2:] - c[:-2]
+        c, k = c[1:-1], k[1:-1]
+        bend = np.maximum(2 * np.diff(rise) / apart, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
+        epsilon = (rise[1:] + rise[:-1]) / 2 - 1 / c - 1 / (c + 1)
+        size = k - c * epsilon - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * bend)
+        return float(np.interp(-log_delta, -size, epsilon))
 
     def _curvature(self, pick: int) -> float:
         """About K'' there: by second differences, over neighbours, or over more where bounds on K that are
         not alike stand beside each other."""
         last = self.orders.size - 1
-        near, far = (self._bend(max(pick - n, 0), pick, min(pick + n, last)) for n in (1, 7))
+        near, far = (self._bend(max(pick - n, 0), pick, min(pick + n, last)) for n in (1, 3))
         return max(near if near > 1e-3 * far else far, 1e-300)
 
     def _bend(self, first: int, middle: int, last: int) -> float:
@@ -166,10 +173,12 @@ def scan(
             break
         start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)
     best = min(max(best, 1), orders.size - 2)
-    near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
-    near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
-    order = np.argsort(np.concatenate((orders, near)))
-    orders, values = np.concatenate((orders, near))[order], np.concatenate((values, real(near)))[order]
+    if log_delta < _DEEP or not np.isfinite(values).all():
+        # far out the grid is coarse: a little beside the best order is much worse
+        near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
+        near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
+        order = np.argsort(np.concatenate((orders, near)))
+        orders, values = np.concatenate((orders, near))[order], np.concatenate((values, real(near)))[order]
     usable = np.isfinite(values)
     return Scan(orders[usable], values[usable], log_mass)
 
@@ -267,7 +276,7 @@ def draw_line(
             return None
         # it falls like e^{-t^2} at first, and like e^{-t} later
         growth = 1 + missing / max(fallen, 1.0)
-        last = min(int(last * min(growth if attempt else 1.03 * math.sqrt(growth), 4.0)) + 1, MAX_NODES)
+        last = min(int(last * min(growth if attempt else 1.03 * growth**0.75, 4.0)) + 1, MAX_NODES)
     else:
         return None
     try:
