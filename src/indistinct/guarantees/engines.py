@@ -95,6 +95,7 @@ def along(other: ComposedLoss, loss: ComposedLoss, level: int) -> tails.Tail | N
         aim,
         loss.infinite_mass,
         math.exp(loss.log_delta_of(level) + LOG_ACCURACY),
+        ACCURACY,
     )
 
 
@@ -196,9 +197,7 @@ class LossReader:
         return enumerate_losses(self.loss.factors, self.loss.infinite_mass, None)
 
     @np.errstate(over="ignore")  # of what is infinitely far away
-    def epsilon_bounds(
-        self, delta: Array, enough: Array, other: ComposedLoss | None
-    ) -> tuple[Array, Array]:
+    def epsilon_bounds(self, delta: Array, enough: Array, other: ComposedLoss | None) -> tuple[Array, Array]:
         """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= each delta, for infinite_mass < delta <
         1."""
         low, high = np.zeros_like(delta), np.zeros_like(delta)

@@ -30,6 +30,8 @@ MAX_WORK = 1 << 24
 _RELATIVE_ERROR = 8 * EPS
 """Of an exponential and of its exponent."""
 _CHUNK = 1 << 18
+_FEW = 64
+"""Powers of so many nodes need no doublings."""
 _GRID = np.geomspace(1 / 8, 4.0, 20)
 """Orders of a scan, relative to a first guess..."""
 _DEEP = -24.0
@@ -202,9 +204,7 @@ class ContourLine:
         if epsilon.size > rows:
             parts = [self.read(epsilon[k : k + rows]) for k in range(0, epsilon.size, rows)]
             return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        powers = powers_of_unit(-2 * np.pi / self.aim.period * epsilon, self.nodes.size)
-        # a row is added up as if it were alone, so in memory too
-        terms = np.multiply(powers.T, self._weights, order="C")
+        terms = self._terms(epsilon)
         total = terms.real.sum(axis=1)
         fixed, per_epsilon = self._rounding
         error = self.truncation + fixed + per_epsilon * np.abs(epsilon)
@@ -221,14 +221,30 @@ class ContourLine:
         return LogBounds(low, np.minimum(high, 0.0), slope)
 
     @cached_property
-    def at_aim(self) -> tuple[float, float]:
-        """log delta where it was aimed, and its slope."""
-        _, high, slope = self.read(np.array([self.aim.epsilon]))
-        return float(high[0]), float(slope[0])
+    def at_aim(self) -> tuple[float, float, float]:
+        """About log delta where it was aimed, its slope and its curvature."""
+        terms = self._terms(np.array([self.aim.epsilon]))[0]
+        total, first, second = (float((terms * self.nodes**k).real.sum()) for k in range(3))
+        log_unit = float(self.log_values[0].real) - self.aim.order * self.aim.epsilon
+        delta = self.infinite + math.exp(min(log_unit, 700.0)) * max(total, TINY)
+        share = (1 - self.infinite / delta) / max(total, TINY)
+        return math.log(delta), -first * share, second * share - (first * share) ** 2
 
     def guess(self, log_delta: Array) -> Array:
-        high, slope = self.at_aim
-        return self.aim.epsilon + (log_delta - high) / (slope if slope < -1e-9 else -math.inf)
+        high, slope, bend = self.at_aim
+        step = (log_delta - high) / (slope if slope < -1e-9 else -math.inf)
+        # the parabola's, as long as that is a small change
+        return self.aim.epsilon + step * (1 - np.clip(step * bend / (2 * slope or 1.0), -0.5, 0.5))
+
+    def _terms(self, epsilon: Array) -> ComplexArray:
+        """The trapezoid rule's, a row for each epsilon."""
+        if self.nodes.size > _FEW:
+            powers = powers_of_unit(-2 * np.pi / self.aim.period * epsilon, self.nodes.size).T
+        else:
+            powers = np.exp(np.multiply.outer(epsilon, -1j * self.nodes.imag))
+        # a row is added up as if it were alone, so in memory too
+        terms: ComplexArray = np.multiply(powers, self._weights, order="C")
+        return terms
 
     @cached_property
     def _weights(self) -> ComplexArray:
