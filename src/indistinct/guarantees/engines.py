@@ -38,6 +38,8 @@ _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
 Engine = Callable[[ComposedLoss, int], tails.Tail | None]
+Step = tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]]
+"""An engine, and the levels at which it is asked for deltas at epsilons, which have upper bounds by now."""
 
 
 # -- the engines -----------------------------------------------------------------------------------
@@ -83,8 +85,8 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
 
 @lru_cache(maxsize=256)
 def along(other: ComposedLoss, loss: ComposedLoss, level: int) -> tails.Tail | None:
-    """This loss on the line that another has: no scan, and from above only, where every line is a bound. It
-    mostly shows that the other direction is the worse one."""
+    """A loss on the line that another has: without a scan, and from above only, where every line is a bound.
+    It mostly shows that the other direction is the worse one."""
     line = drawn(contour, other, level)
     if not isinstance(line, ContourLine):
         return None
@@ -203,8 +205,8 @@ class LossReader:
         low, high = np.zeros_like(delta), np.zeros_like(delta)
         if (listed := self._listed) is not None:
             for least, rows in _by_size(delta):
-                hints, asked = [listed.coarse(least)], [listed]
-                low[rows], high[rows] = self._solved(hints, asked, np.log(delta[rows]), enough[rows])
+                coarse = [listed.coarse(least)]
+                low[rows], high[rows] = self._solved(coarse, [listed], np.log(delta[rows]), enough[rows])
             return (low if listed.exact else np.zeros_like(low)), high
         levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
         levels[delta >= self.loss.most] = -1  # nothing is told at all
@@ -234,7 +236,7 @@ class LossReader:
         """What tails say together, until it is enough; hints are only asked for that."""
         low, high = np.zeros_like(log_delta), np.full_like(log_delta, max(self.loss.top, 0.0))
         rows = np.arange(log_delta.size)  # of what is open
-        for tail, hint in chain(zip(hints, repeat(True)), zip(asked, repeat(False))):  # noqa: B905
+        for tail, hint in chain(zip(hints, repeat(True)), zip(asked, repeat(False))):
             if tail is None:
                 continue
             wanted = (enough[rows] > 0) & (enough[rows] < math.inf)
@@ -277,8 +279,8 @@ class LossReader:
         low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))
         asked: dict[Engine, list[Levels]] = {}
         rows = np.arange(epsilon.size)  # of what is still open
-        hints = [] if other is None else [(partial(along, other), partial(beside, other))]
-        for engine, levels_for in (*hints, *ROUTE):
+        hints: tuple[Step, ...] = () if other is None else ((partial(along, other), partial(beside, other)),)
+        for engine, levels_for in hints + ROUTE:
             levels = np.full(epsilon.shape, -1)
             if (found := levels_for(self.loss, epsilon[rows], high[rows])) is not None:
                 levels[rows] = found
@@ -344,7 +346,7 @@ def below_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | Non
     return loss.levels_of(high) + 1
 
 
-ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]], ...] = (
+ROUTE: tuple[Step, ...] = (
     (chernoff, by_order),
     (enumerated, by_order),
     (contour, by_order),

@@ -132,8 +132,8 @@ class Product:
         other: "Product | None" = None,
     ) -> tuple[Array, Array]:
         """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
-        close if that can be; where delta is shown to be below `enough`, as it may be beside another direction,
-        they need not be."""
+        close if that can be; where delta is shown to be below `enough`, as it may be beside another
+        direction, they need not be."""
         known_infinite = self.infinite_mass if self.exact else 0.0
         low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
         beyond = epsilon >= self.finite_top
@@ -143,7 +143,7 @@ class Product:
             known = np.broadcast_to(enough, epsilon.shape)[open_]
             try:
                 low[open_], high[open_] = self._reader.delta_bounds(
-                    epsilon[open_], known, accuracy, other and other._reader.loss
+                    epsilon[open_], known, accuracy, None if other is None else other.loss
                 )
             except TooFineError:
                 if self._plain is None:
@@ -176,7 +176,7 @@ class Product:
             known = np.broadcast_to(enough, delta.shape)[open_]
             try:
                 low[open_], high[open_] = self._reader.epsilon_bounds(
-                    delta[open_], known, other and other._reader.loss
+                    delta[open_], known, None if other is None else other.loss
                 )
             except TooFineError:
                 if self._plain is None:
@@ -198,8 +198,13 @@ class Product:
         return plain if plain != self and isinstance(plain.single, GaussianPair) else None
 
     @cached_property
+    def loss(self) -> ComposedLoss:
+        """What engines are asked of."""
+        return ComposedLoss(self.terms, self.infinite_mass, self.finite_top)
+
+    @cached_property
     def _reader(self) -> LossReader:
-        return LossReader(ComposedLoss(self.terms, self.infinite_mass, self.finite_top))
+        return LossReader(self.loss)
 
 
 def _wide(low: Array, high: Array, enough: Array) -> npt.NDArray[np.bool_]:

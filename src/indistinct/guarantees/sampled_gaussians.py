@@ -96,7 +96,7 @@ class SampledGaussians:
         shifts, rates = self.shifts, self.rates
         largest = float(shifts.max())
         cells = math.ceil((high - low) * largest / SHORT)
-        edges = low + (high - low) / cells * np.arange(cells + 1)
+        edges: Array = low + (high - low) / cells * np.arange(cells + 1.0)
         base = shifts * edges - shifts * shifts / 2
         bottom, top = base[:, :-1], base[:, 1:]
         slope = 1 / (1 + np.exp(np.minimum(np.log1p(-rates) - np.log(rates) - top, 700.0)))

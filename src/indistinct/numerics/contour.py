@@ -89,7 +89,7 @@ class Scan:
         return Aim(float(c[pick]), float(period.min()), self._curvature(pick), epsilon, self)
 
     def likely_epsilon(self, log_delta: float) -> float:
-        """About where delta has this size: where the saddles of the grid's orders, by Laplace's method, do."""
+        """About where delta has this size: where the saddles of the orders, by Laplace's method, do."""
         c, k = self.orders, self.values
         if c.size < 3:
             return self.least_epsilon(log_delta)
@@ -225,10 +225,11 @@ class ContourLine:
         """About log delta where it was aimed, its slope and its curvature."""
         terms = self._terms(np.array([self.aim.epsilon]))[0]
         total, first, second = (float((terms * self.nodes**k).real.sum()) for k in range(3))
-        log_unit = float(self.log_values[0].real) - self.aim.order * self.aim.epsilon
-        delta = self.infinite + math.exp(min(log_unit, 700.0)) * max(total, TINY)
-        share = (1 - self.infinite / delta) / max(total, TINY)
-        return math.log(delta), -first * share, second * share - (first * share) ** 2
+        total = max(total, EPS * float(np.abs(terms).sum()), TINY)  # where it cancels nothing is known
+        finite = math.log(total) + float(self.log_values[0].real) - self.aim.order * self.aim.epsilon
+        high = float(np.logaddexp(finite, math.log(self.infinite))) if self.infinite else finite
+        slope, bend = (math.exp(finite - high) * sum_ / total for sum_ in (-first, second))
+        return high, slope, bend - slope**2
 
     def guess(self, log_delta: Array) -> Array:
         high, slope, bend = self.at_aim
