@@ -32,7 +32,7 @@ _RELATIVE_ERROR = 8 * EPS
 _CHUNK = 1 << 18
 _FEW = 64
 """Powers of so many nodes need no doublings."""
-_GRID = np.geomspace(1 / 8, 4.0, 20)
+_GRID = np.geomspace(1 / 8, 4.0, 16)
 """Orders of a scan, relative to a first guess..."""
 _DEEP = -24.0
 """... and around the best of them more, for log deltas below this."""
