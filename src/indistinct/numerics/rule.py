@@ -25,6 +25,8 @@ MAX_ENGINE_NODES = 1 << 16
 """With more nodes than this other engines are faster."""
 _CHUNK = 1 << 20
 """Entries of a table of powers held at once."""
+_FEW = 32
+"""Powers of so many need one table."""
 
 
 class TooFineError(ArithmeticError):
@@ -241,15 +243,17 @@ def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
 
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
-    """sum of amplitude e^{i step k loss} for k < count."""
-    total = np.zeros((*loss.shape[:-1], count), dtype=np.complex128)
+    """sum of amplitude e^{i step k loss} for k < count: with k = block m + n a product of two short tables."""
+    block = count if count <= _FEW else math.isqrt(count - 1) + 1
+    blocks = -(-count // block)
+    total = np.zeros((*loss.shape[:-1], blocks, block), dtype=np.complex128)
     nodes = loss.shape[-1]
-    size, angle = max(_CHUNK * nodes // max(count * loss.size, 1), 1), step * loss
+    size, angle = max(_CHUNK * nodes // max((blocks + block) * loss.size, 1), 1), step * loss
     for k in range(0, nodes, size):
-        # einsum rather than BLAS: threads cost more than they bring at this size
-        table = powers_of_unit(angle[..., k : k + size], count)
-        total += np.einsum("k...x,...x->...k", table, amplitude[..., k : k + size])
-    return total
+        place = np.s_[..., k : k + size]
+        fine, coarse = powers_of_unit(angle[place], block), powers_of_unit(block * angle[place], blocks)
+        total += np.matmul(np.moveaxis(coarse * amplitude[place], 0, -2), np.moveaxis(fine, 0, -1))
+    return total.reshape(*loss.shape[:-1], -1)[..., :count]
 
 
 def powers_of_unit(angle: Array, count: int) -> ComplexArray:
