@@ -21,7 +21,7 @@ from indistinct.numerics.rule import LossRule
 LOG_NEGLIGIBLE = -70.0
 """Tilted mass below e to this power is not integrated..."""
 _BEYOND = 1e-28
-"""... and r^w - 1 - w (r - 1) is at most w (w-1) r (1 + |log r|) there, so this times w (w-1) over all of it."""
+"""... and r^w - 1 - w (r - 1), at most w (w-1) r (1 + |log r|) there, is below this times w (w-1) in all."""
 
 
 class Tails(NamedTuple):

@@ -243,7 +243,7 @@ def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
 
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
-    """sum of amplitude e^{i step k loss} for k < count: with k = block m + n a product of two short tables."""
+    """sum of amplitude e^{i step k loss} for k < count: with k = block m + n, two short tables."""
     block = count if count <= _FEW else math.isqrt(count - 1) + 1
     blocks = -(-count // block)
     total = np.zeros((*loss.shape[:-1], blocks, block), dtype=np.complex128)

@@ -14,7 +14,7 @@ from indistinct.numerics.arrays import TINY, Array
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
-_QUADRUPLED = 4.0 ** np.arange(60)
+_QUADRUPLED: Array = 4.0 ** np.arange(60)
 _WITHIN = np.linspace(0.0, 1.0, 65)
 
 Objective = Callable[[Array, Any], Array]
@@ -108,7 +108,7 @@ def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[A
 def falls_to(profile: Callable[[Array], Array], level: float, start: float) -> float:
     """About where a falling function is no larger than a level, from a start on: relatively to 3e-4, by grids
     of which each divides a cell of the last."""
-    places = start * _QUADRUPLED
+    places: Array = start * _QUADRUPLED
     for _ in range(3):
         first = max(int(np.argmax(np.append(profile(places)[:-1] <= level, True))), 1)
         before, place = places[first - 1 : first + 1]
