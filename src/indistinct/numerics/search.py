@@ -14,7 +14,7 @@ from indistinct.numerics.arrays import TINY, Array
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
-_QUADRUPLED: Array = 4.0 ** np.arange(60)
+_QUADRUPLED = np.power(4.0, np.arange(60.0))
 _WITHIN = np.linspace(0.0, 1.0, 65)
 
 Objective = Callable[[Array, Any], Array]
