@@ -34,8 +34,8 @@ _FEW = 64
 """Powers of so many nodes need no doublings."""
 _GRID = np.geomspace(1 / 8, 4.0, 16)
 """Orders of a scan, relative to a first guess..."""
-_DEEP = -24.0
-"""... and around the best of them more, for log deltas below this."""
+_COARSE = 1.5
+"""... and more, where log delta is so much larger beside the best of them."""
 
 
 class LogBounds(NamedTuple):
@@ -89,16 +89,16 @@ class Scan:
         return Aim(float(c[pick]), float(period.min()), self._curvature(pick), epsilon, self)
 
     def likely_epsilon(self, log_delta: float) -> float:
-        """About where delta has this size: where the saddles of the orders, by Laplace's method, do."""
+        """About where delta has this size: the least epsilon at which an order has it by Laplace's method."""
         c, k = self.orders, self.values
         if c.size < 3:
             return self.least_epsilon(log_delta)
-        rise, apart = np.diff(k) / np.diff(c), c[2:] - c[:-2]
+        bend = 2 * np.diff(np.diff(k) / np.diff(c)) / (c[2:] - c[:-2])
         c, k = c[1:-1], k[1:-1]
-        bend = np.maximum(2 * np.diff(rise) / apart, 0.0) + 1 / c**2 + 1 / (c + 1) ** 2
-        epsilon = (rise[1:] + rise[:-1]) / 2 - 1 / c - 1 / (c + 1)
-        size = k - c * epsilon - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * bend)
-        return float(np.interp(-log_delta, -size, epsilon))
+        # where a far tail takes over K bends all of a sudden: no more than a few times as a Gaussian's does
+        bend = np.clip(bend, 0.0, 16 * np.maximum(k, 0.0) / (c * (c + 1)))
+        size = k - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * (bend + 1 / c**2 + 1 / (c + 1) ** 2))
+        return float(((size - log_delta) / c).min())
 
     def _curvature(self, pick: int) -> float:
         """About K'' there: by second differences, over neighbours, or over more where bounds on K that are
@@ -170,13 +170,14 @@ def scan(
         if not np.isfinite(values).any():
             start, limit = start / 4, start
             continue
-        best = int(np.argmin((values - log_delta - _log_area(orders, values)) / orders))
+        epsilon = (values - log_delta - _log_area(orders, values)) / orders
+        best = int(np.argmin(epsilon))
         if 0 < best < _GRID.size - 3 or (best > 0 and 2 * start >= limit):
             break
         start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)
     best = min(max(best, 1), orders.size - 2)
-    if log_delta < _DEEP or not np.isfinite(values).all():
-        # far out the grid is coarse: a little beside the best order is much worse
+    if not (epsilon[best - 1 : best + 2].max() - epsilon[best]) * orders[best] < _COARSE:
+        # for this delta, or where a far tail takes over
         near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
         near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
         order = np.argsort(np.concatenate((orders, near)))
