@@ -26,8 +26,9 @@ _HEAVY = 0.7
 """From this shift on moments of high orders are those of far tails."""
 _FEW_POWERS, _FAR = 45.0, 10.0
 """A power series does it if its variable is at most the first, the normal one being the second..."""
-_POSITIVE, _NEGATIVE = 32.0, 2000.0
-"""... else moments of lower orders than these, of a mean and of its inverse, cost less as low ones."""
+_POSITIVE, _NEGATIVE, _REAL = 20.0, 128.0, 2000.0
+"""... else moments of lower orders than these, of a mean, of its inverse, and real ones of that, cost less as
+low ones."""
 _NEAR = 1.7
 """Beyond so many times the order where a far tail takes over it is cut off..."""
 _LITTLE = -8.0
@@ -243,7 +244,7 @@ class AllocationCumulant:
     def _high(self) -> HighOrders:
         return HighOrders(self.ratio.scale, self.ratio.count, self.cut)
 
-    def _least_high(self, order: float, frequency: float = 0.0) -> float:
+    def _least_high(self, order: float, frequency: float, else_: float) -> float:
         """From which order on moments are read as high ones, if they can be: they cost less where a power
         series does it, up to an order and a frequency."""
         if self.ratio.scale >= _HEAVY:
@@ -252,12 +253,12 @@ class AllocationCumulant:
         reach = 1 + 42 / order + math.sqrt(84 / order)
         largest = reach * math.hypot(order, frequency) / self.ratio.count
         largest *= math.expm1(_FAR * self.ratio.scale)
-        return LEAST_ORDER if largest <= _FEW_POWERS else _NEGATIVE if self.turned else _POSITIVE
+        return LEAST_ORDER if largest <= _FEW_POWERS else else_
 
     def real(self, z: Array) -> Array:
         orders, result = -z if self.turned else 1 + z, np.full(z.shape, math.inf)
         if self.turned:
-            high = z >= self._least_high(self.most)
+            high = z >= self._least_high(self.most, 0.0, _REAL)
         else:  # whole orders are known, but neither of a law that is cut nor far out
             known = self.ratio.scale >= _HEAVY or (math.isinf(self.cut) and self.most <= MOST_WHOLE)
             high = np.full(z.shape, not known)
@@ -272,7 +273,7 @@ class AllocationCumulant:
     def line(self, c: float, step: float, stop: int) -> OnLine:
         order = c if self.turned else 1 + c
         y: Array = step * np.arange(stop, dtype=np.float64)
-        if order >= self._least_high(order, float(y[-1])):
+        if order >= self._least_high(order, float(y[-1]), _NEGATIVE if self.turned else _POSITIVE):
             try:
                 return self._high.negative(np.array([c]), y) if self.turned else self._high.line(order, y)
             except TooFineError:
