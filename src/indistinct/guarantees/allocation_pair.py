@@ -1,7 +1,7 @@
 """Random allocation: each record joins exactly one of several noisy steps, drawn at random."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,13 +43,15 @@ def allocation(shift: float, steps: int, times: int = 1) -> Product:
 
     To draw several is to divide the steps at random into as many equal parts, and to draw one of each: who
     knows how they were divided sees several allocations over fewer steps, which dominate (Feldman and
-    Shenfeld 2025).
+    Shenfeld 2025). Who sees only the sum of all steps sees Gaussian noise, moved by times / sqrt(steps)
+    shifts.
     """
     if shift == 0 or times == 0 or times == steps:
         return Product.of([(GaussianPair(shift), times)])
     if shift < _FLATTEST or steps // times == 1:
         return Product.of([(GaussianPair(shift, dominates=True), times)])
-    return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1), times)])
+    least = shift * math.sqrt(times / steps) * (1 - 8 * EPS)
+    return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1, least=least), times)])
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class AllocationPair(Pair):
     turned: bool = False
     dominates: bool = False
     """Whether it only dominates what it stands for."""
+    least: float = field(default=0.0, repr=False)
+    """The shift of a Gaussian pair that what it stands for dominates: the sum of all steps tells no more."""
 
     by_moments = True
 
@@ -88,7 +92,11 @@ class AllocationPair(Pair):
         return GaussianPair(self.shift)
 
     def as_bound(self) -> "AllocationPair":
-        return replace(self, dominates=True)
+        return replace(self, dominates=True, least=0.0)
+
+    @property
+    def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+        return (((GaussianPair(self.least), 1),),) if self.least else ((),)
 
     @property
     def plain(self) -> GaussianPair:

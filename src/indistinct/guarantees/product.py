@@ -29,7 +29,7 @@ _NEAR_ONE = 1e-7
 @dataclass(frozen=True)
 class Product:
     """Independent losses, each with a count; equal pairs merged, Gaussian shifts added in square, and what is
-    read in hops gathered."""
+    read in hops gathered, with them."""
 
     terms: tuple[Term, ...]
 
@@ -46,7 +46,9 @@ class Product:
         together = [term for term in counts.items() if term[0].gathers]
         merged = [term for term in counts.items() if not term[0].gathers]
         if together:
+            together += [(GaussianPair(shift, dominates), 1)] if shift else []
             merged.append((together[0][0].gathered(together), 1))
+            shift = 0.0
         if shift or not merged:
             merged.append((GaussianPair(shift, dominates and shift > 0), 1))
         return cls(tuple(merged))
@@ -145,6 +147,9 @@ class Product:
             open_ = open_[_wide(low[open_], high[open_], known)]
             if plain is not None and open_.size:
                 high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
+            for below in self._below if open_.size else ():
+                known = np.maximum(low[open_], below.delta_bounds(epsilon[open_])[0])
+                low[open_] = np.minimum(known, high[open_])
         return low, high
 
     def delta(self, epsilon: Array) -> Array:
@@ -167,14 +172,20 @@ class Product:
         if open_.size:
             known = np.broadcast_to(enough, delta.shape)[open_]
             plain = self._plain
+            found = None if self.single is None else self.single.found_epsilon(delta[open_])
             try:
-                low[open_], high[open_] = self._reader.epsilon_bounds(delta[open_], known)
+                low[open_], high[open_] = (
+                    self._reader.epsilon_bounds(delta[open_], known) if found is None else (0.0, found)
+                )
             except TooFineError:
                 if plain is None:
                     raise
             open_ = open_[_wide(low[open_], high[open_], known)]
             if plain is not None and open_.size:
                 high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))
+            for below in self._below if open_.size else ():
+                known = np.maximum(low[open_], below.epsilon_bounds(delta[open_])[0])
+                low[open_] = np.minimum(known, high[open_])
         return low, high
 
     def epsilon(self, delta: Array) -> Array:
@@ -187,6 +198,17 @@ class Product:
         closely where little is told."""
         plain = Product.of([(pair.plain, count) for pair, count in self.terms])
         return plain if plain != self and isinstance(plain.single, GaussianPair) else None
+
+    @cached_property
+    def _below(self) -> "tuple[Product, ...]":
+        """What it dominates, if that is something else; both ways round, where it is symmetric."""
+        known = [(pair.below, n) for pair, n in self.terms]
+        found = []
+        for k in range(max(len(below) for below, _ in known)):
+            terms = [(one, n * count) for below, n in known for one, count in below[min(k, len(below) - 1)]]
+            found += [Product.of(terms)] if terms else []
+        found += [one.reverse() for one in found] if self.reverse() == self else []
+        return tuple(dict.fromkeys(one for one in found if one != self))
 
     @cached_property
     def _reader(self) -> LossReader:
