@@ -48,9 +48,9 @@ def allocation(shift: float, steps: int, times: int = 1) -> Product:
     """
     if shift == 0 or times == 0 or times == steps:
         return Product.of([(GaussianPair(shift), times)])
-    if shift < _FLATTEST or steps // times == 1:
-        return Product.of([(GaussianPair(shift, dominates=True), times)])
     least = shift * math.sqrt(times / steps) * (1 - 8 * EPS)
+    if shift < _FLATTEST or steps // times == 1:
+        return Product.of([(GaussianPair(shift, dominates=True, least=least), times)])
     return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1, least=least), times)])
 
 

@@ -36,21 +36,23 @@ class Product:
     @classmethod
     def of(cls, terms: list[Term]) -> "Product":
         counts: dict[Pair, int] = {}
-        shift, dominates = 0.0, False
+        shift, least, dominates = 0.0, 0.0, False
         for pair, count in terms:
             if isinstance(pair, GaussianPair):
                 shift = math.hypot(shift, math.sqrt(count) * pair.shift)
+                least = math.hypot(least, math.sqrt(count) * (pair.least if pair.dominates else pair.shift))
                 dominates |= pair.dominates and count > 0
             elif count:
                 counts[pair] = counts.get(pair, 0) + count
         together = [term for term in counts.items() if term[0].gathers]
         merged = [term for term in counts.items() if not term[0].gathers]
         if together:
-            together += [(GaussianPair(shift, dominates), 1)] if shift else []
+            together += [(GaussianPair(shift, dominates, least * dominates), 1)] if shift else []
             merged.append((together[0][0].gathered(together), 1))
             shift = 0.0
         if shift or not merged:
-            merged.append((GaussianPair(shift, dominates and shift > 0), 1))
+            dominates &= shift > 0
+            merged.append((GaussianPair(shift, dominates, least * dominates), 1))
         return cls(tuple(merged))
 
     def __str__(self) -> str:

@@ -37,7 +37,8 @@ def _times(terms: Sequence[Term], count: int) -> list[Term]:
 def replaced(product: Product) -> Product:
     """The pairs of replacing a record, from those of removing one (and, turned round, of adding one)."""
     if isinstance(gaussian := product.single, GaussianPair):  # it may be moved the other way
-        return Product.of([(GaussianPair(2 * gaussian.shift, gaussian.dominates), 1)])
+        moved = GaussianPair(2 * gaussian.shift, gaussian.dominates, 2 * gaussian.least)
+        return Product.of([(moved, 1)])
     return Product.of([(ReplacedPair(product), 1)])
 
 
@@ -67,7 +68,7 @@ class ReplacedPair(ProfiledPair):
             if isinstance(pair, ReplacedPair):
                 inner += _times(pair.product.terms, count)
             elif isinstance(pair, GaussianPair):  # half the way in each hop
-                inner.append((GaussianPair(pair.shift / 2, pair.dominates), count))
+                inner.append((GaussianPair(pair.shift / 2, pair.dominates, pair.least / 2), count))
         return ReplacedPair(Product.of(inner))
 
     @cached_property

@@ -180,7 +180,9 @@ class Step:
     def mean(self, v: Array) -> Array:
         """E[X] of the law tilted by e^{vX}, about."""
         away, weights, _ = self._rule
-        tilted = np.exp(np.multiply.outer(v, away)) * weights
+        with np.errstate(divide="ignore"):
+            exponent = np.multiply.outer(v, away) + np.log(weights)
+        tilted = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
         result: Array = 1 + (tilted @ away) / tilted.sum(axis=-1)
         return result
 
