@@ -86,7 +86,7 @@ class Pair(ABC):
     """Whether it is known by its profile, alone; among others `stand_in` stands in."""
 
     gathers: bool = False
-    """Whether all of its kind in a composition are one pair together (`gathered`)."""
+    """Whether all of its kind in a composition, and Gaussian pairs, are one pair together (`gathered`)."""
 
     by_moments: bool = False
     """Whether it is known by its cumulant and envelope alone: a composition of it has a profile."""
@@ -138,7 +138,7 @@ class Pair(ABC):
         return self
 
     def gathered(self, terms: "Sequence[tuple[Pair, int]]") -> "Pair":
-        """One pair for several of its kind with their counts, if it `gathers`."""
+        """One pair for several of its kind and Gaussian ones, with their counts, if it `gathers`."""
         raise NotImplementedError(f"{self!r} is composed as it is")
 
     def coarse(self, enough: float) -> "Pair":
@@ -163,6 +163,10 @@ class Pair(ABC):
         """About where delta has this size."""
         return self.outer_losses(1.0, log_delta)[1]
 
+    def found_epsilon(self, delta: Array) -> Array | None:
+        """Upper bounds on the smallest epsilon for each delta, where they are not looked for in `profile`."""
+        return None
+
     @property
     def told(self) -> float:
         """delta(0), or more."""
@@ -178,6 +182,12 @@ class Pair(ABC):
     def plain(self) -> "Pair":
         """A pair that dominates it and is read in closed form, or itself."""
         return self
+
+    @property
+    def below(self) -> "tuple[tuple[tuple[Pair, int], ...], ...]":
+        """Compositions that what it stands for dominates, being special cases of it, or made of what is
+        released: they are read for a lower end where it has none. The pair itself, if `exact`."""
+        return (((self, 1),),) if self.exact else ((),)
 
     def scaled(self, size: int) -> "Pair | None":
         """The pair for `size` records at once, if it is known in closed form."""
@@ -292,6 +302,10 @@ class ReversedPair(Pair):
 
     def as_bound(self) -> Pair:
         return self.pair.as_bound().reverse()
+
+    @property
+    def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+        return tuple(tuple((one.reverse(), n) for one, n in terms) for terms in self.pair.below)
 
     def coarse(self, enough: float) -> Pair:
         return ReversedPair(self.pair.coarse(enough)) if self.profiled else self

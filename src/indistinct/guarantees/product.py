@@ -29,26 +29,30 @@ _NEAR_ONE = 1e-7
 @dataclass(frozen=True)
 class Product:
     """Independent losses, each with a count; equal pairs merged, Gaussian shifts added in square, and what is
-    read in hops gathered."""
+    read in hops gathered, with them."""
 
     terms: tuple[Term, ...]
 
     @classmethod
     def of(cls, terms: list[Term]) -> "Product":
         counts: dict[Pair, int] = {}
-        shift, dominates = 0.0, False
+        shift, least, dominates = 0.0, 0.0, False
         for pair, count in terms:
             if isinstance(pair, GaussianPair):
                 shift = math.hypot(shift, math.sqrt(count) * pair.shift)
+                least = math.hypot(least, math.sqrt(count) * (pair.least if pair.dominates else pair.shift))
                 dominates |= pair.dominates and count > 0
             elif count:
                 counts[pair] = counts.get(pair, 0) + count
         together = [term for term in counts.items() if term[0].gathers]
         merged = [term for term in counts.items() if not term[0].gathers]
         if together:
+            together += [(GaussianPair(shift, dominates, least * dominates), 1)] if shift else []
             merged.append((together[0][0].gathered(together), 1))
+            shift = 0.0
         if shift or not merged:
-            merged.append((GaussianPair(shift, dominates and shift > 0), 1))
+            dominates &= shift > 0
+            merged.append((GaussianPair(shift, dominates, least * dominates), 1))
         return cls(tuple(merged))
 
     def __str__(self) -> str:
@@ -151,6 +155,9 @@ class Product:
             open_ = open_[_wide(low[open_], high[open_], known)]
             if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
+            for below in self._below if open_.size else ():
+                known = np.maximum(low[open_], below.delta_bounds(epsilon[open_])[0])
+                low[open_] = np.minimum(known, high[open_])
         return low, high
 
     def delta(self, epsilon: Array) -> Array:
@@ -174,9 +181,12 @@ class Product:
         open_ = np.flatnonzero((delta > infinite) & (delta < 1) & (top > 0))
         if open_.size:
             known = np.broadcast_to(enough, delta.shape)[open_]
+            found = None if self.single is None else self.single.found_epsilon(delta[open_])
             try:
-                low[open_], high[open_] = self._reader.epsilon_bounds(
-                    delta[open_], known, None if other is None else other.loss
+                low[open_], high[open_] = (
+                    self._reader.epsilon_bounds(delta[open_], known, None if other is None else other.loss)
+                    if found is None
+                    else (0.0, found)
                 )
             except TooFineError:
                 if self._plain is None:
@@ -184,6 +194,9 @@ class Product:
             open_ = open_[_wide(low[open_], high[open_], known)]
             if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))
+            for below in self._below if open_.size else ():
+                known = np.maximum(low[open_], below.epsilon_bounds(delta[open_])[0])
+                low[open_] = np.minimum(known, high[open_])
         return low, high
 
     def epsilon(self, delta: Array) -> Array:
@@ -201,6 +214,17 @@ class Product:
     def loss(self) -> ComposedLoss:
         """What engines are asked of."""
         return ComposedLoss(self.terms, self.infinite_mass, self.finite_top)
+
+    @cached_property
+    def _below(self) -> "tuple[Product, ...]":
+        """What it dominates, if that is something else; both ways round, where it is symmetric."""
+        known = [(pair.below, n) for pair, n in self.terms]
+        found = []
+        for k in range(max(len(below) for below, _ in known)):
+            terms = [(one, n * count) for below, n in known for one, count in below[min(k, len(below) - 1)]]
+            found += [Product.of(terms)] if terms else []
+        found += [one.reverse() for one in found] if self.reverse() == self else []
+        return tuple(dict.fromkeys(one for one in found if one != self))
 
     @cached_property
     def _reader(self) -> LossReader:
