@@ -119,7 +119,7 @@ class PrivateRiskMinimiser(FeatureEstimator, ABC):
 
     def _lines(self, functions: Sequence[FiniteFunction]) -> tuple[Array, Array]:
         """The slopes [functions, columns] of linear functions, per unit of a column, and their values at 0.
-        Like others that scikit-learn has sometimes, these attributes are not there where they mean nothing."""
+        Like others that scikit-learn has sometimes, these attributes are absent where they mean nothing."""
         check_is_fitted(self)
         if not isinstance(self.space_, LinearSpace):
             raise AttributeError('only functions of kernel="linear" have coefficients')
