@@ -33,6 +33,7 @@ def spark() -> Iterator[Any]:
         # Tables of a few rows: less time to compile what they take.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
     }
     builder = sql.SparkSession.builder.master("local[1]").appName("indistinct tests")

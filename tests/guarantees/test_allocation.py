@@ -318,7 +318,7 @@ def test_bad_arguments_are_named() -> None:
 def test_a_record_is_replaced_in_two_hops() -> None:
     """Between what an empty record tells, and the bound with half of epsilon for each hop; several epochs hop
     as a whole; and no more than without amplification, which a single step is."""
-    run = 20 * Gaussian(1.1).allocate(50)
+    run = 4 * Gaussian(1.1).allocate(10)
     one, two = run.guarantee(), run.guarantee("replace-one")
     half = 2.0
     found = two.delta_interval(2 * half)
@@ -326,9 +326,9 @@ def test_a_record_is_replaced_in_two_hops() -> None:
     assert one.delta(2 * half) <= low * (1 + 1e-6)
     assert low < high <= one.delta(half) * (1 + math.exp(half))
     assert high <= one.group(2).delta(2 * half) * (1 + 1e-3)
-    parts = (15 * run.base).guarantee("replace-one") + (5 * run.base).guarantee("replace-one")  # type: ignore[attr-defined]
+    parts = (3 * run.base).guarantee("replace-one") + run.base.guarantee("replace-one")  # type: ignore[attr-defined]
     assert parts.delta(2 * half) == two.delta(2 * half)
-    alone = (20 * Gaussian(1.1, 2)).guarantee("replace-one")
+    alone = (4 * Gaussian(1.1, 2)).guarantee("replace-one")
     assert one.renyi(2) < two.renyi(2) < alone.renyi(2)
     assert Gaussian(2).allocate(1).guarantee("replace-one").epsilon(1e-5) == Gaussian(1).guarantee().epsilon(
         1e-5

@@ -8,7 +8,7 @@ its tails and its own profile are, and where it ends; the rest falls back on the
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule
 
 LOG_NEGLIGIBLE = -70.0
-"""Tilted mass below e to this power is not integrated."""
+"""Tilted mass below e to this power is not integrated..."""
+_BEYOND = 1e-28
+"""... and r^w - 1 - w (r - 1), at most w (w-1) r (1 + |log r|) there, is below this times w (w-1) in all."""
 
 
 class Tails(NamedTuple):
@@ -235,21 +237,27 @@ class Pair(ABC):
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses, at most, for any real order; nothing is left out."""
         # larger in size is larger as a divergence, on both sides of order 1
-        return self.computed_log_moment(order) * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
+        guarded = self.computed_log_moment(order) * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
+        return guarded + order * (order - 1) * _BEYOND
 
     def computed_log_moment(self, order: float) -> float:
         """The same, not rounded up, and not a bound instead."""
-        rule = self.rule(Resolution((order, order)))
+        rule = self._whole_rule(order, order)
         return float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
+
+    def _whole_rule(self, first: float, last: float) -> LossRule:
+        """A rule for orders w between two, as if losses beyond its range were none: r^w - 1 - w (r - 1) has
+        one sign, so it is a bound from below, in size, and what it lacks is less than w (w-1) `_BEYOND`."""
+        return replace(self.rule(Resolution((first, last))), missing_p=0.0, missing_q=0.0)
 
     def log_moments(self, orders: Array) -> Array:
         """The same at many orders: with one rule where they are close to each other."""
         far = np.minimum(np.abs(orders), np.abs(orders - 1))
         if orders.size < 4 or np.abs(orders).max() > _WIDE or far.min() < _CLOSE:
             return np.array([self.log_moment(order) for order in orders.tolist()])
-        rule = self.rule(Resolution((min(float(orders.min()), 1.0), max(float(orders.max()), 0.0))))
+        rule = self._whole_rule(min(float(orders.min()), 1.0), max(float(orders.max()), 0.0))
         guarded: Array = RuleCumulant(rule).real(orders - 1.0) * (1 + 1e-12 + 1e-15 / far)
-        return guarded
+        return guarded + orders * (orders - 1) * _BEYOND
 
     def mean(self) -> float:
         """E_P[L], the Kullback-Leibler divergence."""
@@ -262,8 +270,8 @@ class Pair(ABC):
 
     @cached_property
     def finite_mean(self) -> float:
-        """E_P[L; L finite]."""
-        return self.rule(Resolution((1.0, 1.0))).mean()
+        """E_P[L; L finite], at most."""
+        return self._whole_rule(1.0, 1.0).mean() * (1 + 1e-12) + _BEYOND
 
 
 @dataclass(frozen=True)
