@@ -95,6 +95,11 @@ class ReplacedPair(ProfiledPair):
         return (self.product.terms if self.product.exact else tuple(one_hop)), tuple(turned)
 
     @property
+    def size(self) -> float:  # type: ignore[override]
+        # that of twice the distance
+        return 4 * sum(count * pair.size for pair, count in self.product.terms)
+
+    @property
     def plain(self) -> Pair:
         plain = Product.of([(pair.plain, count) for pair, count in self.product.terms]).single
         return GaussianPair(2 * plain.shift, dominates=True) if isinstance(plain, GaussianPair) else self
