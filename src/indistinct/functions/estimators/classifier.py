@@ -145,6 +145,24 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
             return scores[:, -1] - (scores[:, 0] if len(self.functions_) == 2 else 0.0)
         return scores
 
+    @property
+    def coef_(self) -> Array:
+        """With kernel="linear": how much each score of `decision_function` rises with each column, [1 or
+        classes, columns]."""
+        return self._scores()[0]
+
+    @property
+    def intercept_(self) -> Array:
+        """With kernel="linear": the scores at 0, as if they were linear to there."""
+        return self._scores()[1]
+
+    def _scores(self) -> tuple[Array, Array]:
+        slopes, values = self._lines(self.functions_)
+        values = values - self.offsets_
+        if len(self.classes_) == 2 and len(self.functions_) == 2:
+            return slopes[1:] - slopes[:1], values[1:] - values[:1]
+        return slopes, values
+
     def predict(self, X: Any) -> Any:
         """The class with the highest score."""
         scores = self.decision_function(X)
