@@ -290,3 +290,57 @@ def test_divergences_of_tiny_rates_near_order_one(rate: float, order: float, noi
     truth = order / 2 * rate**2 * square
     value = mechanism.subsample(rate).guarantee().renyi(order)
     assert truth * (1 - 5 * rate) <= value <= truth * (1 + 1e-8 + 5 * rate) + 4e-28 * order
+
+
+@pytest.mark.parametrize(
+    ("scale", "rate", "order"),
+    [
+        (0.1, 0.01, 2.0),
+        (0.1, 0.01, 1.001),
+        (0.2, 0.5, 2.0),
+        (2.0, 0.9, 1 + 1e-6),
+        (0.3, 0.1, 0.7),
+        (1.5, 0.2, 9.0),
+    ],
+)
+def test_divergences_where_the_likelier_law_is_far_away(scale: float, rate: float, order: float) -> None:
+    """A range that ends where Q has nothing may leave out half of P."""
+    with mpmath.workdps(40):
+        q, mu = mpmath.mpf(rate), 1 / mpmath.mpf(scale)
+
+        def part(x: mpmath.mpf, w: mpmath.mpf) -> mpmath.mpf:
+            r = 1 - q + q * mpmath.exp(mu * x - mu * mu / 2)
+            return mpmath.npdf(x) * (r**w - 1 - w * (r - 1))
+
+        places = sorted(
+            {-12, -6, -3, 0, 3, 6, 12, *(mu * k + j for k in (0.5, 1, order) for j in (-8, -3, 0, 3, 8))}
+        )
+        w = [mpmath.mpf(order), 1 - mpmath.mpf(order)]
+        truths = [mpmath.log1p(mpmath.quad(lambda x, v=v: part(x, v), places)) / (order - 1) for v in w]
+    product = Gaussian(scale).subsample(rate).guarantee().product
+    for direction, truth in zip((product, product.reverse()), truths, strict=True):
+        for value in (direction.renyi(order), direction.renyi_at(np.array([order, 0.6, 2.5, 3.5]))[0]):
+            assert float(truth) * (1 - 1e-14) <= value <= float(truth) * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-2, 0.5, 1e2, 1e4, 1e9, 1e15])
+@pytest.mark.parametrize("order", [0.5, 0.5001, 0.7, 1.0, 1.001, 1.5, 2.0, 40.0])
+def test_divergences_of_weak_laplace_noise(scale: float, order: float) -> None:
+    """Terms of first order in the loss cancel, and took the digits of the second with them."""
+    with mpmath.workdps(80):
+        s, w = 1 / mpmath.mpf(scale), mpmath.mpf(order) + mpmath.mpf("1e-30")  # beside the removable pole
+        up, down = w / (2 * w - 1), (w - 1) / (2 * w - 1)
+        truth = mpmath.log(up * mpmath.exp((w - 1) * s) + down * mpmath.exp(-w * s)) / (w - 1)
+    value = Laplace(scale).guarantee().renyi(order)
+    assert float(truth) * (1 - 1e-14) <= value <= float(truth) * (1 + 1e-10) + order * 1e-37
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e8, 1e9])
+def test_many_weak_laplace_noises_beside_another(scale: float) -> None:
+    known = (round(scale**2) * Laplace(scale) + Gaussian(1.0)).guarantee().delta_interval(3.0)
+    limit = Gaussian(math.sqrt(0.5)).guarantee().delta(3.0)  # but for about 1 / scale
+    assert known.low * (1 - 3 / scale) <= limit <= known.high * (1 + 3 / scale)
+
+
+def test_a_line_that_is_too_fine_is_not_drawn() -> None:
+    assert 0 <= (10**5 * Gaussian(10.0).subsample(1e-10)).guarantee().epsilon(1e-12) < 1e-3

@@ -91,14 +91,17 @@ def along(other: ComposedLoss, loss: ComposedLoss, level: int) -> tails.Tail | N
     if not isinstance(line, ContourLine):
         return None
     aim, log_cut = replace(line.aim, scan=_NOT_SCANNED), loss.log_cut(level)
-    return draw_line(
-        lambda frequency: loss.cumulant(log_cut, aim.order, aim.order, frequency),
-        lambda frequency: loss.log_envelope(log_cut, aim.order, frequency),
-        aim,
-        loss.infinite_mass,
-        math.exp(loss.log_delta_of(level) + LOG_ACCURACY),
-        ACCURACY,
-    )
+    try:
+        return draw_line(
+            lambda frequency: loss.cumulant(log_cut, aim.order, aim.order, frequency),
+            lambda frequency: loss.log_envelope(log_cut, aim.order, frequency),
+            aim,
+            loss.infinite_mass,
+            math.exp(loss.log_delta_of(level) + LOG_ACCURACY),
+            ACCURACY,
+        )
+    except TooFineError:
+        return None
 
 
 _NOT_SCANNED = Scan(np.empty(0), np.empty(0))

@@ -7,8 +7,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import log_ndtr
 
-from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
-from indistinct.numerics.arrays import Array
+from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave, guarded
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant
 from indistinct.numerics.envelope import edge_envelope
 from indistinct.numerics.normal import gaussian_delta
@@ -163,15 +163,18 @@ class LaplacePair(Pair):
         return -math.log(4.0) - (loss + self.loss) / 2
 
     def log_moment(self, order: float) -> float:
-        if 0 < order < 1:  # the closed form has a removable pole at 1/2
-            return super().log_moment(order)
-        return float(LaplaceCumulant(self.loss).real(np.array([order - 1.0]))[0])
+        return float(self.log_moments(np.array([order]))[0])
+
+    def log_moments(self, orders: Array) -> Array:
+        return guarded(orders, LaplaceCumulant(self.loss).real(orders - 1.0))
 
     @property
     def finite_mean(self) -> float:
-        # E_P[L] = s + e^{-s} - 1 (the limit of Mironov 2017, Proposition 6)
+        # E_P[L] = s + e^{-s} - 1 (the limit of Mironov 2017, Proposition 6), at most
         s = self.loss
-        return s + math.expm1(-s) if s > 1e-2 else s * s * (0.5 - s / 6 + s * s / 24 - s**3 / 120)
+        if s > 1e-2:
+            return (s + math.expm1(-s)) * (1 + 1e-13)
+        return s * s * (0.5 - s / 6 + s * s / 24 - s**3 / 120 + s**4 / 720) * (1 + 8 * EPS)
 
 
 @runtime_checkable

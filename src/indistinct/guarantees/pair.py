@@ -18,10 +18,10 @@ from indistinct.numerics.arrays import Array
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule
 
-LOG_NEGLIGIBLE = -70.0
+LOG_NEGLIGIBLE = -100.0
 """Tilted mass below e to this power is not integrated..."""
-_BEYOND = 1e-28
-"""... and r^w - 1 - w (r - 1), at most w (w-1) r (1 + |log r|) there, is below this times w (w-1) in all."""
+_BEYOND = 1e-38
+"""... and r^w - 1 - w (r - 1) <= w (w-1) (1 + r + r^w) (1 + |log r|) is below w (w-1) times this there."""
 
 
 class Tails(NamedTuple):
@@ -237,8 +237,7 @@ class Pair(ABC):
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses, at most, for any real order; nothing is left out."""
         # larger in size is larger as a divergence, on both sides of order 1
-        guarded = self.computed_log_moment(order) * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
-        return guarded + order * (order - 1) * _BEYOND
+        return float(guarded(np.array([order]), np.array([self.computed_log_moment(order)]))[0])
 
     def computed_log_moment(self, order: float) -> float:
         """The same, not rounded up, and not a bound instead."""
@@ -247,17 +246,18 @@ class Pair(ABC):
 
     def _whole_rule(self, first: float, last: float) -> LossRule:
         """A rule for orders w between two, as if losses beyond its range were none: r^w - 1 - w (r - 1) has
-        one sign, so it is a bound from below, in size, and what it lacks is less than w (w-1) `_BEYOND`."""
-        return replace(self.rule(Resolution((first, last))), missing_p=0.0, missing_q=0.0)
+        one sign, so it is a bound from below, in size, and what it lacks is less than w (w-1) `_BEYOND` if
+        neither P nor Q nor what is tilted has more than a negligible mass there."""
+        resolution = Resolution((min(first, 0.0), max(last, 1.0)))
+        return replace(self.rule(resolution), missing_p=0.0, missing_q=0.0)
 
     def log_moments(self, orders: Array) -> Array:
         """The same at many orders: with one rule where they are close to each other."""
         far = np.minimum(np.abs(orders), np.abs(orders - 1))
         if orders.size < 4 or np.abs(orders).max() > _WIDE or far.min() < _CLOSE:
             return np.array([self.log_moment(order) for order in orders.tolist()])
-        rule = self._whole_rule(min(float(orders.min()), 1.0), max(float(orders.max()), 0.0))
-        guarded: Array = RuleCumulant(rule).real(orders - 1.0) * (1 + 1e-12 + 1e-15 / far)
-        return guarded + orders * (orders - 1) * _BEYOND
+        rule = self._whole_rule(float(orders.min()), float(orders.max()))
+        return guarded(orders, RuleCumulant(rule).real(orders - 1.0))
 
     def mean(self) -> float:
         """E_P[L], the Kullback-Leibler divergence."""
@@ -272,6 +272,14 @@ class Pair(ABC):
     def finite_mean(self) -> float:
         """E_P[L; L finite], at most."""
         return self._whole_rule(1.0, 1.0).mean() * (1 + 1e-12) + _BEYOND
+
+
+def guarded(orders: Array, log_moments: Array) -> Array:
+    """Log moments, larger in size by their rounding, which counts most next to the orders 0 and 1, and by
+    what lies beyond a rule."""
+    far = np.maximum(np.minimum(np.abs(orders), np.abs(orders - 1)), 1e-15)
+    larger: Array = log_moments * (1 + 1e-12 + 1e-15 / far) + orders * (orders - 1) * _BEYOND
+    return larger
 
 
 @dataclass(frozen=True)

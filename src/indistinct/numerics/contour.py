@@ -144,7 +144,7 @@ class Aim:
 def _log_area(c: Array, k: Array) -> Array:
     """About by how much delta is less than e^{K(c) - c epsilon} at its saddle: c (1+c), and the deviation of
     a Gaussian loss, where that is small."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         width = 0.5 * np.log(4 * math.pi * np.maximum(k, 1e-300) / (c * (1 + c)))
     area: Array = np.log(c * (1 + c)) + np.minimum(width, 0.0)
     return area

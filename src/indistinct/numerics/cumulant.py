@@ -3,12 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import exprel
 
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray, vertical_line
 from indistinct.numerics.rule import LossRule
+
+_SMALL, _TERMS = 0.5, 18
+"""Below this |z| s a moment of Laplace noise is summed as a series, of so many terms."""
 
 
 class OnLine(NamedTuple):
@@ -61,21 +65,42 @@ class LaplaceCumulant:
     size: int = 1
 
     def real(self, z: Array) -> Array:
-        result: Array = self._log_moment(z).real
+        z = np.maximum(z, -1 - z)  # the same, both ways round
+        near = z < -0.25
+        result: Array = self._log_moment(np.where(near, 0.0, z)).values.real
+        # near the removable pole: M = e^{-s/2} (cosh us + sinh(us) / 2u), u = z + 1/2
+        z, turned = z[near], (z[near] + 0.5) * self.loss
+        inner = (1 + np.exp(-2 * turned)) / 2 + self.loss / 2 * exprel(-2 * turned)
+        small = 2 * self.loss < _SMALL
+        result[near] = np.log1p(self._series(z)) if small else turned - self.loss / 2 + np.log(inner)
         return result
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
-        return _closed(self._log_moment(vertical_line(c, step, stop)))
+        return self._log_moment(vertical_line(c, step, stop))
 
-    def _log_moment(self, z: Array | ComplexArray) -> ComplexArray:
-        # M - 1 = (e^{zs} - 1) (z+1)/(2z+1) + (e^{-(z+1)s} - 1) z/(2z+1); the pole at -1/2 is removable,
-        # and a contour (Re z > 0) never meets it.
+    def _log_moment(self, z: Array | ComplexArray) -> OnLine:
+        # M - 1 = (e^{zs} - 1) (z+1)/(2z+1) + (e^{-(z+1)s} - 1) z/(2z+1); little is left of it if s is small
         s, twice = self.loss, 2 * z + 1
-        large = np.real(z) * s > 30.0
+        large, small = np.real(z) * s > 30.0, (np.abs(z) + 1) * s < _SMALL
         shift = np.where(large, z * s, 0.0)
         scaled = (z + 1) / twice * np.exp(z * s - shift) + z / twice * np.exp(-(z + 1) * s - shift)
-        small = (z + 1) / twice * np.expm1(z * s - shift) + z / twice * np.expm1(-(z + 1) * s - shift)
-        return shift + np.where(large, np.log(scaled + 0j), log1p(np.where(large, 0.0, small) + 0j))
+        parts = (z + 1) / twice * np.expm1(z * s - shift), z / twice * np.expm1(-(z + 1) * s - shift)
+        up, down = (np.where(large | small, 0.0, part) for part in parts)
+        less = np.where(small, self._series(np.where(small, z, 0.0)), up + down) + 0j
+        values = shift + np.where(large, np.log(scaled + 0j), log1p(less))
+        lost = np.where(large, 1.0, (np.abs(up) + np.abs(down)) / np.maximum(np.abs(1 + less), 1e-300))
+        return OnLine(values, 16 * EPS * (np.abs(values) + lost))
+
+    def _series(self, z: Any) -> Any:
+        """M - 1 = z (z+1) sum over k >= 2 of g_k s^k/k!, where (2z+1) g_k = z^{k-1} - (-z-1)^{k-1}: so
+        g_{k+1} = z (z+1) g_{k-1} - g_k, from g_1 = 0 and g_2 = 1."""
+        product, before, power = z * (z + 1), 0.0, 1.0 + 0 * z
+        total, weight = 0 * z, self.loss * self.loss / 2
+        for k in range(2, _TERMS):
+            total = total + weight * power
+            before, power = power, product * before - power
+            weight *= self.loss / (k + 1)
+        return product * total
 
 
 @dataclass(frozen=True, eq=False)

@@ -221,7 +221,7 @@ class LossRule:
         gap = np.where(small, square * (0.5 + self.loss / 3 + square / 8 + square * self.loss / 30), gap)
         with np.errstate(over="ignore", invalid="ignore"):
             big = self.loss > 30
-            terms = np.where(big, self.loss * np.exp(self.log_q + self.loss), self._q * gap)
+            terms = np.where(big, (self.loss - 1) * self._p + self._q, self._q * gap)
         less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
         return float(terms.sum() + less_q - less_p)
 
