@@ -35,6 +35,7 @@ from indistinct.functions.estimators import (
     SquaredLoss,
 )
 from indistinct.functions.estimators import risk as risks
+from indistinct.functions.estimators.classifier import _squares
 from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Losses, Risk, Slopes
 from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.space import FiniteSpace
@@ -674,3 +675,21 @@ def test_only_linear_estimators_have_coefficients() -> None:
     assert not hasattr(model, "coef_") and not hasattr(model, "intercept_")
     with pytest.raises(ArgumentError, match="linear"):
         PrivateKernelRidge(Budget(epsilon=1, delta=1e-6), kernel="rbf", **declared).fit([[0.5]], [0.5])
+
+
+def test_lengths_of_noisy_means_are_told_apart_where_noise_lets_them() -> None:
+    """Ten means of one length, noise as long as they are: most of what noise does to the lengths is taken
+    away. Means of different lengths with little noise stay as they are."""
+    draw, each = np.random.default_rng(2), 200
+    directions = draw.normal(size=(10, each))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    scale = np.full(10, 1 / math.sqrt(each))
+    raw, shrunk = [], []
+    for _ in range(200):
+        noisy = directions + draw.normal(size=(10, each)) * scale[:, None]
+        raw.append((noisy**2).sum(axis=1) - each * scale**2)
+        shrunk.append(_squares(noisy, scale))
+    assert np.square(np.array(shrunk) - 1).mean() < 0.4 * np.square(np.array(raw) - 1).mean()
+    long = directions * np.linspace(0.3, 1, 10)[:, None]
+    assert np.allclose(_squares(long, 1e-4 * scale), (long**2).sum(axis=1), atol=1e-4)
+    assert np.isfinite(_squares(np.zeros((2, 3)), np.zeros(2))).all()
