@@ -27,6 +27,11 @@ class Source(ABC):
     def words(self, count: int) -> Words:
         """`count` words of 64 independent fair bits."""
 
+    def about(self, content: bytes) -> "Source":
+        """Bits for noise on this content. Where they can be drawn again, others for any other content: the
+        same noise on two statistics would tell their difference."""
+        return self
+
     def integer(self, bits: int) -> int:
         """An integer of `bits` fair bits."""
         words = self.words((bits + 63) // 64).astype("<u8")
@@ -58,6 +63,11 @@ class KeyedSource(Source):
     def __post_init__(self) -> None:
         if not isinstance(self.key, bytes) or len(self.key) < _KEY_BYTES:
             raise ArgumentError("key", "what was given", f"{_KEY_BYTES} secret bytes")
+
+    def about(self, content: bytes) -> "KeyedSource":
+        # Under the key, so that nobody can compare contents.
+        known = hashlib.sha256(self.key + hashlib.sha256(self.label).digest() + content).digest()
+        return KeyedSource(self.key, hashlib.sha256(self.label).digest() + known)
 
     def words(self, count: int) -> Words:
         # Of known length each but the label, which the hash keeps apart from them.

@@ -24,6 +24,7 @@ from indistinct.data.records.unit import Unit
 from indistinct.description import Described, Positive, describable, given
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
+from indistinct.mechanisms.mechanism import Composed
 from indistinct.mechanisms.paying import Payer, charged
 from indistinct.mechanisms.release import Lattice
 from indistinct.noise import Source
@@ -72,6 +73,16 @@ class Query(Described, ABC):
         """How far a neighbour moves the statistic, at most."""
         return self.moved(norm, self.bounded.sensitivity(norm, adjacency))
 
+    def passes(self, norm: Norm, adjacency: Adjacency) -> tuple[float, ...]:
+        """The same of each pass over the records, where what is asked in a pass depends on what earlier ones
+        have released; it is the same whatever they have."""
+        return (self.sensitivity(norm, adjacency),)
+
+    def following(self, noisy: "NoisyQuery", values: Values) -> BoundedSum | None:
+        """What the next pass adds up, from the numbers of those before; None after the last. How many there
+        are is public."""
+        return None
+
     def statistic(self, data: Any) -> Totals:
         """The exact numbers before noise. They are private."""
         totals = table(data).total(self.bounded)
@@ -119,9 +130,16 @@ class NoisyQuery(Mechanism):
     def unit(self) -> float:
         """The lattice on which noise is drawn: multiples of this power of two."""
 
+    norm: ClassVar[Norm]
+    """In which neighbours are measured for this noise."""
+
     @abstractmethod
+    def of_sensitivity(self, sensitivity: float) -> DiscreteGaussian | DiscreteLaplace:
+        """The noise in units of the lattice, on numbers of this sensitivity."""
+
     def drawn(self, adjacency: Adjacency) -> DiscreteGaussian | DiscreteLaplace:
         """The noise in units of the lattice, with the sensitivity of this adjacency."""
+        return self.of_sensitivity(self.query.sensitivity(self.norm, adjacency))
 
     @property
     @abstractmethod
@@ -137,7 +155,9 @@ class NoisyQuery(Mechanism):
         self.query.check(data)
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
-        return self.drawn(adjacency).guarantee(adjacency)
+        # A pass may depend on the numbers of earlier ones: adaptive composition.
+        passes = [self.of_sensitivity(length) for length in self.query.passes(self.norm, adjacency)]
+        return (passes[0] if len(passes) == 1 else Composed(tuple(passes))).guarantee(adjacency)
 
     @charged
     def release(
@@ -155,7 +175,18 @@ class NoisyQuery(Mechanism):
 
     def noisy(self, data: Any, source: Source | None = None) -> tuple[Values, bool]:
         """The numbers with noise that the answer is read from, and whether the noise is private."""
-        totals = self.query.statistic(data)
+        values, private = self._added(self.query.statistic(data), source)
+        kept = None
+        while (bounded := self.query.following(self, values)) is not None:
+            kept = table(data).kept() if kept is None else kept
+            totals = kept.total(bounded)
+            # Noise that a key can draw again is another one for other records.
+            more, _ = self._added(totals, source and source.about(repr(totals.units.tolist()).encode()))
+            values = np.concatenate([values, more])
+        return values, private
+
+    def _added(self, totals: Totals, source: Source | None) -> tuple[Values, bool]:
+        """Numbers with noise."""
         # Powers of two, the step never the finer one: an integer.
         finer = int(totals.step / self.unit)
         largest = max(int(totals.units.max()), -int(totals.units.min()))
@@ -174,6 +205,7 @@ class WithGaussian(NoisyQuery):
 
     form = "{query}.gaussian({scale})"
     noise = "gaussian"
+    norm = Norm.L2
 
     @property
     def unit(self) -> float:
@@ -186,8 +218,7 @@ class WithGaussian(NoisyQuery):
     def width(self, coefficients: Values) -> Values:
         return gaussian_width(self.deviation, coefficients)
 
-    def drawn(self, adjacency: Adjacency) -> DiscreteGaussian:
-        sensitivity = self.query.sensitivity(Norm.L2, adjacency)
+    def of_sensitivity(self, sensitivity: float) -> DiscreteGaussian:
         return DiscreteGaussian(self.scale / self.unit, sensitivity / self.unit)
 
 
@@ -197,6 +228,7 @@ class WithLaplace(NoisyQuery):
 
     form = "{query}.laplace({scale})"
     noise = "laplace"
+    norm = Norm.L1
 
     @property
     def unit(self) -> float:
@@ -210,6 +242,5 @@ class WithLaplace(NoisyQuery):
     def width(self, coefficients: Values) -> Values:
         return laplace_width(self.scale, self.unit, self.deviation, coefficients)
 
-    def drawn(self, adjacency: Adjacency) -> DiscreteLaplace:
-        sensitivity = self.query.sensitivity(Norm.L1, adjacency)
+    def of_sensitivity(self, sensitivity: float) -> DiscreteLaplace:
         return DiscreteLaplace(self.scale / self.unit, sensitivity / self.unit)

@@ -4,19 +4,30 @@ and what follows from it."""
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data.queries.intervals import Values
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
-from indistinct.data.queries.regression_fits import Centre, NoisyMoments, ratio_interval
-from indistinct.data.queries.regression_logistic import LogisticMoments
+from indistinct.data.queries.regression_fits import Centre, NoisyEquations, NoisyMoments, ratio_interval
+from indistinct.data.queries.regression_logistic import (
+    STEPS,
+    NewtonEquations,
+    first_coefficients,
+    newton,
+    rounded,
+)
+from indistinct.data.queries.regression_scores import LogisticScores
 from indistinct.data.queries.regression_sums import Array, Axis, CrossProducts, ends
+from indistinct.data.records.bounded_sum import BoundedSum
 from indistinct.data.records.domain import Categories, Numbers
-from indistinct.data.records.unit import RECORDS, Unit
-from indistinct.description import describable
+from indistinct.data.records.reach import Norm
+from indistinct.data.records.unit import RECORDS, Unit, UserTotals
+from indistinct.description import describable, one_of
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Release
 
@@ -60,11 +71,10 @@ class CrossProductQuery(Query):
     by_group = False
     axes: tuple[Axis, ...]
     responds = False
-    curved = False
 
     @property
     def encoding(self) -> CrossProducts:
-        return CrossProducts(self.axes, self.responds, self.curved)
+        return CrossProducts(self.axes, self.responds)
 
     def fit(self, release: Release[Any]) -> Any:
         """What a release of this query says: post-processing, which costs nothing."""
@@ -77,7 +87,8 @@ class CrossProductQuery(Query):
     def fitted(self, noise: NoisyQuery, values: Values) -> Any:
         """The same from the numbers with this noise."""
 
-    def _moments(self, noise: NoisyQuery, values: Values) -> NoisyMoments:
+    def moments(self, noise: NoisyQuery, values: Values) -> NoisyMoments:
+        """The sums of products, and the noise in them."""
         encoding = self.encoding
         matrix = encoding.terms.matrix(encoding.solve @ values)
         moved = encoding.terms.matrix(encoding.solve.T)
@@ -137,21 +148,19 @@ class LinearRegression(CrossProductQuery):
         super().__post_init__()
 
     def fitted(self, noise: NoisyQuery, values: Values) -> list[Coefficient]:
-        moments = self._moments(noise, values)
+        moments = self.moments(noise, values)
         middle, half = ends(self.axes[-1][1])  # type: ignore[arg-type]
         names, table = _in_units(self.axes, self.encoding.terms.owners[:-1])
-        return _rows(names, table * half, middle, moments)
+        return _rows(names, table * half, moments, middle * (np.arange(len(names)) == 0))
 
 
-def _rows(
-    names: list[str], table: Array, middle: float, fit: NoisyMoments | LogisticMoments
-) -> list[Coefficient]:
-    """The terms of a fit, each a combination of what is estimated; the first is counted from `middle`. An
-    estimate that is not in its interval is moved there."""
+def _rows(names: list[str], table: Array, fit: NoisyEquations, added: Array) -> list[Coefficient]:
+    """The terms of a fit, each a combination of what is estimated, and a number that is added. An estimate
+    that is not in its interval is moved there."""
     by_noise, by_both = (Centre(fit.whitened(sampled=sampled), fit.estimate) for sampled in (False, True))
     rows: list[Coefficient] = []
-    for name, direction in zip(names, table, strict=True):
-        quantile, ahead, moved = fit.quantile(direction), fit.padded(direction), 0.0 if rows else middle
+    for name, ahead, moved in zip(names, table, added.tolist(), strict=True):
+        quantile = fit.quantile(ahead)
         low, high = by_noise.interval(ahead, quantile)
         lowest, highest = by_both.interval(ahead, quantile)
         lowest, highest = min(low, lowest), max(high, highest)
@@ -164,15 +173,14 @@ def _rows(
 
 @describable()
 class LogisticRegression(CrossProductQuery):
-    """How the odds of the second of two categories depend on other columns: the coefficients of the
-    distribution that has the second moments of the records, and no structure beside (see
-    `regression_logistic`). Of a column of numbers with two humps or a heap they are off by more than the
-    intervals say: declare it as categories."""
+    """How the odds of the second of two categories depend on other columns: the coefficients of largest
+    likelihood, by four passes over the records. What the later ones ask depends on what was released before
+    (see `regression_logistic`); what they cost does not."""
 
     response: str
     axes: tuple[Axis, ...]
     unit: Unit
-    responds = curved = True
+    responds = True
 
     def __init__(self, response: str, axes: Mapping[str, Numbers | Categories], unit: Unit = RECORDS) -> None:
         self._declare(response=response, axes=_axes(axes, response), unit=unit)
@@ -183,21 +191,65 @@ class LogisticRegression(CrossProductQuery):
             allowed = "a column of two categories, such as no and yes (a linear regression explains numbers)"
             raise ArgumentError("response", self.response, allowed)
         super().__post_init__()
-        LogisticMoments.check(self.axes)
+
+    @property
+    def size(self) -> int:
+        return self.encoding.size + sum(bounded.encoding.size for bounded in self._later(Norm.L2))
+
+    @property
+    def step(self) -> float:
+        return min(bounded.step for bounded in (self.bounded, *self._later(Norm.L2)))
+
+    def passes(self, norm: Norm, adjacency: Adjacency) -> tuple[float, ...]:
+        return tuple(bounded.sensitivity(norm, adjacency) for bounded in (self.bounded, *self._later(norm)))
+
+    def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
+        """Of all passes, as if they were one."""
+        norm = one_of(Norm)("norm", norm)
+        return norm.of(self.passes(norm, check_adjacency(adjacency)))
+
+    def _later(self, norm: Norm) -> list[BoundedSum]:
+        """What passes after the first add up, but for the coefficients, on which their reach does not
+        depend."""
+        nowhere = np.zeros(self.encoding.terms.count - 1)
+        return [self._asked(place, nowhere, norm) for place in range(len(STEPS))]
+
+    def _asked(self, place: int, at: Array, norm: Norm) -> BoundedSum:
+        """A later pass. What a user's total may be is as many times a record's as in the first."""
+        scores, unit = LogisticScores(self.axes, rounded(at), STEPS[place], norm), self.unit
+        if isinstance(unit, UserTotals):
+            one, first = (
+                Fraction(own.reach.radius(unit.norm)) * Fraction(own.step) for own in (scores, self.encoding)
+            )
+            unit = replace(unit, bound=float(Fraction(unit.bound) * one / first))
+        return BoundedSum(scores, unit)
+
+    def following(self, noisy: NoisyQuery, values: Values) -> BoundedSum | None:
+        return self.equations(noisy, values)[1]
+
+    def equations(self, noise: NoisyQuery, values: Values) -> tuple[NoisyEquations, BoundedSum | None]:
+        """What follows from the passes so far, and the next of them, if there is one. The coefficients that
+        each is asked about follow from those before."""
+        end = self.encoding.size
+        first = self.moments(noise, values[:end])
+        equations: NoisyEquations = first
+        found = first_coefficients(first)
+        for place in range(len(STEPS)):
+            asked = self._asked(place, found, noise.norm)
+            if len(values) == end:
+                return equations, asked
+            scores, start, end = asked.encoding, end, end + asked.encoding.size
+            assert isinstance(scores, LogisticScores)
+            heavy = isinstance(noise, WithLaplace)
+            equations = newton(scores, values[start:end], noise.deviation, heavy)
+            found = equations.coefficients
+        return equations, None
 
     def fitted(self, noise: NoisyQuery, values: Values) -> list[Coefficient]:
-        encoding = self.encoding
-        moments = LogisticMoments(
-            self.axes,
-            encoding.terms,
-            encoding.solve @ values,
-            encoding.solve * noise.deviation,
-            isinstance(noise, WithLaplace),
-            encoding.standard,
-        )
-        owners = tuple(encoding.terms.owners[place] for place in encoding.terms.straight)
-        names, table = _in_units(self.axes, owners)
-        return _rows(names, table, 0.0, moments)
+        equations, _ = self.equations(noise, values)
+        assert isinstance(equations, NewtonEquations)
+        names, table = _in_units(self.axes, self.encoding.terms.owners[:-1])
+        return _rows(names, table, equations, table @ equations.centre)
 
 
 @describable()
@@ -221,7 +273,7 @@ class CovarianceTable(CrossProductQuery):
         super().__post_init__()
 
     def fitted(self, noise: NoisyQuery, values: Values) -> list[Association]:
-        moments = self._moments(noise, values)
+        moments = self.moments(noise, values)
         found, slopes = _covariances(moments)
         rows = []
         for a, (name, domain) in enumerate(self.axes):

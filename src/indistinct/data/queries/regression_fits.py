@@ -10,6 +10,7 @@ intervals let one expect.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,9 +33,9 @@ Whitened = Callable[[Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
-class NoisyMoments:
-    """The matrix of second moments of (1, x, y), the response last, and how each number with noise moves
-    it."""
+class NoisyEquations(ABC):
+    """A matrix with noise, its last column the right side r of N b = r and the rest N, and how each number
+    with noise moves it."""
 
     matrix: Array
     moved: Array
@@ -82,22 +83,20 @@ class NoisyMoments:
                 best, found = score, guess
         return found
 
-    @cached_property
+    @property
+    @abstractmethod
     def sampling(self) -> Array:
-        """The covariance of the residual because records are a sample, of equal variance around the line:
-        never less than noise hides of that variance."""
-        c = np.append(-self.estimate, 1.0)
-        variance = c @ self.matrix @ c / self.records
-        hidden = self.deviation * np.linalg.norm(self.moved @ c @ c) / self.records
-        values, vectors = np.linalg.eigh(self.matrix[:-1, :-1])
-        positive = (vectors * np.maximum(values, self.deviation)) @ vectors.T
-        most = self.matrix[-1, -1] / self.records
-        return np.asarray(max(variance, min(hidden, max(most, 0.0)), 0.0) * positive)
+        """The covariance of the residual because records are a sample."""
+
+    @property
+    @abstractmethod
+    def far(self) -> Array:
+        """How far from the estimate coefficients are looked for."""
 
     def whitened(self, *, sampled: bool) -> Whitened:
         """Residuals of variance one: by noise alone, or by noise and sampling."""
         more = self.sampling if sampled else np.zeros((self.size, self.size))
-        far = _FAR * np.maximum(np.abs(self.estimate), 1.0)
+        far = self.far
         turned = self.deviation * self.moved[:, :-1, :-1].reshape(len(self.moved), -1).T
 
         def residuals(coefficients: Array) -> tuple[Array, Array]:
@@ -112,16 +111,32 @@ class NoisyMoments:
 
         return residuals
 
-    def padded(self, direction: Array) -> Array:
-        """A combination of coefficients as one of what is estimated: the same."""
-        return direction
-
     def quantile(self, direction: Array) -> float:
         """Of the standardised noise in a combination of coefficients, at 97.5 %."""
         if not self.heavy:
             return _NORMAL
         normal = self.matrix[:-1, :-1]
         return heavy_quantile(np.linalg.lstsq(normal.T, direction)[0] @ self.noise(self.estimate))
+
+
+@dataclass(frozen=True)
+class NoisyMoments(NoisyEquations):
+    """The second moments of (1, x, y), the response last: the equations of least squares."""
+
+    @property
+    def sampling(self) -> Array:
+        """For equal variance around the line: never less than noise hides of that variance."""
+        c = np.append(-self.estimate, 1.0)
+        variance = c @ self.matrix @ c / self.records
+        hidden = self.deviation * np.linalg.norm(self.moved @ c @ c) / self.records
+        values, vectors = np.linalg.eigh(self.matrix[:-1, :-1])
+        positive = (vectors * np.maximum(values, self.deviation)) @ vectors.T
+        most = self.matrix[-1, -1] / self.records
+        return np.asarray(max(variance, min(hidden, max(most, 0.0)), 0.0) * positive)
+
+    @property
+    def far(self) -> Array:
+        return np.asarray(_FAR * np.maximum(np.abs(self.estimate), 1.0))
 
 
 def heavy_quantile(parts: Array) -> float:
@@ -205,7 +220,7 @@ def _least(residuals: Whitened, start: Array, free: Array) -> tuple[float, Array
 
 
 def ratio_interval(
-    above: float, below: float, above_moved: Array, below_moved: Array, moments: NoisyMoments
+    above: float, below: float, above_moved: Array, below_moved: Array, moments: NoisyEquations
 ) -> tuple[float, float]:
     """The ratios that above - ratio · below does not refute, by its noise (Fieller 1954): (-inf, inf) where
     the lower number may be 0."""

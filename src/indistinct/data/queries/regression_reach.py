@@ -37,9 +37,6 @@ class Crossings:
     responses: int
     answered: int
     """How many responses are numbers, with a square."""
-    curved: bool
-    """Whether numbers have three coordinates, x, 3/8 (1 - x²) and x (1 - x²)/8, in place of a square:
-    together of size at most 1, for 1 - |x| is at least (1 - |x|) (1 + |x|) (3 + |x|)/8."""
 
     def radius(self, norm: Norm) -> float:
         """At a corner, or where a few numbers are 0: what is measured is convex in x² for L2. For L1 it is
@@ -71,11 +68,6 @@ class Crossings:
     def diameter(self, norm: Norm) -> float:
         """Of two records: convex in each number but for the squares, so the ends decide; and squares add
         what they can. Where a category differs its coordinates are not in the same places."""
-        if self.curved:
-            # each block of products has a size of at most 1, so two of them are at most 2 apart
-            power = 1 if norm is Norm.L1 else 2
-            size = Fraction(2**power * (self._on(norm, 0, 0) - self.weights.record**power))
-            return rounded_up(size * GRAIN**2) if norm is Norm.L1 else root_up(size * GRAIN**4)
         ends = max(
             self._apart(norm, *differ)
             for differ in product(*(range(n + 1) for n in (self.numbers, self.categories, self.responses)))

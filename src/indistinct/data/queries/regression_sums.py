@@ -3,9 +3,7 @@ need.
 
 Numbers are moved to [-1, 1] by their declared ends, two categories become -1 and 1, more than two become one
 coordinate each. A record gives a 1, its coordinates, the products of coordinates of different columns, and
-1 - x² for each number: where x² is large this is small, so the squares cost (next to) nothing. Where they
-are `curved`, numbers have two more coordinates, 3/8 (1 - x²) and x (1 - x²)/8, which are small in the same
-way: products of these cost nothing either.
+1 - x² for each number: where x² is large this is small, so the squares cost (next to) nothing.
 """
 
 from dataclasses import dataclass
@@ -46,23 +44,16 @@ class TermProducts:
     category; the response, if there is one, last. Which of their products are known from others."""
 
     axes: tuple[Axis, ...]
-    curved: bool = False
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
         """The column of each coordinate, -1 for the first."""
-        widths = (_width(domain, self.curved) - _is_several(domain) for _, domain in self.axes)
+        widths = (_width(domain) - _is_several(domain) for _, domain in self.axes)
         return (-1, *(n for n, width in enumerate(widths) for _ in range(width)))
 
     @cached_property
     def count(self) -> int:
         return len(self.owners)
-
-    @cached_property
-    def straight(self) -> list[int]:
-        """The coordinates that are not curved, without the response."""
-        again = [b > 0 and self.owners[b] == self.owners[b - 1] for b in range(self.count)]
-        return [b for b in range(self.count - 1) if not (again[b] and isinstance(self._kinds[b], Numbers))]
 
     @cached_property
     def _kinds(self) -> list[Numbers | Categories | None]:
@@ -75,12 +66,10 @@ class TermProducts:
         return tuple(sorted(pair for pair in found if pair is not None))
 
     def _known(self, a: int, b: int) -> tuple[int, int] | None:
-        """The product that this one is equal to; None where it is 0, or where it is not asked for."""
+        """The product that this one is equal to; None where it is 0."""
         own = self._kinds[a]
-        if self.owners[a] != self.owners[b] or a == 0:
-            return None if self.curved and b == self.count - 1 and a not in self.straight else (a, b)
-        if isinstance(own, Numbers):
-            return None if self.curved else (a, b)
+        if self.owners[a] != self.owners[b] or a == 0 or isinstance(own, Numbers):
+            return (a, b)
         if a != b:
             return None
         return (0, a) if _is_several(own) else (0, 0)
@@ -107,10 +96,8 @@ def _is_several(domain: Any) -> bool:
     return isinstance(domain, Categories) and domain.size > 2
 
 
-def _width(domain: Any, curved: bool) -> int:
+def _width(domain: Any) -> int:
     """How many coordinates a column has in the sum."""
-    if isinstance(domain, Numbers):
-        return 3 if curved else 1
     return int(domain.size) if _is_several(domain) else 1
 
 
@@ -121,7 +108,6 @@ class CrossProducts(Encoding):
 
     axes: tuple[Axis, ...]
     responds: bool
-    curved: bool = False
     counts = False
 
     def __post_init__(self) -> None:
@@ -138,14 +124,14 @@ class CrossProducts(Encoding):
 
     @cached_property
     def terms(self) -> TermProducts:
-        return TermProducts(self.axes, self.curved)
+        return TermProducts(self.axes)
 
     @cached_property
     def _columns(self) -> tuple[int, ...]:
         """The column of each coordinate of a record; -1 for the 1."""
         return (
             -1,
-            *(n for n, (_, domain) in enumerate(self.axes) for _ in range(_width(domain, self.curved))),
+            *(n for n, (_, domain) in enumerate(self.axes) for _ in range(_width(domain))),
         )
 
     @cached_property
@@ -158,29 +144,34 @@ class CrossProducts(Encoding):
         return Weights(_HEAVY, round(0.9 * _HEAVY), _HEAVY // 2, _HEAVY, round(0.7 * _HEAVY))
 
     @cached_property
-    def _entries(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    def entries(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.int64]]:
         """The two coordinates of each number, and its weight; a square is a coordinate twice."""
         w, last, found = self.weights, len(self.axes) - 1, [(0, 0, self.weights.record)]
         for a, first in enumerate(self._columns):
             for b, second in list(enumerate(self._columns))[max(a, 1) :]:
                 answer = self.responds and second == last
                 if a == b:
-                    if isinstance(self.axes[second][1], Numbers) and not self.curved:
+                    if isinstance(self.axes[second][1], Numbers):
                         found.append((a, b, w.square))
-                elif first != second and not (answer and self._is_curve(a)):
+                elif first != second:
                     found.append((a, b, w.answer if answer else w.pair if a else w.single))
         left, right, weight = (np.array(column) for column in zip(*found, strict=True))
         return left, right, weight
 
-    def _is_curve(self, place: int) -> bool:
-        """Whether a coordinate of a record is one of the curved ones of a number."""
-        owner = self._columns[place]
-        second = owner >= 0 and self._columns[place - 1] == owner
-        return self.curved and second and isinstance(self.axes[owner][1], Numbers)
+    @property
+    def relative_weights(self) -> Array:
+        """Of the numbers."""
+        return np.asarray(self.entries[2] / _HEAVY)
+
+    @cached_property
+    def own(self) -> list[int]:
+        """The coordinates of a record that are coordinates of `terms`: all but the first of several
+        categories."""
+        return [a for a, row in enumerate(self.expansion) if np.count_nonzero(row) == 1]
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        return len(self._entries[0])
+        return len(self.entries[0])
 
     @property
     def step(self) -> float:  # type: ignore[override]
@@ -192,15 +183,14 @@ class CrossProducts(Encoding):
         answer = self.axes[-1:] if self.responds else ()
         several = sum(_is_several(domain) for _, domain in asked)
         squares, answered = (
-            0 if self.curved else sum(isinstance(domain, Numbers) for _, domain in some)
-            for some in (asked, answer)
+            sum(isinstance(domain, Numbers) for _, domain in some) for some in (asked, answer)
         )
         numbers = len(asked) - several
-        return Crossings(self.weights, numbers, squares, several, len(answer), answered, self.curved)
+        return Crossings(self.weights, numbers, squares, several, len(answer), answered)
 
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
-        left, right, weight = self._entries
-        keep, found = self._coordinates(batch)
+        left, right, weight = self.entries
+        keep, found = self.coordinates(batch)
         rows = found.astype(np.int64)
         products = rows[:, left] * rows[:, right]
         squares = (left == right) & (left > 0)
@@ -208,8 +198,8 @@ class CrossProducts(Encoding):
         return keep, products * weight
 
     def add_up(self, batch: Batch) -> npt.NDArray[Any]:
-        left, right, weight = self._entries
-        _, rows = self._coordinates(batch)
+        left, right, weight = self.entries
+        _, rows = self.coordinates(batch)
         total = np.zeros((rows.shape[1], rows.shape[1]), dtype=object)
         for start in range(0, len(rows), _ROWS):
             part = rows[start : start + _ROWS]
@@ -219,15 +209,11 @@ class CrossProducts(Encoding):
         products[squares] = total[0, 0] - products[squares]
         return np.asarray(products * weight.astype(object))
 
-    def _coordinates(self, batch: Batch) -> tuple[Mask, Array]:
+    def coordinates(self, batch: Batch) -> tuple[Mask, Array]:
         """Of each record that is kept, whole numbers from -GRAIN to GRAIN."""
         keep = np.ones(batch.rows, dtype=bool)
         parts = [np.full((batch.rows, 1), float(GRAIN))]
-        parts += [
-            part[:, : _width(domain, self.curved)]
-            for name, domain in self.axes
-            for part in [_coordinates(name, batch[name], domain, keep)]
-        ]
+        parts += [_coordinates(name, batch[name], domain, keep) for name, domain in self.axes]
         rows = np.concatenate(parts, axis=1)
         return keep, rows if keep.all() else rows[keep]
 
@@ -235,8 +221,8 @@ class CrossProducts(Encoding):
     def solve(self) -> Array:
         """From the numbers with noise to the moments of `terms`: by least squares where several tell the
         same."""
-        terms, left_right = self.terms, self._entries
-        full = self._expansion
+        terms, left_right = self.terms, self.entries
+        full = self.expansion
         where = terms.places
         design = np.zeros((self.size, len(terms.moments) + 1))
         for place, (a, b, weight) in enumerate(zip(*left_right, strict=True)):
@@ -248,16 +234,7 @@ class CrossProducts(Encoding):
         return np.asarray(np.linalg.pinv(design[:, :-1]))
 
     @cached_property
-    def standard(self) -> Array:
-        """Times the coefficients of a regression: numbers of variance 1 where each column has effects of its
-        own, all independent. A slope has variance 1, and a category 1/3, as if even within [-1, 1], whichever
-        is the first: a rare one is little known itself, and leaves others as they are."""
-        numbers = [n < 0 or isinstance(self.axes[n][1], Numbers) for n in self._columns]
-        effects = self._expansion[:, self.terms.straight] * np.sqrt(np.where(numbers, 1.0, 1 / 3))[:, None]
-        return np.asarray(np.linalg.inv(np.linalg.cholesky(effects.T @ effects)))
-
-    @cached_property
-    def _expansion(self) -> Array:
+    def expansion(self) -> Array:
         """The coordinates of a record from those of `terms`: the first of several categories is the rest of
         1."""
         owners = np.array(self.terms.owners)
@@ -266,7 +243,7 @@ class CrossProducts(Encoding):
         start = 1
         for n, (_, domain) in enumerate(self.axes):
             own, several = np.flatnonzero(owners == n), _is_several(domain)
-            width = _width(domain, self.curved)
+            width = _width(domain)
             if several:
                 full[start, 0], full[start, own] = 1.0, -1.0
             full[np.arange(start + several, start + width), own] = 1.0
@@ -275,9 +252,8 @@ class CrossProducts(Encoding):
 
 
 def _coordinates(name: str, column: Column, domain: Numbers | Categories, keep: Mask) -> Array:
-    """The coordinates of one column, whole numbers up to GRAIN in size, of a number also the curved one;
-    leaves out of
-    `keep` what the domain does."""
+    """The coordinates of one column, whole numbers up to GRAIN in size; leaves out of `keep` what the domain
+    does."""
     if isinstance(domain, Numbers):
         numbers = np.where(column.missing, domain.low, column.numbers())
         settle(name, column.missing, domain.missing, keep)
@@ -285,20 +261,13 @@ def _coordinates(name: str, column: Column, domain: Numbers | Categories, keep: 
         middle, half = ends(domain)
         # halved first, so that nothing overflows; rounding may leave [-1, 1] in its last bit
         scaled = (np.clip(numbers, domain.low, domain.high) / 2 - middle / 2) / (half / 2)
-        whole = np.clip(np.rint(scaled * GRAIN), -GRAIN, GRAIN)
-        return np.trunc(np.stack(curve(whole, float(GRAIN)), axis=1))
+        return np.clip(np.rint(scaled * GRAIN), -GRAIN, GRAIN)[:, None]
     places = places_in(column, domain)
     settle(name, places == MISSING, domain.missing, keep)
     refuse_outside(name, (places < 0) & (places != MISSING), domain.outside, keep)
     if domain.size == 2:
         return np.where(places == 1, float(GRAIN), -float(GRAIN))[:, None]
     return np.asarray((places[:, None] == np.arange(domain.size)) * float(GRAIN))
-
-
-def curve(x: Array, unit: float) -> tuple[Array, Array, Array]:
-    """x, 3/8 (1 - x²) and x (1 - x²)/8, in units: their sizes add up to at most 1 inside [-1, 1]."""
-    rest = unit**2 - x**2
-    return x, 3 * rest / (8 * unit), x * rest / (8 * unit**2)
 
 
 def ends(domain: Numbers) -> tuple[float, float]:

@@ -132,10 +132,10 @@ class LogisticPart(RegressionPart):
     """How odds depend on columns."""
 
     kind = "logistic"
-    processed = (
-        f"{CrossProductPart.processed}; columns of numbers are taken to have one hump: a coefficient of one"
-        " with two, or with many equal values, is off by more than its interval says"
-    )
+
+    def remark(self, scale: float) -> str:
+        again = len(self.asks.passes(self.terms.norm, self.terms.adjacency)) - 1
+        return f"; reads the table {again} times more, at coefficients that the times before have told"
 
     def asked_of(self, unit: Unit) -> LogisticRegression:
         return LogisticRegression(self.response, self.axes, unit)
