@@ -14,6 +14,9 @@ help: ## list the commands
 demo: .venv/.demo ## private answers from a real table, and a report on them (out/doctor_visits/)
 	.venv/bin/python examples/doctor_visits.py
 
+# What is compiled is kept, whatever the environment says: tests start many processes, and each would compile all anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # One thread each: two workers share two cores. Tests that share a costly fixture are a group.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2 --dist loadgroup
 

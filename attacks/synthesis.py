@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
-from indistinct import Adjacency, Budget, Mechanism, calibrate
+from indistinct import Adjacency, Budget, Gaussian, Mechanism, calibrate
 from indistinct.data import Categories, FeatureSum, Intervals, NoisyQuery, Numbers, OrMissing, linked
 from indistinct.functions import GaussianKernel, RandomFeatures
 from indistinct.synthesis.images import ImageSynthesizer, Mode
@@ -53,6 +53,20 @@ def lower_bound(without: Vector, with_it: Vector) -> float:
         if low > DELTA:
             best = max(best, math.log((low - DELTA) / high))
     return best
+
+
+def gaussian_bound(without: Vector, with_it: Vector) -> float:
+    """ε at this δ below which every Gaussian mechanism is refuted with this confidence. Where the whole
+    trade-off of a Gaussian mechanism is stated, rates in the middle, which a few thousand releases show well,
+    refute it as well as rare ones: those of any threshold show a shift of Φ⁻¹(true) - Φ⁻¹(false) at least."""
+    half = len(without) // 2
+    threshold = np.median(np.concatenate([without[:half], with_it[:half]]))
+    hits, alarms = (int((some[half:] >= threshold).sum()) for some in (with_it, without))
+    total, tail = len(without) - half, (1 - CONFIDENCE) / 2  # two rates
+    low = betaincinv(hits, total - hits + 1, tail) if hits else 0.0
+    high = betaincinv(alarms + 1, total - alarms, 1 - tail) if alarms < total else 1.0
+    shift = float(ndtri(low) - ndtri(high))
+    return float(Gaussian(1 / shift).guarantee().epsilon(delta=DELTA)) if shift > 0 else 0.0
 
 
 def released(noisy: NoisyQuery, data: Any, count: int) -> Vector:

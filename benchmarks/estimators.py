@@ -4,8 +4,11 @@
 
 Peers: nearest class means, from one Gaussian release of class sums of (1, x) (a record is in one class), and
 AdaSSP (Wang 2018, Algorithm 2). Features are scaled to [-1, 1] by their declared box, the range of the data;
-everybody has delta 1e-5 and its own noise, a quarter is held out, medians of 9 splits. A line says FAIL where
-ours is behind by more than two standard errors of the difference; then the exit status is 1.
+everybody has delta 1e-5 and its own noise, ours from the operating system; a quarter is held out; means of 25
+splits (California: 5) with their standard errors. A line says FAIL where ours is behind by more than two
+standard errors of the difference; then the exit status is 1. Which of two releases a classifier makes follows
+from a public rule; its constant was chosen on other data: iris, wine, 7 x 7 and 4 x 4 pixels of MNIST and
+Fashion-MNIST, and made-up blobs, moons, circles and clusters.
 """
 
 import csv
@@ -28,7 +31,7 @@ from indistinct.functions.estimators import PrivateKernelClassifier, PrivateKern
 
 Array = Any
 DELTA = 1e-5
-SPLITS = 9
+SPLITS = 25
 
 
 def scaled(points: Array, box: Array) -> Array:
@@ -86,26 +89,29 @@ def regressed(X: Array, y: Array, box: Array, epsilon: float, split: int) -> tup
     return r2_score(truth, low + (theirs + 1) / 2 * (high - low)), own.score(test, truth)
 
 
-def compare(name: str, run: Callable[..., tuple[float, float]], X: Array, y: Array) -> bool:
+def compare(
+    name: str, run: Callable[..., tuple[float, float]], X: Array, y: Array, splits: int = SPLITS
+) -> bool:
     box = np.stack([X.min(axis=0), np.maximum(X.max(axis=0), X.min(axis=0) + 1)], axis=1)
     good = True
     for epsilon in (0.5, 1.0, 4.0):
-        both = np.array([run(X, y, box, epsilon, split) for split in range(SPLITS)])
-        theirs, own = np.median(both, axis=0)
-        gap = both[:, 1] - both[:, 0]
-        fine = gap.mean() + 2 * gap.std(ddof=1) / math.sqrt(SPLITS) >= 0
+        both = np.array([run(X, y, box, epsilon, split) for split in range(splits)])
+        both = np.column_stack([both, both[:, 1] - both[:, 0]])
+        means, errors = both.mean(axis=0), both.std(axis=0, ddof=1) / math.sqrt(splits)
+        told = "".join(f"{mean:8.3f} ± {error:.3f}" for mean, error in zip(means, errors, strict=True))
+        fine = means[2] + 2 * errors[2] >= 0
         good &= bool(fine)
-        print(f"{name:12}{epsilon:8}{theirs:9.3f}{own:9.3f}", "PASS" if fine else "FAIL", flush=True)
+        print(f"{name:12}{epsilon:6}{told}", "PASS" if fine else "FAIL", flush=True)
     return good
 
 
 def main() -> int:
-    print(f"{'':12}{'epsilon':>8}{'peer':>9}{'ours':>9}   (right answers, class means; R², AdaSSP)")
+    print(f"{'':12}{'ε':>6}{'peer':>16}{'ours':>16}{'more':>16}   (right answers, class means; R², AdaSSP)")
     good = [compare("digits", classified, *load_digits(return_X_y=True))]
     good.append(compare("cancer", classified, *load_breast_cancer(return_X_y=True)))
     good.append(compare("diabetes", regressed, *load_diabetes(return_X_y=True, scaled=False)))
     if len(sys.argv) > 1:
-        good.append(compare("California", regressed, *houses(Path(sys.argv[1]))))
+        good.append(compare("California", regressed, *houses(Path(sys.argv[1])), splits=5))
     return int(not all(good))
 
 

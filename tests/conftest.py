@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def spark() -> Iterator[Any]:
         # Tables of a few rows: less time to compile what they take.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
     }
     builder = sql.SparkSession.builder.master("local[1]").appName("indistinct tests")
@@ -113,6 +115,23 @@ def small(tmp_path: Path) -> Iterator[Any]:
     with Ledger.open(tmp_path / "budget.db", who="someone") as opened:
         opened.book.store.connection.execute("PRAGMA synchronous = OFF")
         yield opened
+
+
+@cache
+def _told_once() -> dict[str, tuple[Any, Any]]:
+    from indistinct.report import page, subject
+
+    charts = ("belief_chart", "tradeoff_chart", "profile_chart")
+    return {"to_data": (subject, cache(subject.to_data))} | {
+        name: (page, cache(getattr(page, name))) for name in charts
+    }
+
+
+@pytest.fixture
+def told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a report says of equal guarantees is read and drawn once: most of the work of a small plan."""
+    for name, (module, cached) in _told_once().items():
+        monkeypatch.setattr(module, name, cached)
 
 
 @pytest.fixture

@@ -155,8 +155,7 @@ def noisy(
     return query.fitted(mechanism, exact + mechanism.deviation * noise)
 
 
-@pytest.mark.parametrize("laplace", [False, True])
-@pytest.mark.parametrize("epsilon", [1.0, 0.2])
+@pytest.mark.parametrize(("epsilon", "laplace"), [(1.0, True), (0.2, False)])
 def test_intervals_hold(epsilon: float, laplace: bool) -> None:
     """On the skewed data above, with the noise of epsilon (and of delta = 1e-6): the share of intervals
     that hold what records say without noise. Over all terms and runs it is 95 %, or more where intervals

@@ -248,8 +248,10 @@ def _synthetic() -> dict[str, tuple[Any, Callable[[Path], Any], Any]]:
 
 
 KINDS = ["function", "path", "density", "counts", "table", "images"]
+fitted_once = pytest.mark.xdist_group("saved")
 
 
+@fitted_once
 @pytest.mark.parametrize("kind", KINDS)
 @cheaply
 @given(data=st.data())
@@ -267,6 +269,7 @@ PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_si
 NONSENSE = PLAIN | st.lists(PLAIN, max_size=2) | st.dictionaries(st.text(max_size=2), PLAIN, max_size=2)
 
 
+@fitted_once
 @pytest.mark.parametrize("kind", KINDS)
 @cheaply
 @given(data=st.data())

@@ -17,7 +17,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from indistinct import Adjacency, Budget, Gaussian
 from indistinct.data import Categories, FeatureSum, Norm, Numbers, ProductSum, table
 from indistinct.errors import ArgumentError, DataError
-from indistinct.functions import ConstantKernel, GaussianKernel, PrivateFunction, RandomFeatures
+from indistinct.functions import (
+    ConstantKernel,
+    GaussianKernel,
+    LinearSpace,
+    PrivateFunction,
+    RandomFeatures,
+)
 from indistinct.functions.estimators import (
     HuberisedHingeLoss,
     HuberLoss,
@@ -29,6 +35,7 @@ from indistinct.functions.estimators import (
     SquaredLoss,
 )
 from indistinct.functions.estimators import risk as risks
+from indistinct.functions.estimators.classifier import _squares
 from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Losses, Risk, Slopes
 from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.space import FiniteSpace
@@ -608,3 +615,81 @@ def expected_failures(model: Any) -> dict[str, str]:
 )
 def test_scikit_learn_conventions(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_linear_functions_are_what_they_say() -> None:
+    """Against the kernel's own formula, differences and a fine sum; no point, outside neither, is longer than
+    the bound."""
+    space, draw = LinearSpace((0, -2, 5), (1, 2, 9)), np.random.default_rng(5)
+    low, high = np.array(space.low), np.array(space.high)
+    points = draw.uniform(low - 0.5, high + 0.5, (200, 3))
+    z = np.clip(2 * (points - low) / (high - low) - 1, -1, 1)
+    assert np.allclose(space(points) @ space(points).T, (1 + z @ z.T / 3) / 2, atol=1e-14)
+    assert np.linalg.norm(space(np.stack([low, high])), axis=1).max() == pytest.approx(1, abs=1e-15)
+    assert np.linalg.norm(space(points), axis=1).max() <= space.bound
+    assert (space(points) @ space(points).T).min() >= 0 and space.nonnegative
+    for axis in range(3):
+        step = 1e-6 * np.eye(3)[axis]
+        slopes = (space(points + step) - space(points - step)) / 2e-6
+        edge = (np.abs(points - low) < 1e-5).any(axis=1) | (np.abs(points - high) < 1e-5).any(axis=1)
+        assert np.allclose(space.gradients(points)[~edge, :, axis], slopes[~edge], atol=1e-8)
+    ends = low - 0.3, high - 0.6
+    middles = [a + (b - a) * (np.arange(60) + 0.5) / 60 for a, b in zip(*ends, strict=True)]
+    grid = np.stack(np.meshgrid(*middles, indexing="ij"), axis=-1).reshape(-1, 3)
+    summed = space(grid).mean(axis=0) * np.prod(ends[1] - ends[0])
+    assert np.allclose(space.integrals(*ends), summed, rtol=1e-3, atol=1e-3)
+    assert FiniteSpace.from_json(space.to_json()) == space
+    with pytest.raises(ArgumentError):
+        LinearSpace((0, 1), (1, 1))
+
+
+def test_linear_estimators_have_coefficients(tmp_path: Path) -> None:
+    draw = np.random.default_rng(1)
+    X = draw.uniform([0, 10], [1, 20], (4000, 2))
+    y = 3 * X[:, 0] - 0.2 * X[:, 1] + 4
+    declared = {"box": [(0, 1), (10, 20)], "records": 4000, "kernel": "linear"}
+    wide = PrivateKernelRidge(Budget(epsilon=8, delta=1e-6), targets=(-2, 7), **declared).fit(X, y)
+    assert wide.coef_.shape == (2,) and isinstance(wide.intercept_, float)
+    assert np.allclose(wide.predict(X), X @ wide.coef_ + wide.intercept_)
+    assert np.abs(wide.predict(X) - y).mean() < 0.5
+    assert wide.coef_[0] > 1 and wide.coef_[1] < -0.1
+    for names in (["low", "high"], ["a", "b", "c"]):
+        kinds = np.array(names)[np.minimum((X[:, 0] * len(names)).astype(int), len(names) - 1)]
+        for regularization in (None, 0.1):  # class sums, and a machine
+            model = PrivateKernelClassifier(
+                Budget(epsilon=8, delta=1e-6), classes=names, regularization=regularization, **declared
+            ).fit(X, kinds)
+            scores = model.decision_function(X).reshape(len(X), -1)
+            assert model.coef_.shape == (scores.shape[1], 2)
+            assert np.allclose(scores, X @ model.coef_.T + model.intercept_)
+            assert model.score(X, kinds) > (0.8 if len(names) == 2 else 0.5)
+    wide.function_.save(tmp_path / "line.safetensors")
+    assert np.array_equal(PrivateFunction.load(tmp_path / "line.safetensors")(X), wide.function_(X))
+
+
+def test_only_linear_estimators_have_coefficients() -> None:
+    declared = {"box": (0, 1), "targets": (0, 1), "records": 50}
+    model = PrivateKernelRidge(Budget(epsilon=1, delta=1e-6), **declared)
+    assert not hasattr(model, "coef_")
+    model.fit(np.linspace(0, 1, 50)[:, None], np.linspace(0, 1, 50))
+    assert not hasattr(model, "coef_") and not hasattr(model, "intercept_")
+    with pytest.raises(ArgumentError, match="linear"):
+        PrivateKernelRidge(Budget(epsilon=1, delta=1e-6), kernel="rbf", **declared).fit([[0.5]], [0.5])
+
+
+def test_lengths_of_noisy_means_are_told_apart_where_noise_lets_them() -> None:
+    """Ten means of one length, noise as long as they are: most of what noise does to the lengths is taken
+    away. Means of different lengths with little noise stay as they are."""
+    draw, each = np.random.default_rng(2), 200
+    directions = draw.normal(size=(10, each))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    scale = np.full(10, 1 / math.sqrt(each))
+    raw, shrunk = [], []
+    for _ in range(200):
+        noisy = directions + draw.normal(size=(10, each)) * scale[:, None]
+        raw.append((noisy**2).sum(axis=1) - each * scale**2)
+        shrunk.append(_squares(noisy, scale))
+    assert np.square(np.array(shrunk) - 1).mean() < 0.4 * np.square(np.array(raw) - 1).mean()
+    long = directions * np.linspace(0.3, 1, 10)[:, None]
+    assert np.allclose(_squares(long, 1e-4 * scale), (long**2).sum(axis=1), atol=1e-4)
+    assert np.isfinite(_squares(np.zeros((2, 3)), np.zeros(2))).all()

@@ -91,7 +91,7 @@ def stacked_covariance(space: Space) -> np.ndarray:
 
 @pytest.mark.parametrize("space", SPACES, ids=names)
 def test_noise_has_the_covariance_of_the_kernel_with_gradients(space: Space) -> None:
-    draws = 20_000 if isinstance(space, FiniteSpace) else 150  # more of these: the next test
+    draws = 20_000 if isinstance(space, FiniteSpace) else 80  # more of these: the next test
     if isinstance(space, FiniteSpace):
         # one release of many functions: the same draw as one by one, in less time
         many = Gaussian(1.0, 1.0).release(np.zeros((draws, space.size)), source=NotPrivateSource(1)).values
@@ -217,7 +217,7 @@ def test_empirical_renyi_divergence_is_that_of_the_guarantee(space: Space) -> No
     stated = GaussianProcess(space, scale).guarantee().renyi(order)
     assert order * shift**2 / 2 <= stated
     assert order * shift**2 / 2 == pytest.approx(stated, rel=1e-6)
-    draws = 1000
+    draws = 400
     one = np.array([released(space, scale, seed)(points)[0] for seed in range(draws)])
     # with P one record and Q none, log dP/dQ is linear in the value at the record's place
     loss = (one * height - height**2 / 2) / (scale**2 * height)

@@ -17,6 +17,8 @@ from indistinct.plans import check_plan, parse_plan, read_plan, run_plan
 from indistinct.plans.starter import starter
 from indistinct.report import pdf
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 pytest.importorskip("duckdb")
 
 PLAN = """

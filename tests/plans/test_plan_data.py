@@ -15,6 +15,8 @@ from indistinct.errors import ArgumentError  # noqa: E402
 from indistinct.files import read_rows  # noqa: E402
 from indistinct.plans import read_plan, run_plan  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 VISITS = """
 [data]
 csv = "visits.txt"

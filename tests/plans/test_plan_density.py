@@ -13,6 +13,8 @@ from indistinct.noise import SystemSource
 from indistinct.plans import check_plan, parse_plan, run_plan
 from indistinct.plans.kinds.density import DensityPart
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 
 def plan(folder: Path, columns: list[str], **more: object) -> dict[str, object]:
     draw = np.random.default_rng(0)

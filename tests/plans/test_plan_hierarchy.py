@@ -15,6 +15,8 @@ from indistinct.plans.kinds.bounds import BoundsPart
 from indistinct.plans.kinds.outside import OutsidePart
 from indistinct.plans.notes import notes as notes_on
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 PLAN = """
 [data]
 csv = "people.csv"

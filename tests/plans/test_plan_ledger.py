@@ -18,6 +18,8 @@ from indistinct.ledger.sqlite import SqliteStore
 from indistinct.plans import parse_plan, run_plan
 from indistinct.plans.spending import LEDGER
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 COUNTS = {"name": "people", "kind": "count"}
 TOWNS = {"name": "towns", "kind": "histogram", "columns": ["town"]}
 AGES = {"name": "ages", "kind": "mean", "column": "age"}

@@ -23,6 +23,8 @@ from indistinct.ledger.kept import keep, kept  # noqa: E402
 from indistinct.plans import read_plan, run_plan  # noqa: E402
 from indistinct.plans.spending import LEDGER  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 PLAN = """
 [data]
 parquet = "words.parquet"

@@ -12,6 +12,8 @@ from indistinct.plans.check import check_plan
 from indistinct.plans.plan import parse_plan
 from indistinct.plans.run import run_plan
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 SEXES = ["f", "m"]
 INCOMES = np.clip(np.exp(np.random.default_rng(1).normal(9.8, 1, 2000)), 0, 200_000)
 

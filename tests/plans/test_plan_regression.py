@@ -12,6 +12,8 @@ from indistinct import ArgumentError
 from indistinct.data import read_csv
 from indistinct.plans import check_plan, parse_plan, run_plan
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 PLAN = """
 [data]
 csv = "people.csv"

@@ -22,7 +22,7 @@ from indistinct.synthesis.tables import TableSynthesizer
 
 pytest.importorskip("duckdb")
 pytest.importorskip("torch")
-pytestmark = pytest.mark.usefixtures("small_model")
+pytestmark = pytest.mark.usefixtures("small_model", "told_once")
 
 PLAN = """
 [data]

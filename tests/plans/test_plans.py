@@ -29,6 +29,8 @@ from indistinct.plans.plan import KINDS
 from indistinct.plans.spending import LEDGER
 from indistinct.workloads import IdentityStrategy, Marginals, MatrixMechanism, Noise, Prefix, optimise
 
+pytestmark = pytest.mark.usefixtures("told_once")
+
 pytest.importorskip("duckdb")
 
 PLAN = """

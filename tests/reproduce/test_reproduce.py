@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Drawing
 
 from indistinct import Gaussian
 from indistinct.cli import main
-from indistinct.reproduce import CATALOGUE, PAPERS, Figure, claims, noisy_sgd, reproduce
+from indistinct.reproduce import CATALOGUE, PAPERS, Figure, claims, draw, noisy_sgd, reproduce
 from indistinct.reproduce.catalogue import heading
 from indistinct.reproduce.figure import Printed
 
@@ -46,8 +47,11 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def figures(out: Path) -> dict[str, Figure]:
+    """All of them, drawn as always but coarsely, and words may overlap: making room takes the longest."""
     told: list[str] = []
-    found = reproduce(["all"], out, told.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draw, "canvas", lambda size, dpi: Drawing(figsize=size, dpi=30))
+        found = reproduce(["all"], out, told.append)
     assert [line.partition(":")[0] for line in told] == list(CATALOGUE)
     return found
 
@@ -58,7 +62,7 @@ def test_every_figure_is_written(name: str, figures: dict[str, Figure], out: Pat
     assert figure.claims
     if figure.panels or figure.arrows:
         picture = (out / f"{name}.png").read_bytes()
-        assert picture.startswith(b"\x89PNG") and len(picture) < 120_000
+        assert picture.startswith(b"\x89PNG")
     if figure.panels or figure.table:
         with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
@@ -87,7 +91,8 @@ def test_the_page_shows_every_figure(figures: dict[str, Figure]) -> None:
     for name, figure in figures.items():
         assert name in page
         if figure.panels or figure.arrows:
-            assert f"(pictures/{name}.png)" in page and (ROOT / "docs" / "pictures" / f"{name}.png").is_file()
+            picture = ROOT / "docs" / "pictures" / f"{name}.png"
+            assert f"(pictures/{name}.png)" in page and 1000 < picture.stat().st_size < 120_000
     said = {(name, claim.says, claim.agrees) for name, figure in figures.items() for claim in figure.claims}
     rows = re.findall(r"^\| (00\d-\w+) \| (.*?) \| .*? \| (yes|\*\*no\*\*) \|", page, flags=re.M)
     assert {(name, says, agrees == "yes") for name, says, agrees in rows} == said

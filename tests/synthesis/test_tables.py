@@ -1,7 +1,9 @@
 """Synthetic tables: several tables of counts in one sum, the generator that fits them, and what comes out."""
 
+import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +35,7 @@ from indistinct.synthesis.tables import Determined, Mixture, SyntheticTable, Tab
 from indistinct.synthesis.tables.fitted import averaged
 from indistinct.synthesis.tables.rounds import deviations, distances
 from indistinct.synthesis.tables.rounds import moved as distances_moved
+from indistinct.synthesis.tables.trading import traded
 
 AXES = {
     "age": Intervals([0, 18, 40, 65, 120], whole=True),
@@ -148,6 +151,40 @@ def test_mixture_draws_what_it_says() -> None:
     found = np.zeros((2, 2, 2))
     np.add.at(found, (labels, cells[:, 0], cells[:, 1]), 1 / 200_000)
     assert np.abs(found - mixture.table((0, 1), by_label=True)).max() < 0.005
+
+
+def test_rows_that_trade_come_nearer_to_the_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How often a component has a value stays as it was, and tables of two columns, with which it has nothing
+    to do otherwise, lose most of what chance adds to them, those by label too."""
+    draw = np.random.default_rng(3)
+    sizes, components, rows = (3, 2, 4, 3), 5, 4000
+    parts = [draw.dirichlet(np.ones(size), (2, components)) for size in sizes]
+    mixture = Mixture(sizes, np.array([0.3, 0.7]), np.concatenate(parts, axis=2))
+    seen: list[tuple[Any, Any, Any]] = []
+
+    def noted(of: Mixture, own: Any, cells: Any, public: PublicUniforms) -> Any:
+        seen.append((own, cells.copy(), traded(of, own, cells, public)))
+        return seen[-1][2]
+
+    monkeypatch.setattr("indistinct.synthesis.tables.generator.traded", noted)
+    labels, _ = mixture.sample(rows, PublicUniforms(4))
+    ((own, before, after),) = seen
+    assert (labels == own // components).all() and (before != after).any()
+
+    def errors(cells: Any) -> float:
+        found = 0.0
+        for a, b in itertools.combinations(range(len(sizes)), 2):
+            counts = np.zeros((2, sizes[a], sizes[b]))
+            np.add.at(counts, (labels, cells[:, a], cells[:, b]), 1)
+            found += np.abs(counts - rows * mixture.table((a, b), by_label=True)).sum()
+        return float(found)
+
+    for column, size in enumerate(sizes):
+        one, other = (np.bincount(own * size + cells[:, column]) for cells in (before, after))
+        assert (one == other).all()
+    assert errors(after) < 0.5 * errors(before)
+    monkeypatch.setattr("indistinct.synthesis.tables.trading._MOST", 10)
+    assert (traded(mixture, own, before, PublicUniforms(4)) == before).all()
 
 
 def test_fit_draws_the_declared_table() -> None:

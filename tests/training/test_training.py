@@ -1,6 +1,7 @@
 """dp_sgd: what it returns, says and refuses; sums drawn otherwise; loaders against the law they are for."""
 
 import math
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ def test_the_mechanisms_people_mean() -> None:
         ({"sampling": "with replacement"}, "14063 * drawn_sum(1.1, 256, 60000)"),
         ({"sampling": "cyclic"}, "60 * gaussian(1.1)"),
         ({"sampling": "cyclic", "user_records": 2}, "60 * gaussian(1.1, sensitivity=2.0)"),
+        ({"sampling": "allocation", "times": 3}, "20 * gaussian(1.1).allocate(703, times=3)"),
+        # steps 0, 5,000 and 10,000 at the latest of 14,063
+        ({"sampling": "min separation", "separation": 5000}, "3 * gaussian(1.1)"),
     ):
         run = dp_sgd(**MNIST, **more)  # type: ignore[arg-type]
         assert str(run.mechanism) == text
@@ -48,13 +52,14 @@ def test_the_mechanisms_people_mean() -> None:
 
 
 def test_every_sampling_has_a_reading() -> None:
-    small = {"records": 100, "batch": 10, "epochs": 2, "noise": 2.0, "largest_batch": 30}
+    small = {"records": 100, "batch": 10, "epochs": 2, "noise": 2.0, "largest_batch": 30, "separation": 10}
     epsilon = {way: dp_sgd(**small, sampling=way).epsilon(1e-5) for way in Sampling}  # type: ignore[arg-type]
     assert all(0 < each < math.inf for each in epsilon.values())
     # a few batches that are cut cost a little more; what is drawn again and again more than what is not
     assert epsilon[Sampling.POISSON] < epsilon[Sampling.TRUNCATED_POISSON] < 1.01 * epsilon[Sampling.POISSON]
     assert epsilon[Sampling.WITHOUT_REPLACEMENT] < epsilon[Sampling.WITH_REPLACEMENT]
     assert epsilon[Sampling.ALLOCATION] < epsilon[Sampling.SHUFFLED] == epsilon[Sampling.CYCLIC]
+    assert epsilon[Sampling.MIN_SEPARATION] == epsilon[Sampling.CYCLIC]
 
 
 @pytest.mark.parametrize("whom", ["add/remove", "zero-out", "replace-one"])
@@ -150,6 +155,9 @@ def test_accumulated_batches_may_hold_a_record_twice() -> None:
         ({"sampling": "shuffled", "adjacency": "add/remove"}, "adjacency"),
         ({"sampling": "cyclic", "adjacency": "add/remove"}, "adjacency"),
         ({"sampling": "allocation", "user_records": 2}, "user_records"),
+        ({"sampling": "allocation", "times": 7}, "times"),
+        ({"sampling": "min separation"}, "separation"),
+        ({"sampling": "min separation", "separation": 0}, "separation"),
         ({"user_records": 100}, "records"),
     ],
 )
@@ -248,6 +256,22 @@ def test_allocated_batches_have_their_law() -> None:
     np.testing.assert_allclose(first[1:].T @ first[:-1] / 10_000, 1 / 16, atol=error)  # of the epoch before
 
 
+def test_allocated_several_times_they_have_their_law() -> None:
+    """All pairs of steps are equally likely, for each record by itself."""
+    epochs = 6_000
+    batches = AllocatedBatches(records=2, steps=4, epochs=epochs, source=NotPrivateSource(7), times=2)
+    joined = np.zeros((4 * epochs, 2))
+    for step, batch in enumerate(batches):
+        joined[step, batch] = 1
+    chosen = joined.reshape(epochs, 4, 2)
+    assert (chosen.sum(axis=1) == 2).all()
+    codes = (chosen * (2 ** np.arange(4))[:, None]).sum(axis=1).astype(int)
+    both = np.array([sum(1 << k for k in two) for two in combinations(range(4), 2)])
+    seen = np.array([[np.sum((codes[:, 0] == a) & (codes[:, 1] == b)) for a in both] for b in both])
+    assert seen.sum() == epochs
+    np.testing.assert_allclose(seen / epochs, 1 / 36, atol=5 * math.sqrt(1 / 36 / epochs))
+
+
 def attack(joined: Any, noise: float, threshold: float) -> tuple[float, float]:
     """False positives and negatives of the best test on noisy sums with and without the first record."""
     rng = np.random.default_rng(3)
@@ -280,6 +304,7 @@ def test_loaders_refuse_what_is_no_loader() -> None:
         (lambda: PoissonBatches(0, 0, 1), "records"),
         (lambda: AllocatedBatches(10, 0), "steps"),
         (lambda: AllocatedBatches(10, 2, -1), "epochs"),
+        (lambda: AllocatedBatches(10, 2, times=3), "times"),
     ):
         with pytest.raises(ArgumentError, match=f"^{name} must be"):
             make()

@@ -15,6 +15,7 @@ from indistinct.functions.kernels.stationary import (
     PeriodicKernel,
     RationalQuadraticKernel,
 )
+from indistinct.functions.linear import LinearSpace
 from indistinct.functions.mechanism import GaussianProcess
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace, Space
@@ -34,6 +35,7 @@ __all__ = [
     "KernelProduct",
     "KernelSum",
     "LaplaceKernel",
+    "LinearSpace",
     "MaternKernel",
     "OnColumns",
     "PathFunction",

@@ -1,7 +1,7 @@
 """Random allocation: each record joins exactly one of several noisy steps, drawn at random."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,8 +26,9 @@ _HEAVY = 0.7
 """From this shift on moments of high orders are those of far tails."""
 _FEW_POWERS, _FAR = 45.0, 10.0
 """A power series does it if its variable is at most the first, the normal one being the second..."""
-_POSITIVE, _NEGATIVE = 32.0, 2000.0
-"""... else moments of lower orders than these, of a mean and of its inverse, cost less as low ones."""
+_POSITIVE, _NEGATIVE, _REAL = 20.0, 128.0, 2000.0
+"""... else moments of lower orders than these, of a mean, of its inverse, and real ones of that, cost less as
+low ones."""
 _NEAR = 1.7
 """Beyond so many times the order where a far tail takes over it is cut off..."""
 _LITTLE = -8.0
@@ -42,13 +43,15 @@ def allocation(shift: float, steps: int, times: int = 1) -> Product:
 
     To draw several is to divide the steps at random into as many equal parts, and to draw one of each: who
     knows how they were divided sees several allocations over fewer steps, which dominate (Feldman and
-    Shenfeld 2025).
+    Shenfeld 2025). Who sees only the sum of all steps sees Gaussian noise, moved by times / sqrt(steps)
+    shifts.
     """
     if shift == 0 or times == 0 or times == steps:
         return Product.of([(GaussianPair(shift), times)])
+    least = shift * math.sqrt(times / steps) * (1 - 8 * EPS)
     if shift < _FLATTEST or steps // times == 1:
-        return Product.of([(GaussianPair(shift, dominates=True), times)])
-    return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1), times)])
+        return Product.of([(GaussianPair(shift, dominates=True, least=least), times)])
+    return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1, least=least), times)])
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class AllocationPair(Pair):
     turned: bool = False
     dominates: bool = False
     """Whether it only dominates what it stands for."""
+    least: float = field(default=0.0, repr=False)
+    """The shift of a Gaussian pair that what it stands for dominates: the sum of all steps tells no more."""
 
     by_moments = True
 
@@ -87,7 +92,11 @@ class AllocationPair(Pair):
         return GaussianPair(self.shift)
 
     def as_bound(self) -> "AllocationPair":
-        return replace(self, dominates=True)
+        return replace(self, dominates=True, least=0.0)
+
+    @property
+    def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+        return (((GaussianPair(self.least), 1),),) if self.least else ((),)
 
     @property
     def plain(self) -> GaussianPair:
@@ -243,7 +252,7 @@ class AllocationCumulant:
     def _high(self) -> HighOrders:
         return HighOrders(self.ratio.scale, self.ratio.count, self.cut)
 
-    def _least_high(self, order: float, frequency: float = 0.0) -> float:
+    def _least_high(self, order: float, frequency: float, else_: float) -> float:
         """From which order on moments are read as high ones, if they can be: they cost less where a power
         series does it, up to an order and a frequency."""
         if self.ratio.scale >= _HEAVY:
@@ -252,12 +261,12 @@ class AllocationCumulant:
         reach = 1 + 42 / order + math.sqrt(84 / order)
         largest = reach * math.hypot(order, frequency) / self.ratio.count
         largest *= math.expm1(_FAR * self.ratio.scale)
-        return LEAST_ORDER if largest <= _FEW_POWERS else _NEGATIVE if self.turned else _POSITIVE
+        return LEAST_ORDER if largest <= _FEW_POWERS else else_
 
     def real(self, z: Array) -> Array:
         orders, result = -z if self.turned else 1 + z, np.full(z.shape, math.inf)
         if self.turned:
-            high = z >= self._least_high(self.most)
+            high = z >= self._least_high(self.most, 0.0, _REAL)
         else:  # whole orders are known, but neither of a law that is cut nor far out
             known = self.ratio.scale >= _HEAVY or (math.isinf(self.cut) and self.most <= MOST_WHOLE)
             high = np.full(z.shape, not known)
@@ -272,7 +281,7 @@ class AllocationCumulant:
     def line(self, c: float, step: float, stop: int) -> OnLine:
         order = c if self.turned else 1 + c
         y: Array = step * np.arange(stop, dtype=np.float64)
-        if order >= self._least_high(order, float(y[-1])):
+        if order >= self._least_high(order, float(y[-1]), _NEGATIVE if self.turned else _POSITIVE):
             try:
                 return self._high.negative(np.array([c]), y) if self.turned else self._high.line(order, y)
             except TooFineError:

@@ -115,11 +115,13 @@ class TestCurve:
     @classmethod
     def symmetric(cls, pair: DiscretePair) -> "TestCurve":
         """The best tests of Q against P and of P against Q, taken together."""
-        curves = [cls._of(np.array(one.p), np.array(one.q)) for one in (pair, pair.reverse())]
+        curves = [cls.of(one) for one in (pair, pair.reverse())]
         return cls(*(np.concatenate(part) for part in zip(*(c.columns for c in curves), strict=True))).hull()
 
     @classmethod
-    def _of(cls, p: Array, q: Array) -> "TestCurve":
+    def of(cls, pair: DiscretePair) -> "TestCurve":
+        """The best tests of Q against P."""
+        p, q = np.array(pair.p), np.array(pair.q)
         x, y = (np.append(0.0, np.cumsum(mass[::-1])) for mass in (q, p))
         rest_x, rest_y = (np.append(np.cumsum(mass)[::-1], 0.0) for mass in (q, p))
         return cls(np.minimum(x, 1.0), np.minimum(rest_x, 1.0), np.minimum(y, 1.0), np.minimum(rest_y, 1.0))

@@ -10,8 +10,9 @@ tail.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.contour import ACCURACY, ContourLine, draw_line
+from indistinct.numerics.contour import ACCURACY, ContourLine, Scan, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
 
@@ -37,6 +38,8 @@ _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
 Engine = Callable[[ComposedLoss, int], tails.Tail | None]
+Step = tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]]
+"""An engine, and the levels at which it is asked for deltas at epsilons, which have upper bounds by now."""
 
 
 # -- the engines -----------------------------------------------------------------------------------
@@ -79,6 +82,26 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
             break
     return line
 
+
+@lru_cache(maxsize=256)
+def along(other: ComposedLoss, loss: ComposedLoss, level: int) -> tails.Tail | None:
+    """A loss on the line that another has: without a scan, and from above only, where every line is a bound.
+    It mostly shows that the other direction is the worse one."""
+    line = drawn(contour, other, level)
+    if not isinstance(line, ContourLine):
+        return None
+    aim, log_cut = replace(line.aim, scan=_NOT_SCANNED), loss.log_cut(level)
+    return draw_line(
+        lambda frequency: loss.cumulant(log_cut, aim.order, aim.order, frequency),
+        lambda frequency: loss.log_envelope(log_cut, aim.order, frequency),
+        aim,
+        loss.infinite_mass,
+        math.exp(loss.log_delta_of(level) + LOG_ACCURACY),
+        ACCURACY,
+    )
+
+
+_NOT_SCANNED = Scan(np.empty(0), np.empty(0))
 
 Lattice = Callable[[ComposedLoss, int], LatticeTail]
 
@@ -166,7 +189,7 @@ def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
 @dataclass(frozen=True, eq=False)
 class LossReader:
     """Bounds on epsilon and delta of one composed loss. `enough` is what another direction needs already: an
-    upper bound that is no larger, to `NARROW`, need not be close."""
+    upper bound that is no larger, to `NARROW`, need not be close, and that direction's lines may show it."""
 
     loss: ComposedLoss
 
@@ -176,33 +199,44 @@ class LossReader:
         return enumerate_losses(self.loss.factors, self.loss.infinite_mass, None)
 
     @np.errstate(over="ignore")  # of what is infinitely far away
-    def epsilon_bounds(self, delta: Array, enough: Array) -> tuple[Array, Array]:
+    def epsilon_bounds(self, delta: Array, enough: Array, other: ComposedLoss | None) -> tuple[Array, Array]:
         """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= each delta, for infinite_mass < delta <
         1."""
         low, high = np.zeros_like(delta), np.zeros_like(delta)
         if (listed := self._listed) is not None:
             for least, rows in _by_size(delta):
-                both = listed.coarse(least), listed
-                low[rows], high[rows] = self._solved(both, np.log(delta[rows]), enough[rows])
+                coarse = [listed.coarse(least)]
+                low[rows], high[rows] = self._solved(coarse, [listed], np.log(delta[rows]), enough[rows])
             return (low if listed.exact else np.zeros_like(low)), high
         levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
         levels[delta >= self.loss.most] = -1  # nothing is told at all
         for level in np.unique(levels[levels >= 0]).tolist():
             rows = levels == level
-            # the first may show that `enough` is enough; its own answer comes last
-            route = [(engine, level) for engine in (chernoff, *ENGINES)]
+            route = [(engine, level) for engine in ENGINES]
             route += [(LATTICES[-1], max(level - 1, 0)), (chernoff, level)]
             asked = (drawn(engine, self.loss, near) for engine, near in route)
-            low[rows], high[rows] = self._solved(asked, np.log(delta[rows]), enough[rows])
+            low[rows], high[rows] = self._solved(
+                self._hints(other, level), asked, np.log(delta[rows]), enough[rows]
+            )
         return (low if self.loss.exact else np.zeros_like(low)), high
 
+    def _hints(self, other: ComposedLoss | None, level: int) -> Iterator[tails.Tail | None]:
+        """What may show that `enough` is enough, at little cost."""
+        if other is not None:
+            yield along(other, self.loss, level)
+            yield drawn(chernoff, self.loss, level)
+
     def _solved(
-        self, asked: Iterable[tails.Tail | None], log_delta: Array, enough: Array
+        self,
+        hints: Iterable[tails.Tail | None],
+        asked: Iterable[tails.Tail | None],
+        log_delta: Array,
+        enough: Array,
     ) -> tuple[Array, Array]:
-        """What tails say together, until it is enough; the first is only asked for that."""
+        """What tails say together, until it is enough; hints are only asked for that."""
         low, high = np.zeros_like(log_delta), np.full_like(log_delta, max(self.loss.top, 0.0))
         rows = np.arange(log_delta.size)  # of what is open
-        for place, tail in enumerate(asked):
+        for tail, hint in chain(zip(hints, repeat(True)), zip(asked, repeat(False))):
             if tail is None:
                 continue
             wanted = (enough[rows] > 0) & (enough[rows] < math.inf)
@@ -213,7 +247,7 @@ class LossReader:
                 low[rows[met]] = 0.0
                 high[rows[met]] = np.minimum(np.where(meets[0], at[0], at[1])[met], high[rows[met]])
                 rows = rows[~met]
-            if place and rows.size:
+            if rows.size and not hint:
                 found = tails.solve(tail, log_delta[rows], self.loss.top)
                 low[rows], high[rows] = tails.both((low[rows], high[rows]), found)
                 narrow = high[rows] - low[rows] <= NARROW * np.minimum(high[rows], 1e300)
@@ -223,7 +257,9 @@ class LossReader:
         return low, high
 
     @np.errstate(over="ignore")
-    def delta_bounds(self, epsilon: Array, enough: Array, accuracy: float) -> tuple[Array, Array]:
+    def delta_bounds(
+        self, epsilon: Array, enough: Array, accuracy: float, other: ComposedLoss | None
+    ) -> tuple[Array, Array]:
         """Bounds on delta at each epsilon; those at one level share tails."""
         low, high = np.empty_like(epsilon), np.empty_like(epsilon)
         if (listed := self._listed) is not None:
@@ -232,16 +268,19 @@ class LossReader:
             exact = listed.exact
         else:
             with np.errstate(divide="ignore"):
-                low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy)
+                low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy, other)
             exact = self.loss.exact
         low, high = np.exp(low), np.exp(high)
         return (low if exact else np.zeros_like(low)), high
 
-    def _log_delta_bounds(self, epsilon: Array, enough: Array, accuracy: float) -> tuple[Array, Array]:
+    def _log_delta_bounds(
+        self, epsilon: Array, enough: Array, accuracy: float, other: ComposedLoss | None
+    ) -> tuple[Array, Array]:
         low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))
         asked: dict[Engine, list[Levels]] = {}
         rows = np.arange(epsilon.size)  # of what is still open
-        for engine, levels_for in ROUTE:
+        hints: tuple[Step, ...] = () if other is None else ((partial(along, other), partial(beside, other)),)
+        for engine, levels_for in hints + ROUTE:
             levels = np.full(epsilon.shape, -1)
             if (found := levels_for(self.loss, epsilon[rows], high[rows])) is not None:
                 levels[rows] = found
@@ -267,6 +306,11 @@ def _by_size(values: Array) -> Iterator[tuple[float, Any]]:
         sizes = np.exp2(np.floor(np.log2(values) / 4) * 4)
     for size in np.unique(sizes).tolist():
         yield size, sizes == size
+
+
+def beside(other: ComposedLoss, loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+    """The levels of delta at each epsilon that another direction's best order has."""
+    return other.levels_at(epsilon)
 
 
 def by_order(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
@@ -302,7 +346,7 @@ def below_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | Non
     return loss.levels_of(high) + 1
 
 
-ROUTE: tuple[tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]], ...] = (
+ROUTE: tuple[Step, ...] = (
     (chernoff, by_order),
     (enumerated, by_order),
     (contour, by_order),

@@ -144,9 +144,10 @@ class PairGuarantee(Guarantee):
         self, bounds: Callable[..., tuple[Array, Array]], at: Array, least: Array | float = 0.0
     ) -> tuple[Array, Array]:
         """Bounds on the larger of both directions: the second is read only as far as it may be that."""
-        low, high = np.zeros_like(at), np.zeros_like(at)
-        for direction in self.directions:
-            other_low, other_high = bounds(direction, at, np.maximum(high, least))
+        first, *others = self.directions
+        low, high = bounds(first, at, least)
+        for direction in others:
+            other_low, other_high = bounds(direction, at, np.maximum(high, least), other=first)
             low, high = np.maximum(low, other_low), np.maximum(high, other_high)
         return low, high
 

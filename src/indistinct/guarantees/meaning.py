@@ -33,6 +33,8 @@ _PROBABILITY = "a number in [0, 1]"
 _LARGEST_EPSILON = 700.0
 _WIDEST = 60.0
 """Losses of less than minus this do not matter for a tail."""
+_UNFELT = 1e-12
+"""Nor do deltas so much smaller than what they are added to."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,9 @@ class Meaning(Hooks):
         return np.clip(np.exp(-largest(bound, start, np.log(t + _WIDEST), points=33)), 0.0, 1.0)
 
     def _delta_of_both_signs(self, epsilon: Array) -> Array:
-        delta = self._delta(np.abs(epsilon))
+        # far below zero delta(-epsilon) does not count: it is added to e^-epsilon - 1
+        least = np.minimum(_UNFELT * np.expm1(np.minimum(np.maximum(-epsilon, 0.0), 100.0)), 1.0)
+        delta = self._delta_above(least, np.abs(epsilon))
         return np.where(epsilon >= 0, delta, -np.expm1(epsilon) + np.exp(epsilon) * delta)
 
 

@@ -24,11 +24,18 @@ class GaussianPair(Pair):
 
     shift: float
     dominates: bool = field(default=False, repr=False)
-    """Whether it only dominates what it stands for."""
+    """Whether it only dominates what it stands for..."""
+    least: float = field(default=0.0, repr=False)
+    """... and the shift of one that this dominates."""
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
         return not self.dominates
+
+    @property
+    def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+        least = self.least if self.dominates else self.shift
+        return (((GaussianPair(least), 1),),) if least else ((),)
 
     def as_bound(self) -> "GaussianPair":
         return GaussianPair(self.shift, dominates=True)

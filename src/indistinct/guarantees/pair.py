@@ -8,7 +8,7 @@ its tails and its own profile are, and where it ends; the rest falls back on the
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule
 
 LOG_NEGLIGIBLE = -70.0
-"""Tilted mass below e to this power is not integrated."""
+"""Tilted mass below e to this power is not integrated..."""
+_BEYOND = 1e-28
+"""... and r^w - 1 - w (r - 1), at most w (w-1) r (1 + |log r|) there, is below this times w (w-1) in all."""
 
 
 class Tails(NamedTuple):
@@ -84,7 +86,7 @@ class Pair(ABC):
     """Whether it is known by its profile, alone; among others `stand_in` stands in."""
 
     gathers: bool = False
-    """Whether all of its kind in a composition are one pair together (`gathered`)."""
+    """Whether all of its kind in a composition, and Gaussian pairs, are one pair together (`gathered`)."""
 
     by_moments: bool = False
     """Whether it is known by its cumulant and envelope alone: a composition of it has a profile."""
@@ -136,7 +138,7 @@ class Pair(ABC):
         return self
 
     def gathered(self, terms: "Sequence[tuple[Pair, int]]") -> "Pair":
-        """One pair for several of its kind with their counts, if it `gathers`."""
+        """One pair for several of its kind and Gaussian ones, with their counts, if it `gathers`."""
         raise NotImplementedError(f"{self!r} is composed as it is")
 
     def coarse(self, enough: float) -> "Pair":
@@ -161,6 +163,10 @@ class Pair(ABC):
         """About where delta has this size."""
         return self.outer_losses(1.0, log_delta)[1]
 
+    def found_epsilon(self, delta: Array) -> Array | None:
+        """Upper bounds on the smallest epsilon for each delta, where they are not looked for in `profile`."""
+        return None
+
     @property
     def told(self) -> float:
         """delta(0), or more."""
@@ -176,6 +182,12 @@ class Pair(ABC):
     def plain(self) -> "Pair":
         """A pair that dominates it and is read in closed form, or itself."""
         return self
+
+    @property
+    def below(self) -> "tuple[tuple[tuple[Pair, int], ...], ...]":
+        """Compositions that what it stands for dominates, being special cases of it, or made of what is
+        released: they are read for a lower end where it has none. The pair itself, if `exact`."""
+        return (((self, 1),),) if self.exact else ((),)
 
     def scaled(self, size: int) -> "Pair | None":
         """The pair for `size` records at once, if it is known in closed form."""
@@ -225,21 +237,27 @@ class Pair(ABC):
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses, at most, for any real order; nothing is left out."""
         # larger in size is larger as a divergence, on both sides of order 1
-        return self.computed_log_moment(order) * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
+        guarded = self.computed_log_moment(order) * (1 + 1e-12 + 1e-15 / max(abs(order - 1), 1e-15))
+        return guarded + order * (order - 1) * _BEYOND
 
     def computed_log_moment(self, order: float) -> float:
         """The same, not rounded up, and not a bound instead."""
-        rule = self.rule(Resolution((order, order)))
+        rule = self._whole_rule(order, order)
         return float(RuleCumulant(rule).real(np.array([order - 1.0]))[0])
+
+    def _whole_rule(self, first: float, last: float) -> LossRule:
+        """A rule for orders w between two, as if losses beyond its range were none: r^w - 1 - w (r - 1) has
+        one sign, so it is a bound from below, in size, and what it lacks is less than w (w-1) `_BEYOND`."""
+        return replace(self.rule(Resolution((first, last))), missing_p=0.0, missing_q=0.0)
 
     def log_moments(self, orders: Array) -> Array:
         """The same at many orders: with one rule where they are close to each other."""
         far = np.minimum(np.abs(orders), np.abs(orders - 1))
         if orders.size < 4 or np.abs(orders).max() > _WIDE or far.min() < _CLOSE:
             return np.array([self.log_moment(order) for order in orders.tolist()])
-        rule = self.rule(Resolution((min(float(orders.min()), 1.0), max(float(orders.max()), 0.0))))
+        rule = self._whole_rule(min(float(orders.min()), 1.0), max(float(orders.max()), 0.0))
         guarded: Array = RuleCumulant(rule).real(orders - 1.0) * (1 + 1e-12 + 1e-15 / far)
-        return guarded
+        return guarded + orders * (orders - 1) * _BEYOND
 
     def mean(self) -> float:
         """E_P[L], the Kullback-Leibler divergence."""
@@ -252,8 +270,8 @@ class Pair(ABC):
 
     @cached_property
     def finite_mean(self) -> float:
-        """E_P[L; L finite]."""
-        return self.rule(Resolution((1.0, 1.0))).mean()
+        """E_P[L; L finite], at most."""
+        return self._whole_rule(1.0, 1.0).mean() * (1 + 1e-12) + _BEYOND
 
 
 @dataclass(frozen=True)
@@ -284,6 +302,10 @@ class ReversedPair(Pair):
 
     def as_bound(self) -> Pair:
         return self.pair.as_bound().reverse()
+
+    @property
+    def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+        return tuple(tuple((one.reverse(), n) for one, n in terms) for terms in self.pair.below)
 
     def coarse(self, enough: float) -> Pair:
         return ReversedPair(self.pair.coarse(enough)) if self.profiled else self

@@ -29,26 +29,30 @@ _NEAR_ONE = 1e-7
 @dataclass(frozen=True)
 class Product:
     """Independent losses, each with a count; equal pairs merged, Gaussian shifts added in square, and what is
-    read in hops gathered."""
+    read in hops gathered, with them."""
 
     terms: tuple[Term, ...]
 
     @classmethod
     def of(cls, terms: list[Term]) -> "Product":
         counts: dict[Pair, int] = {}
-        shift, dominates = 0.0, False
+        shift, least, dominates = 0.0, 0.0, False
         for pair, count in terms:
             if isinstance(pair, GaussianPair):
                 shift = math.hypot(shift, math.sqrt(count) * pair.shift)
+                least = math.hypot(least, math.sqrt(count) * (pair.least if pair.dominates else pair.shift))
                 dominates |= pair.dominates and count > 0
             elif count:
                 counts[pair] = counts.get(pair, 0) + count
         together = [term for term in counts.items() if term[0].gathers]
         merged = [term for term in counts.items() if not term[0].gathers]
         if together:
+            together += [(GaussianPair(shift, dominates, least * dominates), 1)] if shift else []
             merged.append((together[0][0].gathered(together), 1))
+            shift = 0.0
         if shift or not merged:
-            merged.append((GaussianPair(shift, dominates and shift > 0), 1))
+            dominates &= shift > 0
+            merged.append((GaussianPair(shift, dominates, least * dominates), 1))
         return cls(tuple(merged))
 
     def __str__(self) -> str:
@@ -125,10 +129,15 @@ class Product:
         return values
 
     def delta_bounds(
-        self, epsilon: Array, enough: Array | float = 0.0, accuracy: float = NARROW
+        self,
+        epsilon: Array,
+        enough: Array | float = 0.0,
+        accuracy: float = NARROW,
+        other: "Product | None" = None,
     ) -> tuple[Array, Array]:
         """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
-        close if that can be; where delta is shown to be below `enough`, they need not be."""
+        close if that can be; where delta is shown to be below `enough`, as it may be beside another
+        direction, they need not be."""
         known_infinite = self.infinite_mass if self.exact else 0.0
         low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
         beyond = epsilon >= self.finite_top
@@ -136,15 +145,19 @@ class Product:
         open_ = np.flatnonzero(~beyond & (self.infinite_mass < 1))
         if open_.size:
             known = np.broadcast_to(enough, epsilon.shape)[open_]
-            plain = self._plain
             try:
-                low[open_], high[open_] = self._reader.delta_bounds(epsilon[open_], known, accuracy)
+                low[open_], high[open_] = self._reader.delta_bounds(
+                    epsilon[open_], known, accuracy, None if other is None else other.loss
+                )
             except TooFineError:
-                if plain is None:
+                if self._plain is None:
                     raise
             open_ = open_[_wide(low[open_], high[open_], known)]
-            if plain is not None and open_.size:
+            if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
+            for below in self._below if open_.size else ():
+                known = np.maximum(low[open_], below.delta_bounds(epsilon[open_])[0])
+                low[open_] = np.minimum(known, high[open_])
         return low, high
 
     def delta(self, epsilon: Array) -> Array:
@@ -155,7 +168,9 @@ class Product:
         """Upper bounds on delta for a table, whose own error is larger and which ends somewhere."""
         return self.delta_bounds(epsilon, *_FOR_TABLES)[1]
 
-    def epsilon_bounds(self, delta: Array, enough: Array | float = 0.0) -> tuple[Array, Array]:
+    def epsilon_bounds(
+        self, delta: Array, enough: Array | float = 0.0, other: "Product | None" = None
+    ) -> tuple[Array, Array]:
         """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
         top, infinite = max(self.finite_top, 0.0), self.infinite_mass
         low, high = np.zeros(delta.shape), np.full(delta.shape, top)
@@ -166,15 +181,22 @@ class Product:
         open_ = np.flatnonzero((delta > infinite) & (delta < 1) & (top > 0))
         if open_.size:
             known = np.broadcast_to(enough, delta.shape)[open_]
-            plain = self._plain
+            found = None if self.single is None else self.single.found_epsilon(delta[open_])
             try:
-                low[open_], high[open_] = self._reader.epsilon_bounds(delta[open_], known)
+                low[open_], high[open_] = (
+                    self._reader.epsilon_bounds(delta[open_], known, None if other is None else other.loss)
+                    if found is None
+                    else (0.0, found)
+                )
             except TooFineError:
-                if plain is None:
+                if self._plain is None:
                     raise
             open_ = open_[_wide(low[open_], high[open_], known)]
-            if plain is not None and open_.size:
+            if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))
+            for below in self._below if open_.size else ():
+                known = np.maximum(low[open_], below.epsilon_bounds(delta[open_])[0])
+                low[open_] = np.minimum(known, high[open_])
         return low, high
 
     def epsilon(self, delta: Array) -> Array:
@@ -189,8 +211,24 @@ class Product:
         return plain if plain != self and isinstance(plain.single, GaussianPair) else None
 
     @cached_property
+    def loss(self) -> ComposedLoss:
+        """What engines are asked of."""
+        return ComposedLoss(self.terms, self.infinite_mass, self.finite_top)
+
+    @cached_property
+    def _below(self) -> "tuple[Product, ...]":
+        """What it dominates, if that is something else; both ways round, where it is symmetric."""
+        known = [(pair.below, n) for pair, n in self.terms]
+        found = []
+        for k in range(max(len(below) for below, _ in known)):
+            terms = [(one, n * count) for below, n in known for one, count in below[min(k, len(below) - 1)]]
+            found += [Product.of(terms)] if terms else []
+        found += [one.reverse() for one in found] if self.reverse() == self else []
+        return tuple(dict.fromkeys(one for one in found if one != self))
+
+    @cached_property
     def _reader(self) -> LossReader:
-        return LossReader(ComposedLoss(self.terms, self.infinite_mass, self.finite_top))
+        return LossReader(self.loss)
 
 
 def _wide(low: Array, high: Array, enough: Array) -> npt.NDArray[np.bool_]:

@@ -31,6 +31,8 @@ class ProfiledPair(Pair):
     """Known by `profile` and `reversed_profile`, where it ends, and by a table that dominates it."""
 
     profiled = True
+    size = 0.0
+    """It is that of the table."""
 
     @property
     @abstractmethod

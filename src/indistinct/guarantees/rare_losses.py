@@ -19,7 +19,7 @@ from indistinct.guarantees.pair import Band, Resolution
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.contour import ACCURACY, GUARD, ContourLine, LogBounds, Scan, draw_line, scan
 from indistinct.numerics.cumulant import SplitCumulant, log_expm1
-from indistinct.numerics.search import bisect
+from indistinct.numerics.search import falls_to
 
 _LOG_LEFT_OUT = math.log(1e-10)
 """What is left out, relative to delta: the far end of a heavy tail is dear."""
@@ -86,17 +86,11 @@ class _SplitLoss:
         """The loss above which so many steps are expected."""
         rare = [(pair, n) for pair, n in self.loss.terms if pair.splits]
 
-        def log_above(loss: float) -> float:
-            tails = [math.log(n) + float(pair.tails(np.array([loss]))[0][0]) for pair, n in rare]
-            return float(np.logaddexp.reduce(tails))
+        def log_above(loss: Array) -> Array:
+            above: Array = np.logaddexp.reduce([math.log(n) + pair.tails(loss).p_above for pair, n in rare])
+            return above
 
-        low, high = 0.0, 1e-12
-        while log_above(high) > log_expected:
-            low, high = high, 4 * high
-        for _ in range(12):
-            middle = math.sqrt(low * high) if low else high / 4
-            low, high = (middle, high) if log_above(middle) > log_expected else (low, middle)
-        return high
+        return falls_to(log_above, log_expected, 1e-12)
 
     @property
     def log_level(self) -> float:
@@ -127,13 +121,12 @@ class _SplitLoss:
         """About where single steps, or the bulk, reach delta, and where this level ends, if that is not below
         what is rare."""
 
-        def delta(epsilon: Array) -> Array:
-            alone = self.bulk.read(epsilon).high - _TOO_MUCH
-            return self.loss.single(epsilon) + np.exp(np.minimum(alone, 0.0))
+        def log_delta(epsilon: Array) -> Array:
+            alone = np.log(np.maximum(self.loss.single(epsilon), TINY))
+            return np.logaddexp(alone, self.bulk.read(epsilon).high - _TOO_MUCH)
 
-        levels = np.exp([self.log_delta, self.log_delta - _REACH])
-        centre, end = np.maximum(bisect(delta, levels, self.loss.top, 1e-3), self.bottom).tolist()
-        return centre, end
+        centre = falls_to(log_delta, self.log_delta, self.bottom)
+        return centre, falls_to(log_delta, self.log_delta - _REACH, centre)
 
     def _bands(self) -> list[Band]:
         """Epsilon well inside one of them, the others around it."""

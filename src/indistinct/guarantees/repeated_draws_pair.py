@@ -106,26 +106,28 @@ class RepeatedDrawsPair(Pair):
 
     def _place(self, loss: Array) -> Array:
         """The released number with this loss; minus infinity below the smallest."""
+        shape, loss = loss.shape, loss.ravel()
         low, high = np.full(loss.shape, -60.0 - self._largest), np.full(loss.shape, 60.0 + 2 * self._largest)
         while (short := self._loss(high)[0] < loss).any():
             high = np.where(short & np.isfinite(loss), 2 * high, high)
             if not np.isfinite(loss[short]).all():
                 break
-        x, settled = (low + high) / 2, np.zeros(loss.shape, dtype=bool)
+        x = (low + high) / 2
+        open_ = np.arange(loss.size)  # each as if it were alone: one that has settled is not looked at again
         for _ in range(200):
-            value, slope, _ = self._loss(x)
-            over = value > loss
-            low, high = np.where(over, low, x), np.where(over, x, high)
+            here, least, most = x[open_], low[open_], high[open_]
+            value, slope, _ = self._loss(here)
+            over = value > loss[open_]
+            low[open_], high[open_] = np.where(over, least, here), np.where(over, here, most)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                step = x - (value - loss) / slope
-            inside = (step > low) & (step < high)
-            moved = np.where(inside, step, (low + high) / 2)
-            done = np.abs(moved - x) <= 4 * EPS * np.maximum(np.abs(x), 1.0)
-            x, settled = np.where(settled, x, moved), settled | done  # whatever is beside it
-            if settled.all():
+                step = here - (value - loss[open_]) / slope
+            inside = (step > low[open_]) & (step < high[open_])
+            x[open_] = np.where(inside, step, (low[open_] + high[open_]) / 2)
+            open_ = open_[np.abs(x[open_] - here) > 4 * EPS * np.maximum(np.abs(here), 1.0)]
+            if not open_.size:
                 break
         bottom = self.loss_range[0]
-        return np.where(loss <= bottom, -np.inf, np.where(loss == np.inf, np.inf, x))
+        return np.where(loss <= bottom, -np.inf, np.where(loss == np.inf, np.inf, x)).reshape(shape)
 
     # -- what a pair answers ---------------------------------------------------------------------------
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import expit
 
+from indistinct.guarantees.composed_loss import Term
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.dominating_pairs import tabulated_pair
+from indistinct.guarantees.dominating_pairs import TestCurve
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
@@ -17,14 +19,26 @@ from indistinct.numerics.arrays import EPS, Array
 
 _SHARES = [np.linspace(-0.4, 0.4, 5), *(np.array([-1, 1]) / n for n in (10, 20, 40, 80, 160, 320))]
 """Of epsilon, for the first hop: around a half, and around the best so far."""
+_LOGITS = [
+    np.linspace(-4.0, 4.0, 9),
+    *(np.linspace(-size, size, 7) for size in (0.75, 0.2, 0.05, 0.012, 0.003)),
+]
+"""Of the share of delta for the first hop: around nothing, and around the best so far."""
+_TYPICAL = 1e-6
+"""A delta at which tables of hops are compared."""
 _LEAST_ORDER = 1.5
 """Of a divergence in two hops; lower ones are no larger."""
+
+
+def _times(terms: Sequence[Term], count: int) -> list[Term]:
+    return [(pair, n * count) for pair, n in terms]
 
 
 def replaced(product: Product) -> Product:
     """The pairs of replacing a record, from those of removing one (and, turned round, of adding one)."""
     if isinstance(gaussian := product.single, GaussianPair):  # it may be moved the other way
-        return Product.of([(GaussianPair(2 * gaussian.shift, gaussian.dominates), 1)])
+        moved = GaussianPair(2 * gaussian.shift, gaussian.dominates, 2 * gaussian.least)
+        return Product.of([(moved, 1)])
     return Product.of([(ReplacedPair(product), 1)])
 
 
@@ -49,12 +63,12 @@ class ReplacedPair(ProfiledPair):
     gathers = True
 
     def gathered(self, terms: Sequence[tuple[Pair, int]]) -> Pair:
-        inner = [
-            (one, count * times)
-            for pair, count in terms
-            if isinstance(pair, ReplacedPair)
-            for one, times in pair.product.terms
-        ]
+        inner: list[Term] = []
+        for pair, count in terms:
+            if isinstance(pair, ReplacedPair):
+                inner += _times(pair.product.terms, count)
+            elif isinstance(pair, GaussianPair):  # half the way in each hop
+                inner.append((GaussianPair(pair.shift / 2, pair.dominates, pair.least / 2), count))
         return ReplacedPair(Product.of(inner))
 
     @cached_property
@@ -74,14 +88,29 @@ class ReplacedPair(ProfiledPair):
         return replace(self, upper=False)
 
     @property
+    def below(self) -> tuple[tuple[Term, ...], ...]:
+        one_hop = [term for pair, n in self.product.terms for term in _times(pair.below[0], n)]
+        # all that a record adds may be turned round: where it is Gaussian noise it is moved by twice as much
+        turned = [(GaussianPair(2 * one.shift), n) for one, n in one_hop if isinstance(one, GaussianPair)]
+        return (self.product.terms if self.product.exact else tuple(one_hop)), tuple(turned)
+
+    @property
+    def size(self) -> float:  # type: ignore[override]
+        # that of twice the distance
+        return 4 * sum(count * pair.size for pair, count in self.product.terms)
+
+    @property
     def plain(self) -> Pair:
         plain = Product.of([(pair.plain, count) for pair, count in self.product.terms]).single
         return GaussianPair(2 * plain.shift, dominates=True) if isinstance(plain, GaussianPair) else self
 
     @cached_property
     def stand_in(self) -> DiscretePair:
-        reach = 2 * max(float(hop.product.epsilon(np.array([1e-30]))[0]) for hop in self._hops)
-        return tabulated_pair(self.profile, self.profile, reach)
+        # a test of the first hop is one of what the second leaves
+        there, back = (TestCurve.of(hop.stand_in) for hop in self._hops)
+        both = back.then(there).pair(), there.then(back).pair()
+        middle = self.found_epsilon(np.array([_TYPICAL]))
+        return min(both, key=lambda pair: float(pair.profile(middle)[0]))
 
     @property
     def loss_range(self) -> tuple[float, float]:
@@ -98,6 +127,21 @@ class ReplacedPair(ProfiledPair):
             s = first.likely_epsilon(log_delta - math.log(2))
             found.append(s + second.likely_epsilon(log_delta - math.log(2) - s))
         return min(found)
+
+    def found_epsilon(self, delta: Array) -> Array:
+        """Both orders of the hops, at the best of a few shares of delta for the first hop."""
+        found = []
+        for hops in (self._hops, self._hops[::-1]):
+            logit, best = np.zeros(delta.shape), np.full(delta.shape, math.inf)
+            for around in _LOGITS:
+                places = logit + around[:, None]
+                values = _in_hops(*hops, expit(places), delta)
+                pick = values.argmin(axis=0)[None]
+                logit = np.take_along_axis(places, pick, 0)[0]
+                best = np.minimum(best, values.min(axis=0))
+            found.append(best)
+        least: Array = np.minimum(*found) * (1 + 16 * EPS)
+        return least
 
     def profile(self, epsilon: Array) -> Array:
         size = np.abs(epsilon)
@@ -158,3 +202,11 @@ class ReplacedPair(ProfiledPair):
         )
         plain = self.plain
         return min(found, order * plain.shift**2 / 2) if isinstance(plain, GaussianPair) else found
+
+
+def _in_hops(first: CompositionPair, second: CompositionPair, share: Array, delta: Array) -> Array:
+    """Epsilon where a share of delta is that of the first hop, to s, and the rest, times e^-s, that of the
+    second."""
+    s = first.product.epsilon((share * delta).ravel())
+    rest = ((1 - share) * delta).ravel() * np.exp(-s) * (1 - 16 * EPS * (1 + s))
+    return (s + second.product.epsilon(np.maximum(rest, 0.0))).reshape(share.shape)

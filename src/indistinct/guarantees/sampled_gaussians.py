@@ -5,8 +5,9 @@ little more than one phase: what takes time is the number of calls, not the numb
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import erf, ndtr
@@ -46,12 +47,16 @@ class SampledGaussians:
 
     def span(self, log_cut: float) -> tuple[float, float]:
         """About that of the furthest."""
-        pair = self._extreme(np.max)
-        return (ReversedPair(pair) if self.turned else pair).span(log_cut)
+        return (ReversedPair(self._largest) if self.turned else self._largest).span(log_cut)
 
-    def _extreme(self, side: Callable[[Array], np.float64]) -> MixturePair:
-        """With the smallest shift and rate of all, or the largest."""
-        return MixturePair(GaussianPair(float(side(self.shifts))), float(side(self.rates)))
+    @cached_property
+    def _largest(self) -> MixturePair:
+        """With the largest shift and rate of all."""
+        return MixturePair(GaussianPair(float(self.shifts.max())), float(self.rates.max()))
+
+    @cached_property
+    def _smallest(self) -> MixturePair:
+        return MixturePair(GaussianPair(float(self.shifts.min())), float(self.rates.min()))
 
     @property
     def log_untold(self) -> float:
@@ -68,7 +73,7 @@ class SampledGaussians:
         largest (orders from 1) has most mass for the largest shift and rate; Q e^{order L}, order <= 0,
         vanishes last for the smallest, beyond all centres."""
         forward = resolution.orders[1] >= 1
-        pair = self._extreme(np.max if forward else np.min)
+        pair = self._largest if forward else self._smallest
         shift = pair.base.shift  # type: ignore[attr-defined]
         low, high = (loss / shift + shift / 2 for loss in pair.base_range(resolution))
         return low, high if forward else max(high, float(self.shifts.max()))
@@ -90,7 +95,8 @@ class SampledGaussians:
         the range needs few points."""
         shifts, rates = self.shifts, self.rates
         largest = float(shifts.max())
-        edges = np.linspace(low, high, math.ceil((high - low) * largest / SHORT) + 1)
+        cells = math.ceil((high - low) * largest / SHORT)
+        edges: Array = low + (high - low) / cells * np.arange(cells + 1.0)
         base = shifts * edges - shifts * shifts / 2
         bottom, top = base[:, :-1], base[:, 1:]
         slope = 1 / (1 + np.exp(np.minimum(np.log1p(-rates) - np.log(rates) - top, 700.0)))

@@ -9,6 +9,8 @@ from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import LogBounds as LogBounds
 
 _ROUNDING = 1e-9
+_CLOSE = 1e-11, 1e-9
+"""How near log delta is met, at the least and at the most."""
 _FURTHEST = 1e12
 """A larger epsilon is not looked for."""
 
@@ -67,9 +69,9 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
             further = np.where(left > 0, np.maximum(2 * left, left + 8 / np.maximum(fall, 1e-12)), 1.0)
             nearer = np.where(np.isinf(left), np.minimum(right / 2, right - 1e-9), (left + right) / 2)
         aimed = np.where(wild, np.where(np.isinf(right), further, nearer), aimed)
-        done = (
-            ((value <= 0) & (value >= -1e-11)) | (right <= 0) | (tight & np.isfinite(right)) | (left >= top)
-        )
+        # no closer than the bounds themselves are
+        close = -value <= np.clip((bounds.high - bounds.low) / 2, *_CLOSE)
+        done = ((value <= 0) & close) | (right <= 0) | (tight & np.isfinite(right)) | (left >= top)
         going = ~done & (np.abs(aimed) < _FURTHEST)
         rows = rows[going]
         epsilon[rows] = aimed[going]

@@ -38,7 +38,7 @@ class EventAccountant(PrivacyAccountant):  # type: ignore[misc]
             raise ArgumentError("neighboring_relation", neighboring_relation, "a NeighboringRelation")
         super().__init__(neighboring_relation)
         self._steps: dict[Mechanism, int] = {}
-        self._known: Guarantee | None = None
+        self._known: tuple[Guarantee, bool] | None = None
 
     def supports(self, event: Any) -> bool:
         """Whether `compose` takes the event: it is known, fits the neighbours and has numbers that make
@@ -67,16 +67,25 @@ class EventAccountant(PrivacyAccountant):  # type: ignore[misc]
 
     def guarantee(self) -> Guarantee:
         """What is known about telling neighbours apart from all that was composed."""
+        return self._read[0]
+
+    @property
+    def _read(self) -> tuple[Guarantee, bool]:
+        """The same, and whether an event has no noise."""
         if self._known is None:
-            self._known = self.mechanism.guarantee(adjacency_of(self.neighboring_relation))
+            mechanism = self.mechanism
+            known = mechanism.guarantee(adjacency_of(self.neighboring_relation))
+            self._known = known, keeps_nothing(mechanism)
         return self._known
 
     def get_epsilon(self, target_delta: float) -> float:
         """Epsilon at a delta: rounded up, and infinite wherever an event has no noise."""
-        epsilon = self.guarantee().epsilon(target_delta)
-        return float("inf") if keeps_nothing(self.mechanism) else epsilon
+        known, open_ = self._read
+        epsilon = known.epsilon(target_delta)
+        return float("inf") if open_ else epsilon
 
     def get_delta(self, target_epsilon: float) -> float:
         """Delta at an epsilon: rounded up, and 1 wherever an event has no noise."""
-        delta = self.guarantee().delta(target_epsilon)
-        return 1.0 if keeps_nothing(self.mechanism) else delta
+        known, open_ = self._read
+        delta = known.delta(target_epsilon)
+        return 1.0 if open_ else delta

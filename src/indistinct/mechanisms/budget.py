@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 from fractions import Fraction
 from typing import Any, final
 
-from scipy.special import expit, ndtri
+from scipy.special import erfinv, expit, ndtri
 
 from indistinct.description import Described, arguments, describable
 from indistinct.errors import ArgumentError, check_nonnegative, check_probability, check_real
@@ -15,6 +15,8 @@ from indistinct.guarantees.guarantee import Guarantee, RenyiSum
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.stated import ZeroConcentratedDP
+from indistinct.numerics.arrays import EPS
+from indistinct.numerics.normal import gaussian_shift
 from indistinct.numerics.rounding import quotient_up, root_up, rounded_up, weighted_sum_up
 
 _GOES_WITH = {"epsilon": "delta", "rho": None, "mu": None, "renyi": "order", "advantage": None, "fnr": "fpr"}
@@ -96,6 +98,14 @@ class Budget(Described):
         if self.advantage is not None:
             return guarantee.advantage()
         return known_rho(guarantee) if self.rho is not None else known_mu(guarantee)
+
+    def gaussian(self, value: float) -> float:
+        """About the mu of Gaussian DP whose reading has this value, or the value: for comparing readings."""
+        if self.delta:
+            return gaussian_shift(value, math.log(self.delta))
+        if self.order is not None or self.rho is not None:
+            return math.sqrt(2 * value / (self.order or 1.0))
+        return math.sqrt(8) * float(erfinv(min(value, 1 - EPS))) if self.advantage is not None else value
 
     def met_by(self, guarantee: Guarantee) -> bool:
         """Whether the guarantee is known to cost no more than this."""

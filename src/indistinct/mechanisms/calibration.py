@@ -3,13 +3,17 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, overload
+
+import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.guarantees.guarantee import Guarantee, OneWay, PairGuarantee
 from indistinct.mechanisms.budget import Budget, check_budget
 from indistinct.mechanisms.mechanism import Mechanism, natural_adjacency
+from indistinct.numerics.arrays import TINY
 
 if TYPE_CHECKING:
     from indistinct.adversaries import Adversary
@@ -18,6 +22,8 @@ M = TypeVar("M", bound=Mechanism)
 
 _SMALLEST, _LARGEST = 1e-9, 1e15
 _TOLERANCE = 2e-7
+_MOST_GUESSES, _ENOUGH = 12, 1e-9
+"""Steps of a search that reads nothing, and the last of them."""
 
 
 @final
@@ -111,8 +117,8 @@ class _Goal:
             raise ArgumentError("against", str(self.against), allowed)
 
     def gap(self, guarantee: Guarantee) -> float:
-        """log(size of the reading / that of the limit): at most zero where the budget is met, and nearly
-        linear in log noise."""
+        """log of the mu of Gaussian DP that has such a reading, over that of the limit: at most zero where
+        the budget is met, and nearly linear in log noise."""
         limit = self.budget.limit
         if self.against is None:
             value = self.budget.reading(guarantee)
@@ -120,15 +126,26 @@ class _Goal:
             value = float(guarantee.against(self.against).renyi(self.budget.order))
         if value <= 0 or limit <= 0:
             return -math.inf if value <= limit else math.inf
-        return math.log(self._size(value) / self._size(limit)) if value < math.inf else math.inf
+        gap = math.log(self.budget.gaussian(value) / self._wanted) if value < math.inf else math.inf
+        return min(gap, 0.0) if value <= limit else max(gap, TINY)
 
-    def _size(self, value: float) -> float:
-        """The reading; of an epsilon about the mu of Gaussian DP that has it, epsilon = mu^2/2 + mu z, with z
-        the quantile of the normal law at 1 - delta."""
-        if not self.budget.delta:
-            return value
-        quantile = math.sqrt(-2 * math.log(self.budget.delta))
-        return value / (quantile + math.sqrt(quantile**2 + 2 * value))
+    @cached_property
+    def _wanted(self) -> float:
+        return self.budget.gaussian(self.budget.limit)
+
+    def likely_gap(self, guarantee: Guarantee) -> float | None:
+        """About the same, by divergences of order 2, which cost next to nothing; where they are known."""
+        terms = guarantee.product.terms if guarantee.product is not None else ()
+        square = sum(count * pair.size for pair, count in terms)
+        known = 0 < square < math.inf and self.budget.limit > 0
+        return math.log(square) / 2 - math.log(self._wanted) if known else None
+
+    def met_by(self, way: Guarantee) -> bool:
+        """Whether one direction meets the budget: how far it is from it does not matter."""
+        if self.budget.delta and isinstance(way, OneWay):
+            limit = self.budget.limit
+            return bool(way.product.epsilon_bounds(np.array([self.budget.delta]), limit)[1][0] <= limit)
+        return self.gap(way) <= 0
 
     def ways(self, known: Guarantee) -> dict[int, Guarantee]:
         """The directions to read, each by itself where the reading is the larger of both."""
@@ -154,17 +171,22 @@ def _least_noise(family: Callable[[float], Any], goal: _Goal) -> float:
     def guarantee(log_scale: float) -> Guarantee:
         return _member(family, math.exp(log_scale)).guarantee(goal.adjacency)
 
-    # interpolation of the log of the reading against the log of the scale, kept inside a bracket: `high`
-    # meets the target, `low` does not
+    def likely(log_scale: float) -> float:
+        gap = goal.likely_gap(guarantee(log_scale))
+        return -log_scale if gap is None else gap
+
+    # the gap less what it is likely to be is a smooth function of the log of the scale: it is interpolated,
+    # inside a bracket: `high` meets the target, `low` does not
     low, high = -math.inf, math.inf
-    x, seen = 0.0, list[tuple[float, float]]()
+    x, seen = _root(likely, 0.0), list[tuple[float, float]]()
     worse: int | None = 0  # the direction that decides: removal, until the other is found to be worse
     for _ in range(200):
         ways = goal.ways(guarantee(x))
         value = max(goal.gap(ways[way]) for way in ([worse] if worse is not None else ways))
         if worse is not None and -_TOLERANCE <= value <= 0:  # as it seems: ask the other direction too
-            others = [goal.gap(one) for way, one in ways.items() if way != worse]
-            value, worse, high = max(value, *others, -math.inf), None, math.inf
+            if all(goal.met_by(one) for way, one in ways.items() if way != worse):
+                return math.exp(x)
+            value, worse, high = max(goal.gap(one) for one in ways.values()), None, math.inf
         low, high = (low, x) if value <= 0 else (x, high)
         if -_TOLERANCE <= value <= 0 or (worse is None and high - low <= _TOLERANCE):
             break
@@ -174,8 +196,8 @@ def _least_noise(family: Callable[[float], Any], goal: _Goal) -> float:
             raise goal.missed("one that needs noise: any scale meets it")
         if low >= math.log(_LARGEST):
             raise goal.missed(f"within reach; a scale of {_LARGEST:g} misses it{_hint(goal.budget)}")
-        seen.append((x, value))
-        x = _next(seen, low, high)
+        seen.append((x, value - likely(x)))
+        x = _next(seen, likely, low, high)
     else:
         raise ArithmeticError("the calibration did not settle; please report this as a bug")
     return math.exp(high)
@@ -188,30 +210,46 @@ def _hint(budget: Budget) -> str:
     return "; rho and mu are known of Gaussian noise and bounded losses" if concentrated else ""
 
 
-def _next(seen: list[tuple[float, float]], low: float, high: float) -> float:
-    """The next log scale to try, aiming a little inside the target."""
-    x, value = seen[-1]
+def _next(
+    seen: list[tuple[float, float]], likely: Callable[[float], float], low: float, high: float
+) -> float:
+    """The next log scale to try."""
+    x, more = seen[-1]
     finite = [point for point in seen[-3:] if math.isfinite(point[1])]
-    distinct = len({gap for _, gap in finite}) == len(finite)
-    if not math.isfinite(value):
-        guess = x + math.copysign(3.0, value)
-    elif len(finite) == 1 or not distinct:
-        guess = x + value / 1.2  # a reading falls a little faster than the scale grows
+    if math.isfinite(more):
+        guess = _root(lambda place: likely(place) + _through(finite, place), x)
     else:
-        guess = _inverse(finite, -_TOLERANCE / 2)
+        guess = x + math.copysign(3.0, more)
     if math.isinf(high) or math.isinf(low):
         guess = min(max(guess, x - 6.0), x + 6.0)
         return min(max(guess, math.log(_SMALLEST)), math.log(_LARGEST))
-    return guess if low < guess < high else (low + high) / 2
+    return guess if low < guess < high and len(seen) % 8 else (low + high) / 2
 
 
-def _inverse(points: list[tuple[float, float]], gap: float) -> float:
-    """Where the inverse function through two or three points takes a gap (Lagrange's formula)."""
+def _through(points: list[tuple[float, float]], place: float) -> float:
+    """By how much a gap is larger than is likely, at a place: through those seen (Lagrange's formula). Where
+    rare losses make it larger, they do so less with more noise: like its inverse, if only one was seen."""
+    if len(points) == 1 and points[0][1] > 0:
+        return points[0][1] * math.exp(min(points[0][0] - place, 1.0))
     total = 0.0
     for i, (x, value) in enumerate(points):
-        others = [other for j, (_, other) in enumerate(points) if j != i]
-        total += x * math.prod((gap - other) / (value - other) for other in others)
+        others = [other for j, (other, _) in enumerate(points) if j != i]
+        total += value * math.prod((place - other) / (x - other) for other in others)
     return total
+
+
+def _root(function: Callable[[float], float], x: float) -> float:
+    """About where a function that falls is zero, and a little less: by secants, from a slope of -1 on."""
+    value, slope = function(x) + _TOLERANCE / 2, -1.0
+    for _ in range(_MOST_GUESSES):
+        step = min(max(-value / slope, -3.0), 3.0)
+        if not math.isfinite(step) or abs(step) < _ENOUGH:
+            break
+        place, before = x + step, value
+        value = function(place) + _TOLERANCE / 2
+        slope = min((value - before) / step, -0.1)
+        x = place
+    return x
 
 
 def _most_steps(mechanism: Mechanism, goal: _Goal) -> int:

@@ -30,8 +30,12 @@ MAX_WORK = 1 << 24
 _RELATIVE_ERROR = 8 * EPS
 """Of an exponential and of its exponent."""
 _CHUNK = 1 << 18
+_FEW = 64
+"""Powers of so many nodes need no doublings."""
 _GRID = np.geomspace(1 / 8, 4.0, 16)
-"""Orders of a scan, relative to a first guess."""
+"""Orders of a scan, relative to a first guess..."""
+_COARSE = 1.5
+"""... and more, where log delta is so much larger beside the best of them."""
 
 
 class LogBounds(NamedTuple):
@@ -85,17 +89,22 @@ class Scan:
         return Aim(float(c[pick]), float(period.min()), self._curvature(pick), epsilon, self)
 
     def likely_epsilon(self, log_delta: float) -> float:
-        """About where delta has this size: Laplace's method at the order of the least epsilon."""
+        """About where delta has this size: the least epsilon at which an order has it by Laplace's method."""
         c, k = self.orders, self.values
-        pick = int(np.argmin((k - log_delta - _log_area(c, k)) / c))
-        order, width = float(c[pick]), math.sqrt(2 * math.pi * self._curvature(pick))
-        return (float(k[pick]) - log_delta - math.log(order * (order + 1) * width)) / order
+        if c.size < 3:
+            return self.least_epsilon(log_delta)
+        bend = 2 * np.diff(np.diff(k) / np.diff(c)) / (c[2:] - c[:-2])
+        c, k = c[1:-1], k[1:-1]
+        # where a far tail takes over K bends all of a sudden: no more than a few times as a Gaussian's does
+        bend = np.clip(bend, 0.0, 16 * np.maximum(k, 0.0) / (c * (c + 1)))
+        size = k - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * (bend + 1 / c**2 + 1 / (c + 1) ** 2))
+        return float(((size - log_delta) / c).min())
 
     def _curvature(self, pick: int) -> float:
         """About K'' there: by second differences, over neighbours, or over more where bounds on K that are
         not alike stand beside each other."""
         last = self.orders.size - 1
-        near, far = (self._bend(max(pick - n, 0), pick, min(pick + n, last)) for n in (1, 7))
+        near, far = (self._bend(max(pick - n, 0), pick, min(pick + n, last)) for n in (1, 3))
         return max(near if near > 1e-3 * far else far, 1e-300)
 
     def _bend(self, first: int, middle: int, last: int) -> float:
@@ -161,15 +170,18 @@ def scan(
         if not np.isfinite(values).any():
             start, limit = start / 4, start
             continue
-        best = int(np.argmin((values - log_delta - _log_area(orders, values)) / orders))
+        epsilon = (values - log_delta - _log_area(orders, values)) / orders
+        best = int(np.argmin(epsilon))
         if 0 < best < _GRID.size - 3 or (best > 0 and 2 * start >= limit):
             break
         start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)
     best = min(max(best, 1), orders.size - 2)
-    near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
-    near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
-    order = np.argsort(np.concatenate((orders, near)))
-    orders, values = np.concatenate((orders, near))[order], np.concatenate((values, real(near)))[order]
+    if not (epsilon[best - 1 : best + 2].max() - epsilon[best]) * orders[best] < _COARSE:
+        # for this delta, or where a far tail takes over
+        near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
+        near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
+        order = np.argsort(np.concatenate((orders, near)))
+        orders, values = np.concatenate((orders, near))[order], np.concatenate((values, real(near)))[order]
     usable = np.isfinite(values)
     return Scan(orders[usable], values[usable], log_mass)
 
@@ -193,9 +205,7 @@ class ContourLine:
         if epsilon.size > rows:
             parts = [self.read(epsilon[k : k + rows]) for k in range(0, epsilon.size, rows)]
             return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        powers = powers_of_unit(-2 * np.pi / self.aim.period * epsilon, self.nodes.size)
-        # a row is added up as if it were alone, so in memory too
-        terms = np.multiply(powers.T, self._weights, order="C")
+        terms = self._terms(epsilon)
         total = terms.real.sum(axis=1)
         fixed, per_epsilon = self._rounding
         error = self.truncation + fixed + per_epsilon * np.abs(epsilon)
@@ -212,14 +222,31 @@ class ContourLine:
         return LogBounds(low, np.minimum(high, 0.0), slope)
 
     @cached_property
-    def at_aim(self) -> tuple[float, float]:
-        """log delta where it was aimed, and its slope."""
-        _, high, slope = self.read(np.array([self.aim.epsilon]))
-        return float(high[0]), float(slope[0])
+    def at_aim(self) -> tuple[float, float, float]:
+        """About log delta where it was aimed, its slope and its curvature."""
+        terms = self._terms(np.array([self.aim.epsilon]))[0]
+        total, first, second = (float((terms * self.nodes**k).real.sum()) for k in range(3))
+        total = max(total, EPS * float(np.abs(terms).sum()), TINY)  # where it cancels nothing is known
+        finite = math.log(total) + float(self.log_values[0].real) - self.aim.order * self.aim.epsilon
+        high = float(np.logaddexp(finite, math.log(self.infinite))) if self.infinite else finite
+        slope, bend = (math.exp(finite - high) * sum_ / total for sum_ in (-first, second))
+        return high, slope, bend - slope**2
 
     def guess(self, log_delta: Array) -> Array:
-        high, slope = self.at_aim
-        return self.aim.epsilon + (log_delta - high) / (slope if slope < -1e-9 else -math.inf)
+        high, slope, bend = self.at_aim
+        step = (log_delta - high) / (slope if slope < -1e-9 else -math.inf)
+        # the parabola's, as long as that is a small change
+        return self.aim.epsilon + step * (1 - np.clip(step * bend / (2 * slope or 1.0), -0.5, 0.5))
+
+    def _terms(self, epsilon: Array) -> ComplexArray:
+        """The trapezoid rule's, a row for each epsilon."""
+        if self.nodes.size > _FEW:
+            powers = powers_of_unit(-2 * np.pi / self.aim.period * epsilon, self.nodes.size).T
+        else:
+            powers = np.exp(np.multiply.outer(epsilon, -1j * self.nodes.imag))
+        # a row is added up as if it were alone, so in memory too
+        terms: ComplexArray = np.multiply(powers, self._weights, order="C")
+        return terms
 
     @cached_property
     def _weights(self) -> ComplexArray:
@@ -267,7 +294,7 @@ def draw_line(
             return None
         # it falls like e^{-t^2} at first, and like e^{-t} later
         growth = 1 + missing / max(fallen, 1.0)
-        last = min(int(last * min(growth if attempt else 1.03 * math.sqrt(growth), 4.0)) + 1, MAX_NODES)
+        last = min(int(last * min(growth if attempt else 1.03 * growth**0.75, 4.0)) + 1, MAX_NODES)
     else:
         return None
     try:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, wofz
+from scipy.special import expit, log_ndtr, ndtr, wofz
 
 from indistinct.numerics.arrays import EPS, Array, ComplexArray
 from indistinct.numerics.rule import mixed_loss, panels
@@ -119,7 +119,7 @@ def mixture_envelopes(
     x = np.concatenate((nodes, (low, high)))
     loss = shift * x - shift * shift / 2
     exponent = loss + np.log(rate)
-    slope = 1 / (1 + np.exp(np.clip(np.log1p(-rate) - exponent, -700.0, 700.0)))
+    slope = expit(exponent - np.log1p(-rate))
     # the sharper the integrand, the closer the path keeps to the axis
     steepness = frequency * shift**2 / (1 + shift**2 + more)
     turn, bend = _path(x, slope, steepness, shift, part, low)
@@ -153,8 +153,8 @@ def _path(
 ) -> tuple[Array, Array]:
     """shift * eta, less than a quarter of a circle, and d eta / dx; the path keeps low where the law begins
     all of a sudden, and returns to the axis beyond a window."""
-    turn = np.arctan(steepness * slope)
-    bend = steepness * slope * (1 - slope) / (1 + (steepness * slope) ** 2)
+    steep = steepness * slope
+    turn, bend = np.arctan(steep), steep * (1 - slope) / (1 + steep * steep)
     if low > _SHARP:
         height, room = turn / shift, x - low + _RAMP
         total = np.maximum(height + room, 1e-300)
@@ -168,6 +168,12 @@ def _path(
 
 def _polar(exponent: Array, turn: Array, rate: Array | float) -> tuple[Array, Array]:
     """log |r| and arg r where r = 1 - rate + e^{exponent + i turn}, scaled where r is large."""
+    if exponent.max() < 300.0:
+        moved = np.exp(exponent)
+        re, im = (1 - rate) + moved * np.cos(turn), moved * np.sin(turn)
+        away = (re - 1) * (re + 1) + im * im
+        if away.min() > -0.5:
+            return 0.5 * np.log1p(away), np.arctan2(im, re)
     scale = np.maximum(exponent, 0.0)
     moved, rest = np.exp(exponent - scale), (1 - rate) * np.exp(-scale)
     re, im = rest + moved * np.cos(turn), moved * np.sin(turn)

@@ -13,6 +13,7 @@ these are what is asked about, and who asks charges the rest, or what they lack 
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ _MOST_LOST = 1e-9
 _LARGEST_LOG = 600.0
 _MOST_PLACES = 1 << 13
 _MOST_TERMS = 1 << 21
+_TOGETHER = 12
+"""Frequencies whose terms are written down at once."""
 _WIDTHS = 9.0
 """Aliases are so many standard deviations away, or more."""
 _BELOW = 10.0
@@ -68,6 +71,7 @@ class HighOrders:
         result: Array = log_count + order * np.logaddexp(alone, log_ndtr(-np.asarray(cut)) / order)
         return result
 
+    @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def log_jump(self, order: float) -> float:
         """log of d/dcut E[R^a; all Z_i <= cut] over that moment, at most: one Z_i is there, and the others as
         in _at_most, for the same w; the moment is 1 or more, but for next to nothing where a cut is far."""
@@ -137,7 +141,7 @@ class HighOrders:
     def line(self, order: float, y: Array) -> OnLine:
         """log E[R^{order + iy}], y rising from 0, along one vertical line for all of them."""
         cut, missing = self._cut_for(order)
-        b = order + 1 + 1j * y
+        b = np.asarray(order + 1 + 1j * y, dtype=np.complex128)
         rough = self._step(cut, 1.4 * (order + 1), 0.0)
         w0 = float(self._saddle(rough, np.array([order + 1]), order + 1)[0])
         # a rule with step h gives the sum of E (R + kp)_+^a e^{-w0 kp}, p = 2 pi / h: see at_most
@@ -156,17 +160,23 @@ class HighOrders:
         places = np.arange(-math.ceil(first / h), math.ceil(last / h) + 1)
         if places.size > _MOST_PLACES or places.size * y.size > _MOST_TERMS:
             raise TooFineError(f"{places.size} places of an integral")
-        w = w0 + 1j * h * places
+        w = np.asarray(w0 + 1j * h * places, dtype=np.complex128)
         step = self._step(cut, w0, float(np.abs(w.imag).max()))
-        logs = self.count * step.log_mean(w / self.count)
-        away = (w - b[:, None]) / b[:, None]
-        power = b[:, None] * (away - log1p(away))
-        terms = np.exp(logs + power)
-        total, sizes = terms.sum(axis=1), np.abs(terms)
+        # E e^{wR} at conj w is conj of it
+        ends = np.array([w0]) / self.count, np.array([h]) / self.count
+        upwards = step.log_mean_upwards(*ends, int(np.abs(places).max()) + 1)[:, 0]
+        logs = self.count * upwards[np.abs(places)]
+        logs.imag[places < 0] *= -1
         log_size = self.count * float(step.log_mean(w0 / self.count))
         wrong = self._wrong(step, logs, step.rounding(np.abs(w) / self.count))
-        errors = sizes @ wrong + 8 * EPS * (sizes * np.abs(b[:, None] * away)).sum(axis=1)
-        rest = self._rest(w0, h, b, -h * places[0], -1) + self._rest(w0, h, b, h * places[-1], 1)
+        log_w, below, sums = log1p((w - w0) / w0), -int(places[0]), []
+        for k in range(0, y.size, _TOGETHER):  # each as far as it needs
+            some = b[k : k + _TOGETHER]
+            above = min(math.ceil(self._reach(w0, h, float(some[-1].imag), order) / h), int(places[-1]))
+            used = slice(0, below + above + 1)
+            rest = self._rest(w0, h, some, h * below, -1) + self._rest(w0, h, some, h * above, 1)
+            sums.append((*_summed(w[used], log_w[used], logs[used], wrong[used], w0, some), rest))
+        total, errors, rest = (np.concatenate(part) for part in zip(*sums, strict=True))
         factor = _stirling(b) + math.log(h / (2 * math.pi))
         if max(log_size, log_alias, level) > _LARGEST_LOG:
             raise TooFineError("a moment whose bounds are no numbers")
@@ -196,8 +206,8 @@ class HighOrders:
         return np.where(slope > 0, rest, math.inf)
 
     def negative(self, order: Array, y: Array) -> OnLine:
-        """log E[R^{-b}] for b = order + iy, either of them alone, each along its own ray w = b e^v: there
-        |w^b E e^{-wR}| is at most what it is for y = 0, but for a factor."""
+        """log E[R^{-b}] for b = order + iy, orders alone or frequencies 0, y, 2y, ..., each along its own ray
+        w = b e^v: there |w^b E e^{-wR}| is at most what it is for y = 0, but for a factor."""
         c, b, t = order[:, None], (order + 1j * y)[:, None], self.count
         widths = _WIDTHS * float((np.abs(b) / c).max())
         while float((alias := _aliases(b, widths * np.sqrt(c))).max()) > math.exp(LOG_SMALL):
@@ -226,7 +236,9 @@ class HighOrders:
             reach *= np.where(short, 1.2, 1.0)
         else:
             raise TooFineError("an integral along a ray")
-        logs = t * (step.log_mean(-b * ray / t) if np.any(y) else one)
+        logs = t * (
+            step.log_mean_upwards(-c[0] * ray[0] / t, -y[1] * ray[0] / t, y.size) if y.size > 1 else one
+        )
         terms = np.exp(b * below + logs)
         total, sizes = terms.sum(axis=1), np.abs(terms)
         size = np.abs(b) * ray / t
@@ -252,6 +264,18 @@ class HighOrders:
         fall = most / self.count * self.scale
         low = -fall - math.sqrt(_BELOW**2 + fall * fall + fall * self.scale)
         return Step(self.scale, low, _BELOW, -most / self.count, turn / self.count, whole=True)
+
+
+def _summed(
+    w: ComplexArray, log_w: ComplexArray, logs: ComplexArray, wrong: Array, w0: float, b: ComplexArray
+) -> tuple[ComplexArray, Array]:
+    """Sums of e^{w-b} (w/b)^{-b} e^logs over w, and their errors; logarithms are those of ratios to w0."""
+    log_b, away = log1p((b - w0) / w0), w - b[:, None]
+    exponent = logs + away - b[:, None] * (log_w - log_b[:, None])
+    sizes, angles = np.exp(exponent.real), exponent.imag
+    total = (sizes * np.cos(angles)).sum(axis=1) + 1j * (sizes * np.sin(angles)).sum(axis=1)
+    lost = np.abs(b) * (sizes @ np.abs(log_w) + np.abs(log_b) * sizes.sum(axis=1))
+    return total, sizes @ wrong + 8 * EPS * ((sizes * np.abs(away)).sum(axis=1) + lost)
 
 
 def _aliases(b: ComplexArray, k: Array) -> Array:

@@ -16,6 +16,9 @@ from indistinct.numerics.cumulant import log1p
 from indistinct.numerics.lognormal_step import LOG_ROOT, ROUNDING
 from indistinct.numerics.power_series import power_of_series
 
+_HELD = 1 << 15
+"""Terms of sums that are written down at once."""
+
 
 class Grid(NamedTuple):
     """Nodes v = first + step * i, and z = low + apart * j: all v + sz lie on one lattice, `parts` of whose
@@ -59,22 +62,25 @@ def factors_on(
     """E[R^n e^{-wR}] / n! for w = e^{v - i theta} and n up to m, Z moved by i `moved`."""
     s, t, log_base = scale, count, series_base(scale, m)
     z = grid.low + grid.apart * np.arange(grid.normals)
-    log_weight = -z * z / 2 - LOG_ROOT + math.log(grid.apart)
+    log_weight = -z * z / 2 - LOG_ROOT + math.log(grid.apart) + moved**2 / 2
     last = grid.parts * (grid.size - 1) + grid.stride * (grid.normals - 1)
     places = grid.first + grid.step / grid.parts * np.arange(last + 1)
     log_y = places + s * grid.low - s * s / 2 - math.log(t)
     k = np.arange(m + 1.0)[:, None]
     log_x = s * z - s * s / 2 + log_base - math.log(t)
-    weights: Array | ComplexArray = np.exp(log_weight + k * log_x - loggamma(k + 1).real)
+    weights = np.exp(log_weight + k * log_x - loggamma(k + 1).real)
     y: Array | ComplexArray = np.exp(log_y)
+    phase = None
     if theta:
-        y = y * np.exp(-1j * (theta - s * moved))
-        weights = weights * np.exp(moved**2 / 2 + 1j * moved * (s * k - z))
-    # all but a sum of e^{-y} - 1, which keeps its digits
-    away = _windows(np.expm1(-y), grid) @ weights[0]
+        y, phase = y * np.exp(-1j * (theta - s * moved)), np.exp(-1j * moved * z)
     inside = np.exp(-y)
-    series = (_windows(inside, grid) @ weights.T).T
-    sizes = (_windows(np.abs(inside), grid) @ np.abs(weights).T).T if theta else series
+    series = _means(inside, weights, grid, phase)
+    sizes = _means(np.abs(inside), weights, grid) if theta else series
+    series = series * np.exp(1j * moved * s * k) if moved else series
+    # near 1 all but a sum of e^{-y} - 1, which keeps its digits
+    rows = int((np.flatnonzero(np.abs(series[0] - 1) < 0.6)[-1:] + 1).sum())
+    away = np.ones_like(series[0])
+    away[:rows] = _means(np.expm1(-y), weights[:1], grid._replace(size=rows), phase)[0]
     near = np.abs(away) < 0.5
     first = np.where(near, 1 + away, np.where(series[0] == 0, 1e-300, series[0]))
     away = np.where(near, away, 0.0)
@@ -89,10 +95,21 @@ def factors_on(
     return Factors(t * log_first, rest, power_of_series(sizes, t) if theta else rest, errors, log_base)
 
 
-def _windows(values: Any, grid: Grid) -> Any:
-    """A row for each v: the values at v + sz for all z."""
-    item = values.strides[0]
+def _means(values: Any, weights: Array, grid: Grid, phase: ComplexArray | None = None) -> Any:
+    """For each v the sums over z of values at v + sz, times weights in rows and a phase; a few v at a time,
+    which memory close by holds, and without values that are zero from some place on."""
+    item, stop = values.strides[0], int((np.flatnonzero(values)[-1:] + 1).sum())
     view = np.lib.stride_tricks.as_strided(
         values, (grid.size, grid.normals), (grid.parts * item, grid.stride * item), writeable=False
     )
-    return np.ascontiguousarray(view)
+    result = np.empty((grid.size, weights.shape[0]), dtype=values.dtype)
+    columns, rows = np.ascontiguousarray(weights.T), max(_HELD // grid.normals, 1)
+    for first in range(0, grid.size, rows):
+        part, used = slice(first, first + rows), max(-(-(stop - grid.parts * first) // grid.stride), 0)
+        if phase is None:
+            result[part] = view[part, :used] @ columns[:used]
+        else:  # two products of real numbers cost less than one of complex ones
+            window = view[part, :used] * phase[:used]
+            result.real[part] = window.real @ columns[:used]
+            result.imag[part] = window.imag @ columns[:used]
+    return result.T

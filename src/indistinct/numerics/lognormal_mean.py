@@ -29,7 +29,9 @@ from indistinct.numerics.rule import TooFineError, powers_of_unit
 _LOG_SMALL = -46.0
 """Truncation and aliasing, relative to the integral of the modulus: far below rounding..."""
 _QUADRATURE = 1e-17
-"""... which is where they are charged, all together."""
+"""... which is where they are charged, all together..."""
+_LOG_ON_RAYS, _ON_RAYS = -39.0, 1.2e-14
+"""... but on rays, where rounding is larger."""
 _LEAST_GAP, _GAP = 1.5, 10.0
 """p is at least the first, and as large as the order where that can be, up to the second: then rounding
 errors are small."""
@@ -176,7 +178,7 @@ class LognormalMean:
         values = np.log(np.where(total == 0, 1e-300, total)) + scale - log_gamma
         size = np.exp(exponent.real - top) * factors.majorant[m]
         fixed = size @ (factors.errors + 8 * EPS * (2 + math.log2(y.size + 1) + np.abs(exponent)))
-        errors = fixed + 8 * EPS * y * float(size @ np.abs(v)) + _QUADRATURE * float(size.sum())
+        errors = fixed + 8 * EPS * y * float(size @ np.abs(v)) + _ON_RAYS * float(size.sum())
         relative = errors / np.maximum(np.abs(total), 1e-300)
         return OnLine(values, relative + 8 * EPS * (2 + np.abs(log_gamma) + np.abs(scale)))
 
@@ -283,18 +285,18 @@ class LognormalMean:
         margin = min(0.02, (math.pi / 2 - theta) / 2)
         away = _AWAY * (theta + math.pi / 2 - margin)
         lost = p * (math.log(math.cos(theta)) - np.log(np.cos(theta - away)))
-        steps = 2 * math.pi * away / (-_LOG_SMALL + np.maximum(lost, 0.0) + away * last)
+        steps = 2 * math.pi * away / (-_LOG_ON_RAYS + np.maximum(lost, 0.0) + away * last)
         # the other way, turning R back by s eta
         other = np.multiply.outer(_AWAY * math.pi, np.ones(_AWAY.size))
         turn = other * _AWAY
         angle = theta + other - turn
         fits = np.abs(angle) < math.pi / 2 - margin
         lost = p * (math.log(math.cos(theta)) - np.log(np.cos(np.where(fits, angle, 0.0))))
-        cost = -_LOG_SMALL + np.maximum(lost, 0.0) + self.count * (turn / self.scale) ** 2 / 2
+        cost = -_LOG_ON_RAYS + np.maximum(lost, 0.0) + self.count * (turn / self.scale) ** 2 / 2
         back = np.where(fits, 2 * math.pi * other / cost, 0.0)
         straight = _AWAY * (math.pi / 2 - margin - theta)
         lost = p * (math.log(math.cos(theta)) - np.log(np.cos(theta + straight)))
-        plain = 2 * math.pi * straight / (-_LOG_SMALL + lost)
+        plain = 2 * math.pi * straight / (-_LOG_ON_RAYS + lost)
         return min(float(steps.max()), max(float(back.max()), float(plain.max())))
 
     def _grid(
@@ -310,8 +312,9 @@ class LognormalMean:
         """Nodes in v and in z. In z a strip of half width d on either side keeps wX inside a cone in which
         |e^{-wX}| falls: cos^-(m+p) is what that costs, and e^{(eta+d)^2/2} what the normal density does."""
         s, t, angle = self.scale, self.count, theta - self.scale * moved
+        small = _LOG_ON_RAYS if theta else _LOG_SMALL
         strip = _AWAY * min((math.pi / 2 - min(0.02, (math.pi / 2 - angle) / 2) - angle) / s, 12.0)
-        cost = -_LOG_SMALL + (moved + strip) ** 2 / 2 - (m + p) * np.log(np.cos(angle + s * strip))
+        cost = -small + (moved + strip) ** 2 / 2 - (m + p) * np.log(np.cos(angle + s * strip))
         apart = float((2 * math.pi * strip / cost).max())
         # on one lattice: a little finer in z, if that is enough
         parts = np.arange(1, _MOST_PARTS + 1)
@@ -322,9 +325,9 @@ class LognormalMean:
         if not stride:
             raise TooFineError(f"{_MOST_PARTS} nodes of a normal variable in one step")
         apart = stride * step / (pick + 1) / s
-        # what is beyond weighs e^_LOG_SMALL: R^a is at most 1 plus the mean of X_i^a (a >= 1), and R at least
+        # what is beyond weighs e^small: R^a is at most 1 plus the mean of X_i^a (a >= 1), and R at least
         # the geometric mean (a < 0)
-        power, c, spare = max(orders[1], 1.0), max(-orders[0], 0.0), math.log(t) - _LOG_SMALL + s * s / 8
+        power, c, spare = max(orders[1], 1.0), max(-orders[0], 0.0), math.log(t) - small + s * s / 8
         top = s * power + math.sqrt(2 * (s * s * power * (power - 1) / 2 + spare)) + moved
         bottom = -c * s / t - math.sqrt(2 * (c * s * s / 2 + (c * s) ** 2 / (2 * t) + spare)) - moved
         size = math.ceil((reach[1] - reach[0]) / step) + 1

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, loggamma, ndtr
 
-from indistinct.numerics.arrays import EPS, TINY, Array
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.cumulant import log1p
 from indistinct.numerics.rule import PANEL_SIZE, TooFineError, placed_panels
 
@@ -29,6 +29,8 @@ _MOST_POWERS = 192
 _RISES = np.geomspace(0.3, 6.0, 12)
 """Of ellipses around a panel, in its half widths."""
 _ARC = np.linspace(0.0, math.pi, 33)
+_HELD = 1 << 16
+"""Entries of a table of powers held at once."""
 
 
 @dataclass(frozen=True)
@@ -149,14 +151,53 @@ class Step:
             away, weights, _ = self._rule
             exponent = np.multiply.outer(v, away)
             total = (np.expm1(exponent) - exponent) @ weights
+        return self._log_of(total, v)
+
+    def _log_of(self, total: Any, v: Any) -> Any:
+        """log of 1, this sum, and what is known of the linear part."""
         if not self.whole:
             above = float(ndtr(-self.high))
             total = total - above + v * (above - float(ndtr(self.scale - self.high)))
         return log1p(total) if np.iscomplexobj(total) else np.log1p(np.maximum(total, -1 + EPS))
 
+    def log_mean_upwards(self, v: Array, h: Array, stop: int) -> Any:
+        """The same at v + ihk for k < stop, in rows. With a = X - 1 it is e^{va} - 1 that is summed, and
+        e^{va} times e^{ihka} - 1, all of which keep their digits."""
+        places = v + 1j * h * np.arange(stop)[:, None]
+        if self._series is not None:
+            return self.log_mean(places)
+        away, weights, _ = self._rule
+        exponent = np.multiply.outer(v, away)
+        tilted = np.exp(exponent) * weights
+        total = (np.expm1(exponent) - exponent) @ weights - 1j * places.imag * float(weights @ away)
+        size = max(_HELD // places.size, 1)
+        for k in range(0, away.size, size):
+            part = slice(k, k + size)
+            table = _powers_less_one(np.multiply.outer(h, away[part]), stop)
+            total += (table.swapaxes(0, 1) @ tilted[:, part, None])[..., 0].T
+        return self._log_of(total, places)
+
     def mean(self, v: Array) -> Array:
         """E[X] of the law tilted by e^{vX}, about."""
         away, weights, _ = self._rule
-        tilted = np.exp(np.multiply.outer(v, away)) * weights
+        with np.errstate(divide="ignore"):
+            exponent = np.multiply.outer(v, away) + np.log(weights)
+        tilted = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
         result: Array = 1 + (tilted @ away) / tilted.sum(axis=-1)
         return result
+
+
+def _powers_less_one(angle: Array, count: int) -> ComplexArray:
+    """e^{ik angle} - 1 for k < count, by doubling: (1 + u)(1 + p) - 1 = u + p + up adds the errors of u and
+    p, so that they are no more than some units of k |angle|, one for each doubling."""
+    table = np.empty((count, *angle.shape), dtype=np.complex128)
+    table[0], done = 0.0, 1
+    while done < count:
+        half, rows = done * angle / 2, min(done, count - done)
+        sine = np.sin(half)
+        power = 2j * sine * (np.cos(half) + 1j * sine)
+        new = np.multiply(table[:rows], power, out=table[done : done + rows])
+        new += table[:rows]
+        new += power
+        done += rows
+    return table

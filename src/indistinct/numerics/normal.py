@@ -4,6 +4,8 @@ delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 (Balle and Wang 2018, Theorem 8; eq. 40 of *Three Variants of Differential Privacy*).
 """
 
+import math
+
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri_exp
 
@@ -63,6 +65,22 @@ def gaussian_delta(shift: float, epsilon: Array) -> Array:
         error = np.minimum(_log_error(shift, epsilon, log_delta), 1.0)
         bounded: Array = np.clip(np.exp(log_delta + error), TINY, 1.0)
     return np.where(np.isnan(bounded), 1.0, bounded)
+
+
+def gaussian_shift(epsilon: float, log_delta: float) -> float:
+    """About the shift of the pair that has this delta at this epsilon >= 0: by Newton's method in logarithms,
+    the derivative of delta being the normal density at shift/2 - epsilon/shift."""
+    reach = math.sqrt(max(-2 * log_delta, 0.0)) + math.exp(log_delta)
+    shift = 2 * max(epsilon, math.exp(log_delta)) / (reach + math.sqrt(reach**2 + 2 * epsilon))
+    for _ in range(30):
+        found = float(log_gaussian_delta(shift, np.array([epsilon]))[0])
+        away = shift / 2 - epsilon / shift
+        slope = shift * math.exp(min(-away * away / 2 - found, 600.0)) / math.sqrt(2 * math.pi)
+        step = min(max((log_delta - found) / max(slope, 1e-3), -1.0), 1.0)
+        shift *= math.exp(step)
+        if abs(step) < 1e-12:
+            break
+    return shift
 
 
 def gaussian_tradeoff(shift: float, fpr: Array) -> Array:

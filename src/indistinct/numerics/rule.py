@@ -25,6 +25,8 @@ MAX_ENGINE_NODES = 1 << 16
 """With more nodes than this other engines are faster."""
 _CHUNK = 1 << 20
 """Entries of a table of powers held at once."""
+_FEW = 32
+"""Powers of so many need one table."""
 
 
 class TooFineError(ArithmeticError):
@@ -42,8 +44,10 @@ _ROUNDING = 32 * EPS
 _TERMS = 12
 _FACTORIALS = np.cumprod(np.arange(1.0, _TERMS + 1))[1:]
 """Powers kept in that sum: 0.25^13/13! is below rounding."""
-_LAGS = np.subtract.outer(np.arange(2.0, _TERMS + 1), np.arange(0.0, _TERMS - 1))
-"""Of a moment, and of a power to whose coefficient it contributes if this is above 1."""
+_ONES = np.ones(_TERMS)
+_LAGS = np.maximum(np.subtract.outer(np.arange(2.0, _TERMS + 1), np.arange(0.0, _TERMS - 1)), 1.0)
+_TAILS = (_LAGS > 1).astype(np.float64)
+"""How much higher a moment is than a power, and whether it contributes to that one's coefficient."""
 
 
 def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
@@ -140,9 +144,9 @@ class LossRule:
         sign and is of second order in l and of first in z: small losses and small orders keep their
         relative accuracy.
         """
-        large, total = self._split(float(np.max(np.abs(z))), z)
-        loss, p = self.loss[..., large], self._p[..., large]
-        log_p = self.log_q[..., large] + loss
+        large, total = self._split(float(np.abs(z).max()), z)
+        loss, p = self.loss.take(large, axis=-1), self._p.take(large, axis=-1)
+        log_p = self.log_q.take(large, axis=-1) + loss
         exponent = z[:, None] * loss[..., None, :]
         furthest = max(float(np.abs(end).max(initial=0.0)) for end in (exponent, log_p))
         if furthest < 700:
@@ -164,8 +168,8 @@ class LossRule:
         """E_P[e^{zL}] - 1 at z = c + i step k, for 0 <= k < stop, and its rounding error."""
         z = vertical_line(c, step, stop)
         large, total = self._split(abs(complex(z[-1])), z)
-        loss, p = self.loss[..., large], self._p[..., large]
-        amplitude = np.exp(self.log_q[..., large] + (1 + c) * loss)
+        loss, p = self.loss.take(large, axis=-1), self._p.take(large, axis=-1)
+        amplitude = np.exp(self.log_q.take(large, axis=-1) + (1 + c) * loss)
         listed = p.sum(axis=-1, keepdims=True)
         error: Array = _ROUNDING * (amplitude.sum(axis=-1, keepdims=True) + listed + np.abs(total[..., -1:]))
         if c < _SMALL_ORDER:
@@ -188,17 +192,25 @@ class LossRule:
         """The logarithm of the largest term of E_P[e^{cL}]."""
         return float((self.log_q + (1 + c) * self.loss).max(initial=-np.inf))
 
-    def _split(self, reach: float, z: Any) -> tuple[npt.NDArray[np.bool_], Any]:
+    @cached_property
+    def _gain(self) -> Array:
+        """P less Q, of each loss."""
+        gain: Array = self._q * np.expm1(np.minimum(self.loss, 1.0))
+        return np.where(self.loss < 1.0, gain, self._p - self._q) if self.loss.max(initial=0.0) > 1 else gain
+
+    def _split(self, reach: float, z: Any) -> tuple[npt.NDArray[np.intp], Any]:
         """Which losses are large for |z| <= reach, and all of E_P[e^{zL}] - 1 but their e^{zl} - 1."""
+        size = np.abs(self.loss)
         # all rows have the same nodes, so these are columns
-        large: npt.NDArray[np.bool_] = np.abs(np.atleast_2d(self.loss)).max(axis=0) * (reach + 1) > _SMALL
-        q, p, loss = self._q[..., large], self._p[..., large], self.loss[..., large]
-        gain = np.where(loss < 1.0, q * np.expm1(np.minimum(loss, 1.0)), p - q).sum(axis=-1, keepdims=True)
+        is_large = (size if size.ndim == 1 else size.max(axis=0)) * (reach + 1) > _SMALL
+        large, small = is_large.nonzero()[0], (~is_large).nonzero()[0]
+        gain = self._gain.take(large, axis=-1).sum(axis=-1, keepdims=True)
         # the listed losses carry less than all of Q, and of P
         less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
         total = z * (less_q - less_p - gain) - less_p
-        if not large.all():
-            total = total + _series(self.loss[..., ~large], self._q[..., ~large], z, reach + 1)
+        if small.size:
+            weight = self._q.take(small, axis=-1)
+            total = total + _series(self.loss.take(small, axis=-1), weight, z, reach + 1)
         return large, total
 
     def mean(self) -> float:
@@ -221,25 +233,27 @@ def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
     w^k - w = w z (1 + w + ... + w^{k-2}), so with a_k = sum weight l^k / k! the sum is w z times the
     polynomial whose coefficients are the tails of the sequence a_k; in powers of w / reach.
     """
-    powers = np.multiply.accumulate(np.broadcast_to(reach * loss, (_TERMS, *loss.shape)), axis=0)[1:]
+    powers = np.multiply.accumulate(np.multiply.outer(_ONES, reach * loss), axis=0)[1:]
     scaled = np.einsum("k...x,...x->...k", powers, weight) / _FACTORIALS
-    coefficients = scaled @ np.where(_LAGS > 1, reach ** -np.maximum(_LAGS, 1.0), 0.0)
+    coefficients = scaled @ (_TAILS * reach**-_LAGS)
     w = 1 + z
-    table = np.broadcast_to(w / reach, (_TERMS - 1, w.size)).copy()
+    table = np.multiply.outer(_ONES[1:], w / reach)
     table[0] = 1.0
     return (coefficients @ np.multiply.accumulate(table, axis=0)) * w * z
 
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
-    """sum of amplitude e^{i step k loss} for k < count."""
-    total = np.zeros((*loss.shape[:-1], count), dtype=np.complex128)
+    """sum of amplitude e^{i step k loss} for k < count: with k = block m + n, two short tables."""
+    block = count if count <= _FEW else math.isqrt(count - 1) + 1
+    blocks = -(-count // block)
+    total = np.zeros((*loss.shape[:-1], blocks, block), dtype=np.complex128)
     nodes = loss.shape[-1]
-    size, angle = max(_CHUNK * nodes // max(count * loss.size, 1), 1), step * loss
+    size, angle = max(_CHUNK * nodes // max((blocks + block) * loss.size, 1), 1), step * loss
     for k in range(0, nodes, size):
-        # einsum rather than BLAS: threads cost more than they bring at this size
-        table = powers_of_unit(angle[..., k : k + size], count)
-        total += np.einsum("k...x,...x->...k", table, amplitude[..., k : k + size])
-    return total
+        place = np.s_[..., k : k + size]
+        fine, coarse = powers_of_unit(angle[place], block), powers_of_unit(block * angle[place], blocks)
+        total += np.matmul(np.moveaxis(coarse * amplitude[place], 0, -2), np.moveaxis(fine, 0, -1))
+    return total.reshape(*loss.shape[:-1], -1)[..., :count]
 
 
 def powers_of_unit(angle: Array, count: int) -> ComplexArray:
@@ -258,6 +272,9 @@ def powers_of_unit(angle: Array, count: int) -> ComplexArray:
 
 def mixed_loss(loss: Array, rate: float | Array) -> Array:
     """log(1 - rate + rate e^loss), accurate for small losses and for large ones."""
+    if loss.max(initial=0.0) < 300.0:
+        plain: Array = np.log1p(rate * np.expm1(loss))
+        return plain
     with np.errstate(over="ignore", divide="ignore"):
         near = np.log1p(rate * np.expm1(loss))
         far = loss + np.log(rate + (1 - rate) * np.exp(-loss))

@@ -14,6 +14,9 @@ from indistinct.numerics.arrays import TINY, Array
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
+_QUADRUPLED = np.power(4.0, np.arange(60.0))
+_WITHIN = np.linspace(0.0, 1.0, 65)
+
 Objective = Callable[[Array, Any], Array]
 """The bound at each place, for the rows that a slice or an index names."""
 
@@ -100,6 +103,17 @@ def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[A
     first = np.clip(y.argmax(axis=0) - 1, 0, 1)
     rows = first + np.arange(3)[:, None]
     return np.take_along_axis(x, rows, 0), np.take_along_axis(y, rows, 0)
+
+
+def falls_to(profile: Callable[[Array], Array], level: float, start: float) -> float:
+    """About where a falling function is no larger than a level, from a start on: relatively to 3e-4, by grids
+    of which each divides a cell of the last."""
+    places: Array = start * _QUADRUPLED
+    for _ in range(3):
+        first = max(int(np.argmax(np.append(profile(places)[:-1] <= level, True))), 1)
+        before, place = places[first - 1 : first + 1]
+        places = before * (place / before) ** _WITHIN
+    return float(place)
 
 
 def bisect(

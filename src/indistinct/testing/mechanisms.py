@@ -17,6 +17,7 @@ from indistinct.mechanisms.additive import AdditiveNoise
 from indistinct.mechanisms.expression import parse
 from indistinct.mechanisms.mechanism import Mechanism, check_sampled, natural_adjacency
 from indistinct.noise import NotPrivateSource
+from indistinct.numerics.arrays import Array
 from indistinct.testing.guarantees import OWN_DIGITS, check_guarantee, check_truth
 from indistinct.testing.law import no_more, require
 
@@ -153,7 +154,9 @@ def check_release(
 
     one, other = (_drawn(mechanism, at, draws, seed + k) for k, at in enumerate((value, neighbour)))
     places = np.unique(np.concatenate((one, other)))[:: max(1, draws // 2000)]
-    below = [np.searchsorted(np.sort(side), places, side="right") / draws for side in (one, other)]
+    below: list[Array] = [
+        np.searchsorted(np.sort(side), places, side="right") / draws for side in (one, other)
+    ]
     radius = math.sqrt(math.log(4 / _MISTAKEN) / (2 * draws))
     for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0):
         allowed = g.delta(epsilon)

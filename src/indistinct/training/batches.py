@@ -57,8 +57,8 @@ class PoissonBatches:
 
 @dataclass(frozen=True)
 class AllocatedBatches:
-    """`epochs` times `steps` batches: in each epoch every record joins exactly one, drawn at random for each
-    record by itself. Batches differ in size and may be empty. Every iteration draws anew.
+    """`epochs` times `steps` batches: in each epoch every record joins exactly one, or `times` of them, drawn
+    at random for each record by itself. Batches differ in size and may be empty. Every iteration draws anew.
 
     >>> from indistinct.noise import NotPrivateSource
     >>> batches = list(AllocatedBatches(records=10, steps=3, source=NotPrivateSource(1)))
@@ -70,11 +70,14 @@ class AllocatedBatches:
     steps: int
     epochs: int = 1
     source: Source = field(default_factory=SystemSource)
+    times: int = 1
 
     def __post_init__(self) -> None:
         check_count("records", self.records, least=1)
         check_count("steps", self.steps, least=1)
         check_count("epochs", self.epochs)
+        if check_count("times", self.times) > self.steps:
+            raise ArgumentError("times", self.times, f"at most steps={self.steps}")
 
     def __len__(self) -> int:
         raise no_length(self.total)
@@ -86,7 +89,21 @@ class AllocatedBatches:
 
     def __iter__(self) -> Iterator[list[int]]:
         for _ in range(self.epochs):
+            if self.times != 1:
+                yield from self._several()
+                continue
             step = uniform_below(self.steps, self.records, self.source).astype(np.int64)
             order = np.argsort(step, kind="stable")
             ends = np.searchsorted(step[order], np.arange(1, self.steps))
             yield from (part.tolist() for part in np.split(order, ends))
+
+    def _several(self) -> Iterator[list[int]]:
+        """One epoch: a record joins the next step with the share of steps it lacks among those left."""
+        missing = np.full(self.records, self.times)
+        for left in range(self.steps, 0, -1):
+            joins = np.zeros(self.records, dtype=bool)
+            for count in range(1, self.times + 1):
+                if (some := np.flatnonzero(missing == count)).size:
+                    joins[some] = bernoulli(Fraction(count, left), some.size, self.source)
+            missing -= joins
+            yield np.flatnonzero(joins).tolist()

@@ -25,7 +25,8 @@ class Sampling(Enum):
     TRUNCATED_POISSON = "truncated poisson"
     """The same, but of batches that are too large only a part is used."""
     ALLOCATION = "allocation"
-    """Every record joins one batch of each epoch, drawn at random ("balls in bins"): `AllocatedBatches`."""
+    """Every record joins one batch of each epoch, drawn at random ("balls in bins"), or `times` batches of so
+    many epochs: `AllocatedBatches`."""
     WITHOUT_REPLACEMENT = "without replacement"
     """Every batch is a set of so many records, drawn afresh."""
     WITH_REPLACEMENT = "with replacement"
@@ -35,6 +36,8 @@ class Sampling(Enum):
     CYCLIC = "cyclic"
     """Batches come in a fixed order, so that a record takes part again after a whole epoch at the
     earliest."""
+    MIN_SEPARATION = "min separation"
+    """The same, but `separation` steps later at the earliest."""
 
 
 class Neighbours(Enum):
@@ -137,6 +140,8 @@ class _Run:
     accumulation: int
     user_records: int
     largest_batch: int | None
+    times: int
+    separation: int | None
 
     @property
     def steps(self) -> int:
@@ -230,15 +235,19 @@ def _truncated(run: _Run) -> Made:
 
 def _allocation(run: _Run) -> Made:
     run.one_record()
-    t = run.steps_of_epoch
+    k, t = run.times, max(run.times * run.records // run.batch, run.times)
+    if run.epochs % k:
+        raise ArgumentError("times", k, f"a divisor of epochs={run.epochs}: so many epochs are one round")
+    some, whole = ("one", "epoch") if k == 1 else (str(k), f"{k} epochs")
     told = [
-        f"Every record joins exactly one of the {t} steps of each epoch, drawn at random for each record "
-        "by itself "
-        f"(AllocatedBatches): batches have {run.records / t:.6g} records on average."
+        f"Every record joins exactly {some} of the {t} steps of each {whole}, drawn at random for each "
+        f"record by itself (AllocatedBatches): batches have {k * run.records / t:.6g} records on average."
     ]
+    if k > 1:
+        told.append(f"That is bounded from above by {k} rounds of {t // k} steps, with one step each.")
     if run.neighbours is Neighbours.REPLACE_ONE:
         told.append("A record is replaced in two hops, one taken away and one added: a bound from above.")
-    return Made(run.epochs * Gaussian(run.noise).allocate(t), told, bound=False)
+    return Made(run.epochs // k * Gaussian(run.noise).allocate(t, times=k), told, bound=False)
 
 
 def _without_replacement(run: _Run) -> Made:
@@ -279,13 +288,23 @@ def _shuffled(run: _Run) -> Made:
 
 
 def _cyclic(run: _Run) -> Made:
+    return _separated(run, run.steps_of_epoch, run.epochs)
+
+
+def _min_separation(run: _Run) -> Made:
+    if run.separation is None:
+        raise ArgumentError("separation", None, "given: after how many steps a record may take part again")
+    apart = check_count("separation", run.separation, least=1)
+    return _separated(run, apart, -(-run.steps // apart))
+
+
+def _separated(run: _Run, apart: int, most: int) -> Made:
     run.fixed_batches()
     told = [
-        f"A record takes part at most once in {run.steps_of_epoch} steps, so {run.epochs} times in all, "
-        "in steps "
-        "that are known: no amplification."
+        f"A record takes part at most once in {apart} steps, so {most} times in all, in steps that are "
+        "known: no amplification."
     ]
-    return Made(run.epochs * run.clipped, told, bound=False)
+    return Made(most * run.clipped, told, bound=False)
 
 
 _MADE: dict[Sampling, Callable[[_Run], Made]] = {
@@ -296,6 +315,7 @@ _MADE: dict[Sampling, Callable[[_Run], Made]] = {
     Sampling.WITH_REPLACEMENT: _with_replacement,
     Sampling.SHUFFLED: _shuffled,
     Sampling.CYCLIC: _cyclic,
+    Sampling.MIN_SEPARATION: _min_separation,
 }
 
 _NEIGHBOURS = {
@@ -316,13 +336,16 @@ def dp_sgd(
     accumulation: int = 1,
     user_records: int = 1,
     largest_batch: int | None = None,
+    times: int = 1,
+    separation: int | None = None,
 ) -> Training:
     """The run of a training script with noisy gradients, and what it assumes in words.
 
     In every step gradients of single records are clipped to a norm, added up, and Gaussian noise of `noise`
     times that norm is added. `batch` records make up a step (on average, where batches differ); with
     `accumulation` a step adds up so many batches of the loader. A person has at most `user_records` records.
-    Without an `adjacency` it is the one that the sampling is known for.
+    Without an `adjacency` it is the one that the sampling is known for. `largest_batch`, `times` and
+    `separation` belong to the samplings that name them.
 
     >>> run = dp_sgd(records=60_000, batch=256, epochs=60, noise=1.1, sampling="allocation")
     >>> run.epsilon(delta=1e-5)
@@ -334,7 +357,7 @@ def dp_sgd(
     usual = Neighbours.ADD_REMOVE
     if way in (Sampling.WITHOUT_REPLACEMENT, Sampling.WITH_REPLACEMENT):
         usual = Neighbours.REPLACE_ONE
-    elif way in (Sampling.SHUFFLED, Sampling.CYCLIC):
+    elif way in (Sampling.SHUFFLED, Sampling.CYCLIC, Sampling.MIN_SEPARATION):
         usual = Neighbours.ZERO_OUT
     run = _Run(
         check_count("records", records, least=1),
@@ -345,6 +368,8 @@ def dp_sgd(
         check_count("accumulation", accumulation, least=1),
         check_count("user_records", user_records, least=1),
         largest_batch,
+        check_count("times", times, least=1),
+        separation,
     )
     if run.batch > run.records:
         raise ArgumentError("batch", batch, f"at most records={run.records}")

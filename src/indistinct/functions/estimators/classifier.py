@@ -28,7 +28,7 @@ from indistinct.mechanisms.paying import Payer
 from indistinct.numerics.arrays import Array
 
 _KINDS = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
-_FEW = 10
+_FEW = 20
 """Records of each class, for one sensitivity of noise and one column, below which class sums are released. In
 few columns classes wind around each other, which a machine finds early; in many, means do better."""
 
@@ -38,7 +38,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
     """A kernel classifier, released once as functions that anyone may evaluate anywhere.
 
     What is released follows from a public rule: a loss, a regularization or candidates that are given ask for
-    a kernel machine, and so do many records for the budget, the classes and the columns (10 for each column
+    a kernel machine, and so do many records for the budget, the classes and the columns (20 for each column
     and class and for one sensitivity of noise); else it is the class sums.
 
     **Class sums**, Σ k(x, ·) over the records of each class, in one release: a record is in one class, so all
@@ -130,8 +130,7 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         functions = [FiniteFunction(space, drawn, total.private, coefficients=own) for own in sums]
         self.functions_ = tuple(own / many for own, many in zip(functions, counts.tolist(), strict=True))
         self.space_, self._functions = space, self.functions_[:1]
-        squares = (sums**2).sum(axis=1) - space.size * noisy.scale**2
-        means = np.clip(squares / counts**2, 0.0, space.bound**2)
+        means = np.clip(_squares(sums / counts[:, None], noisy.scale / counts), 0.0, space.bound**2)
         self.offsets_, self.class_sums_ = means / 2, True
         # within a class features have the variance κ² - |m|² in all, here taken to be even over the columns
         self.sharpness_ = len(box) / max(space.bound**2 - float(means.mean()), 1e-3 * space.bound**2)
@@ -144,6 +143,24 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         if len(self.classes_) == 2:
             return scores[:, -1] - (scores[:, 0] if len(self.functions_) == 2 else 0.0)
         return scores
+
+    @property
+    def coef_(self) -> Array:
+        """With kernel="linear": how much each score of `decision_function` rises with each column, [1 or
+        classes, columns]."""
+        return self._scores()[0]
+
+    @property
+    def intercept_(self) -> Array:
+        """With kernel="linear": the scores at 0, as if they were linear to there."""
+        return self._scores()[1]
+
+    def _scores(self) -> tuple[Array, Array]:
+        slopes, values = self._lines(self.functions_)
+        values = values - self.offsets_
+        if len(self.classes_) == 2 and len(self.functions_) == 2:
+            return slopes[1:] - slopes[:1], values[1:] - values[:1]
+        return slopes, values
 
     def predict(self, X: Any) -> Any:
         """The class with the highest score."""
@@ -164,6 +181,18 @@ class PrivateKernelClassifier(ClassifierMixin, PrivateRiskMinimiser):  # type: i
         chances: Array = softmax(scores, axis=1) if self.class_sums_ else expit(scores)
         chances /= chances.sum(axis=1, keepdims=True)
         return chances
+
+
+def _squares(means: Array, deviations: Array) -> Array:
+    """The squared length of each mean, less the noise in it. What noise leaves there moves all scores of a
+    class alike, so lengths are drawn towards each other as far as they differ by no more than noise lets them
+    (James and Stein 1961): a squared length of k numbers varies by 2 k σ⁴ + 4 σ² times itself."""
+    each, variances = means.shape[1], deviations**2
+    found: Array = (means**2).sum(axis=1) - each * variances
+    noise = 2 * each * variances**2 + 4 * variances * np.maximum(found, 0.0)
+    kept = max(0.0, 1 - float(noise.mean() / max(found.var(ddof=1), 1e-300)))
+    shrunk: Array = kept * found + (1 - kept) * found.mean()
+    return shrunk
 
 
 def _class_counts(sums: Array, records: int) -> Array:

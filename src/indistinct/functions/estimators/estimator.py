@@ -22,6 +22,7 @@ from indistinct.errors import ArgumentError, DataError, check_count
 from indistinct.functions.function import FiniteFunction, FunctionNoise
 from indistinct.functions.kernels.kernel import Kernel
 from indistinct.functions.kernels.stationary import GaussianKernel
+from indistinct.functions.linear import LinearSpace
 from indistinct.functions.mechanism import noise_multiplier
 from indistinct.functions.random_features import RandomFeatures
 from indistinct.functions.space import FiniteSpace
@@ -77,9 +78,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FeatureEstimator(PrivateEstimator, ABC):
-    """An estimator of functions in a finite space: that of random features of a kernel, unless given."""
+    """An estimator of functions in a finite space: that of random features of a kernel, unless given;
+    `"linear"` is for `LinearSpace` on the box."""
 
-    kernel: Kernel | FiniteSpace | None = None
+    kernel: Kernel | FiniteSpace | str | None = None
     pairs: int = 200
     random_state: int = 0
 
@@ -88,6 +90,11 @@ class FeatureEstimator(PrivateEstimator, ABC):
             if kernel.dimension != len(box):
                 raise ArgumentError("kernel", kernel, f"a space of points with {len(box)} coordinates")
             return kernel
+        if isinstance(kernel, str):
+            if kernel != "linear":
+                raise ArgumentError("kernel", kernel, 'a kernel, a finite space, or "linear"')
+            low, high = zip(*((side.low, side.high) for side in box.values()), strict=True)
+            return LinearSpace(low, high)
         kernel = public_kernel(box) if kernel is None else kernel
         return RandomFeatures(kernel, self.pairs, len(box), check_count("random_state", self.random_state))
 

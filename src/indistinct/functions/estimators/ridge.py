@@ -71,6 +71,19 @@ class PrivateKernelRidge(RegressorMixin, PrivateRiskMinimiser):  # type: ignore[
         predicted: Array = between.middle + between.half * scores
         return predicted
 
+    @property
+    def coef_(self) -> Array:
+        """With kernel="linear": how much a prediction rises with each column, inside the box and the range
+        of targets."""
+        slopes: Array = self._between().half * self._lines([self.function_])[0][0]
+        return slopes
+
+    @property
+    def intercept_(self) -> float:
+        """With kernel="linear": the prediction at 0, as if the line went on to there."""
+        between = self._between()
+        return float(between.middle + between.half * self._lines([self.function_])[1][0])
+
     def _between(self) -> Between:
         ends = self.targets if isinstance(self.targets, Sequence | np.ndarray) else ()
         if len(ends) != 2 or not ends[0] < ends[1]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from indistinct.adjacency import Adjacency, check_adjacency
@@ -17,6 +18,7 @@ from indistinct.functions.estimators.losses import Loss
 from indistinct.functions.estimators.risk import Against, Between, CachedPasses, Risk, with_target
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.kernels.kernel import Kernel
+from indistinct.functions.linear import LinearSpace
 from indistinct.functions.space import FiniteSpace
 from indistinct.guarantees.guarantee import Guarantee, compose
 from indistinct.mechanisms import Exponential, Release
@@ -44,7 +46,7 @@ class PrivateRiskMinimiser(FeatureEstimator, ABC):
     """Minimises (1/records) Σ loss(y, f(x)) + (regularization/2) |f|² for each of several targets, and
     releases the minimisers."""
 
-    candidates: Sequence[Kernel | FiniteSpace] | None = None
+    candidates: Sequence[Kernel | FiniteSpace | str] | None = None
     choice: float = 0.1
     noise: ClassVar[float]
     """How large the noise of a score is by the public rule for the regularization."""
@@ -114,6 +116,17 @@ class PrivateRiskMinimiser(FeatureEstimator, ABC):
         check_is_fitted(self)
         wanted = self._neighbours if adjacency is None else check_adjacency(adjacency)
         return self._exactly if wanted is self._neighbours else _composed(self._functions, wanted)
+
+    def _lines(self, functions: Sequence[FiniteFunction]) -> tuple[Array, Array]:
+        """The slopes [functions, columns] of linear functions, per unit of a column, and their values at 0.
+        Like others that scikit-learn has sometimes, these attributes are absent where they mean nothing."""
+        check_is_fitted(self)
+        if not isinstance(self.space_, LinearSpace):
+            raise AttributeError('only functions of kernel="linear" have coefficients')
+        middle = self.space_.middle[None]
+        slopes = np.concatenate([function.gradient(middle) for function in functions])
+        values = np.concatenate([function(middle) for function in functions])
+        return slopes, values - slopes @ middle[0]
 
     def _moves(self, risk: Risk, adjacency: Adjacency) -> float:
         """Infinite where the number of records, by which the risk was divided, is private."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from indistinct.errors import ArgumentError, check_count
 from indistinct.functions.public_randomness import PublicUniforms
 from indistinct.numerics.arrays import Array
+from indistinct.synthesis.tables.trading import traded
 
 Places = npt.NDArray[np.int64]
 
@@ -54,7 +55,8 @@ class Mixture:
 
         Each row has the distribution of the mixture, but rows are not independent: expected counts are
         rounded up or down, of labels and components and, inside a component, of the cells of each column
-        (systematic sampling). Tables of the rows then differ less from those of the mixture.
+        (systematic sampling); then rows of a component trade values (`trading`). Tables of the rows differ
+        less from those of the mixture by both.
         """
         uniforms = public.draw(check_count("rows", rows), 2, 1 + len(self.sizes))
         labels, components = self.chances.shape[:2]
@@ -65,7 +67,7 @@ class Mixture:
             drawn(flat[:, part][own], spread(own, uniforms[:, :, place]))
             for place, part in enumerate(self.columns)
         ]
-        return own // components, np.stack(cells, axis=1)
+        return own // components, traded(self, own, np.stack(cells, axis=1), public)
 
     def table(self, columns: Sequence[int], by_label: bool = False) -> Array:
         """Probabilities of the cells of some columns together, the label's first if `by_label`."""
