@@ -4,18 +4,20 @@ Prints how many trees of dp-accounting's events have our epsilon between those o
 pessimistic privacy loss distributions (all of them, or FAIL; one whose optimistic value is above the truth
 is compared with a plain convolution), and how much faster calibrations are that
 Opacus, dp-accounting and, where it is installed, JAX Privacy do by their own search, with our accountant
-instead of their tight one (PRV, PLD; our bar: 20 times, over all tasks of a host). The exit status is 1 when
-a line says FAIL.
+instead of their tight one (PRV, PLD; our bar: 20 times, for every task). The exit status is 1 when a line
+says FAIL.
 
     .venv-bench/bin/python benchmarks/interop.py [--trees N] [--only-trees] [--keep FILE]
 
-Method: both accountants run in this process, one after the other on the same task, on new objects; the time
-of ours is the least of three. RDP, which is looser by 8 %, is shown without a bar. A thousand trees take an
-hour or more on one core: --keep writes each down, and another run goes on from there.
+Method: both accountants run in this process, one after the other on the same task, on new objects; the
+processor time of ours is the least of three, with one step more each time, as readings are kept for a while.
+RDP, which is looser by 8 %, is shown without a bar. A thousand trees take an hour or more on one core: --keep
+writes each down, and another run goes on from there.
 """
 
 import argparse
 import json
+import math
 import random
 import sys
 import time
@@ -95,14 +97,10 @@ def trees(count: int, kept: Path | None) -> bool:
     return outside == 0
 
 
-def timed(run: Callable[[], float], times: int = 1) -> tuple[float, float]:
-    """What it gives, and the least of its times."""
-    spent = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        found = run()
-        spent.append(time.perf_counter() - begin)
-    return found, min(spent)
+def timed(run: Callable[[], float]) -> tuple[float, float]:
+    """What it gives, and its time."""
+    begin = time.process_time()
+    return run(), time.process_time() - begin
 
 
 def by_opacus(accountant: str) -> Callable[[float, int, float], float]:
@@ -160,20 +158,20 @@ def calibrations() -> bool:
         print(
             f"{host:<22}{'rate':>8}{'steps':>8}{'eps':>5}   noise: ours, theirs, RDP   times faster, than RDP"
         )
-        total = [0.0, 0.0]
+        least = math.inf
         for task in TASKS:
-            noise, mine = timed(partial(ours, *task), 3)
+            rate, steps, epsilon = task
+            again = [timed(partial(ours, rate, steps + more, epsilon)) for more in range(3)]
+            noise, mine = again[0][0], min(spent for _, spent in again)
             theirs, slow = timed(partial(tight, *task))
             loose, quick = timed(partial(renyi, *task))
-            total = [total[0] + mine, total[1] + slow]
-            rate, steps, epsilon = task
+            least = min(least, slow / mine)
             print(
                 f"{'':<22}{rate:>8.4f}{steps:>8}{epsilon:>5g}   {noise:.5f} / {theirs:.5f} / {loose:.5f}"
                 f"   {slow / mine:8.1f} {quick / mine:8.1f}   ({mine * 1e3:.0f} ms)"
             )
-        ratio = total[1] / total[0]
-        passed &= ratio >= BAR
-        print(f"{'PASS' if ratio >= BAR else 'FAIL'} {host}: {ratio:.0f} times faster over all (bar {BAR:g})")
+        passed &= least >= BAR
+        print(f"{'PASS' if least >= BAR else 'FAIL'} {host}: at least {least:.0f} times faster (bar {BAR:g})")
     return passed
 
 

@@ -43,7 +43,7 @@ def apply(diff: str, folder: Path) -> None:
 
 def copied(folder: Path) -> Path:
     for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name)  # with what was compiled, which need not be done again
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     return folder

@@ -198,3 +198,28 @@ def test_nobody_at_all_and_bad_tables() -> None:
 def test_links_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError):
         LinkedSynthesizer(**{"users": PEOPLE, "visits": DAYS, "key": "user", "most": 3} | wrong)
+
+
+def test_rules_that_leave_a_user_no_visit_are_refused_before_anything_is_paid() -> None:
+    """Unless there are no such users, by a rule of their own; what is refused here failed when rows were
+    drawn."""
+    old, young = {"age": (60, None)}, {"age": (None, 59)}
+    nothing = [Forbidden(old | {"what": "tea"}), Forbidden(old | {"what": "cake", "spent": (2, None)})]
+    LinkedSynthesizer(PEOPLE, DAYS, key="user", most=3, rules=nothing)  # a cake for less than 2 is left
+    nothing.append(Forbidden(old | {"spent": (None, 3)}))
+    with pytest.raises(ArgumentError, match="age"):
+        LinkedSynthesizer(PEOPLE, DAYS, key="user", most=3, rules=nothing)
+    without = TableSynthesizer(dict(PEOPLE.declared), rules=[Forbidden(old)])
+    design = LinkedSynthesizer(without, DAYS, key="user", most=3, rules=nothing)
+    people, days = small(1, 40, 90)
+    people["age"], people["sex"] = people["age"] % 60, np.where(people["sex"] == "?", "f", people["sex"])
+    days["what"] = np.where(days["what"] == "fish", "tea", days["what"])
+    users, visits = design.fit(people, days, Budget(epsilon=1, delta=1e-5), training=QUICK).sample(300)
+    assert (users["age"] < 60).all() and len(visits)
+    # missing values, and rules about users alone
+    for rule in ({"sex": None}, {"sex": ["f", "m", None], "age": 70}, young):
+        with pytest.raises(ArgumentError):
+            LinkedSynthesizer(PEOPLE, DAYS, key="user", most=3, rules=[Forbidden(rule)])
+    never = Forbidden({"sex": None, "what": ["tea", "cake"]})
+    with pytest.raises(ArgumentError, match="sex"):
+        LinkedSynthesizer(PEOPLE, DAYS, key="user", most=3, rules=[never])

@@ -236,7 +236,7 @@ def test_rules_are_saved_and_help_the_fit(tmp_path: Path) -> None:
     noisy = {("a",): np.array([5.0, 5.0]), ("b",): np.ones(2), ("a", "b"): np.full((2, 2), 9.0)}
     from indistinct.synthesis.tables.regions import known_zeros
 
-    zeroed = known_zeros(noisy, axes, design._forbidden)
+    zeroed = known_zeros(noisy, axes, design.forbidden)
     assert zeroed["a", "b"].tolist() == [[9, 9], [9, 0]] and zeroed["a",].tolist() == [5, 5]
     assert Tables(axes, [("a", "b")]).statistic(made).values[3] == 0
 

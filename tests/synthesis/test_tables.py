@@ -23,6 +23,7 @@ from indistinct.data import (
     Outside,
     Tables,
     UserRecords,
+    pandas_frame,
     read_parquet,
     table,
 )
@@ -460,3 +461,13 @@ def test_what_three_columns_do_together_is_found() -> None:
     assert ("c1", "c2", "c4") in deviations(fitted.mechanism)
     made = fitted.columns(2000)
     assert np.mean(made["c4"] == made["c1"] ^ made["c2"]) > 0.9
+
+
+def test_a_frame_without_rows_has_the_types_of_one_with_rows() -> None:
+    pytest.importorskip("pandas")
+    lists: dict[str, list[Any]] = {"text": ["a", "b"], "whole": [1, 2]}
+    some = {"text": np.array(["a", None], dtype=object), "whole": np.array([1, 2]), "number": np.ones(2)}
+    full = pandas_frame(some, {}, lists)
+    for none in (slice(0, 0), slice(1, 2)):  # no rows, and none with a text
+        found = pandas_frame({name: values[none] for name, values in some.items()}, {}, lists)
+        assert (found.dtypes == full.dtypes).all()

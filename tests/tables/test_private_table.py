@@ -116,3 +116,44 @@ def test_a_wrong_column_is_refused_before_anything_is_read() -> None:
     assert isinstance(lost, Question)
     with pytest.raises(DataError, match="unknown column 'town'"):
         lost.release(Budget(epsilon=1))
+
+
+def test_regressions() -> None:
+    """The same as the queries say, with a budget; of all records."""
+    draw = np.random.default_rng(2)
+    age, sex = draw.uniform(20, 60, 5_000), draw.choice(np.array(["f", "m"]), 5_000)
+    owns = np.where(draw.random(5_000) < 1 / (1 + np.exp(2 - age / 20)), "yes", "no")
+    declared = {
+        "age": Numbers(20, 60),
+        "sex": Categories(["f", "m"]),
+        "pay": Bins(0, 90_000, 9),
+        "owns": Categories(["no", "yes"]),
+    }
+    pay = 500 * age + 5_000 * (sex == "m")
+    people = PrivateTable({"age": age, "sex": sex, "pay": pay, "owns": owns}, declared)
+    budget = Budget(epsilon=3, delta=1e-6)
+    line, odds, together = release_together(
+        [people.linear("pay", "age", "sex"), people.logistic("owns", "age"), people.covariance("age", "pay")],
+        budget,
+    )
+    assert line.values["term"].tolist() == ["intercept", "age", "sex=m"]
+    assert line.values["low"][1] < 500 < line.values["high"][1] and odds.values["coefficient"][1] > 0
+    assert together.values["correlation"][1] > 0.5
+    (one,) = release_together([people.logistic("owns", "age")], budget)
+    assert one.guarantee().epsilon(1e-6) <= 3
+    with pytest.raises(ArgumentError, match="a regression is of all records"):
+        people.by("sex").linear("pay", "age")
+    with pytest.raises(ArgumentError, match="declared as Numbers"):
+        people.linear("pay", "hight")
+
+
+def test_answers_say_what_no_interval_shows() -> None:
+    """What a plan says beside its numbers stands beside those of Python."""
+    records = {"town": np.array(["a", "b", "c"] * 50), "pay": np.arange(150.0), "who": np.arange(150) // 3}
+    people = PrivateTable(records, {"town": Categories(["a", "b"])}, user="who", most=2)
+    told = people.by("town").mean("pay", low=0, high=100).release(Budget(epsilon=1)).values.notes
+    assert any("Values of pay below 0 or above 100 count as 0 and 100" in one for one in told)
+    assert any("Records whose town is not listed are left out" in one for one in told)
+    assert any("more than 2 records, 2 take part" in one for one in told)
+    plain = PrivateTable({"pay": np.arange(9.0)}).count().release(Budget(epsilon=1)).values
+    assert plain.notes == ()

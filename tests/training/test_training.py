@@ -201,10 +201,10 @@ def test_replaced_a_thousand_times() -> None:
 
 
 def test_an_envelope_that_is_too_low_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: six times the fall, so that the contour ends before the law is known."""
+    """Planted: twelve times the fall, so that the contour ends before the law is known."""
     good = (3 * SampledSum(1, 0.2)).guarantee("replace-one").delta_interval(0.3)
     right = RepeatedDrawsPair.log_envelope
-    monkeypatch.setattr(RepeatedDrawsPair, "log_envelope", lambda self, r: 6 * right(self, r))
+    monkeypatch.setattr(RepeatedDrawsPair, "log_envelope", lambda self, r: 12 * right(self, r))
     bad = (3 * SampledSum(1 + 1e-13, 0.2)).guarantee("replace-one").delta_interval(0.3)
     assert bad.low > good.high or bad.high < good.low
 

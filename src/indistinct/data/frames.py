@@ -24,11 +24,14 @@ def pandas_frame(
         import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
     frame = pd.DataFrame(dict(columns))
+    for name, listed in categories.items():  # where there are no texts, pandas cannot see that they would be
+        if name in columns and name not in types and all(isinstance(value, str) for value in listed):
+            frame[name] = frame[name].astype(pd.Series(listed).dtype)
     for name, kind in types.items():
         if name not in columns or str(frame[name].dtype) == kind:
             continue
-        listed = kind in ("category", ORDERED_CATEGORY) and name in categories
-        own = pd.CategoricalDtype(categories[name], ordered=kind == ORDERED_CATEGORY) if listed else kind
+        known = kind in ("category", ORDERED_CATEGORY) and name in categories
+        own = pd.CategoricalDtype(categories[name], ordered=kind == ORDERED_CATEGORY) if known else kind
         frame[name] = frame[name].astype(own)
     return frame
 

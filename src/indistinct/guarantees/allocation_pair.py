@@ -31,6 +31,8 @@ _POSITIVE, _NEGATIVE, _REAL = 20.0, 128.0, 2000.0
 low ones."""
 _NEAR = 1.7
 """Beyond so many times the order where a far tail takes over it is cut off..."""
+_HIGHER = 1.8
+"""... or, at the least, so many times it..."""
 _LITTLE = -8.0
 """... where the cut has at most e to this of the tilted law."""
 _NEAR_ONE = 1e-3
@@ -115,15 +117,18 @@ class AllocationPair(Pair):
         """Where Z is cut, if it is, so that all of P but e^log_cut is kept.
 
         At an order a of about 2 log t / s^2 a far tail takes over, that no delta sees. Where a single epoch
-        would be read at a higher one that tail is cut off, if nothing happens at the place of the cut.
+        would be read at a higher one that tail is cut off, if nothing happens at the place of the cut: at
+        that order, or at one that is higher than a.
         """
         s, t = self.shift, self.steps
         if log_cut is None or self.turned:
             return math.inf
         cut = s - float(ndtri_exp(log_cut - math.log(t)))
         order = math.sqrt(2 * max(-log_cut + math.log(ACCURACY), 1.0) / self.size)
-        at_cut = math.log(t) - cut * cut / 2 + 0.7 * order / t * math.expm1(min(s * cut - s * s / 2, 50.0))
-        return cut if order * s * s / 2 > _NEAR * math.log(t) and at_cut < _LITTLE else math.inf
+        far = 2 * math.log(t) / (s * s)
+        tried = 0.7 * min(order, _HIGHER * far)
+        at_cut = math.log(t) - cut * cut / 2 + tried / t * math.expm1(min(s * cut - s * s / 2, 50.0))
+        return cut if order > _NEAR * far and at_cut < _LITTLE else math.inf
 
     def log_envelope(self, resolution: Resolution) -> float:
         if not self._known:

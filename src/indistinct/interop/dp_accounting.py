@@ -5,8 +5,10 @@ Wherever it takes `RdpAccountant` or `PLDAccountant`, give it `EventAccountant`:
 an error that is rounded away from the truth.
 """
 
+from functools import lru_cache
 from typing import Any
 
+from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, needs
 from indistinct.guarantees import Guarantee
 from indistinct.interop.dp_events import (
@@ -20,6 +22,12 @@ from indistinct.mechanisms import Mechanism
 
 with needs("dp-accounting"):
     from dp_accounting import NeighboringRelation, PrivacyAccountant
+
+
+@lru_cache(maxsize=32)
+def _known(mechanism: Mechanism, adjacency: Adjacency) -> tuple[Guarantee, bool]:
+    """Kept for a while: a search for noise makes accountants anew, and comes back to where it was."""
+    return mechanism.guarantee(adjacency), keeps_nothing(mechanism)
 
 
 class EventAccountant(PrivacyAccountant):  # type: ignore[misc]
@@ -73,9 +81,7 @@ class EventAccountant(PrivacyAccountant):  # type: ignore[misc]
     def _read(self) -> tuple[Guarantee, bool]:
         """The same, and whether an event has no noise."""
         if self._known is None:
-            mechanism = self.mechanism
-            known = mechanism.guarantee(adjacency_of(self.neighboring_relation))
-            self._known = known, keeps_nothing(mechanism)
+            self._known = _known(self.mechanism, adjacency_of(self.neighboring_relation))
         return self._known
 
     def get_epsilon(self, target_delta: float) -> float:

@@ -126,7 +126,7 @@ class HighOrders:
 
     def _bound(self, step: Step, order: Any, w: Array) -> Array:
         logs = self.count * step.log_mean(w / self.count)
-        error = self.count * (step.error + step.rounding(w / self.count))
+        error = self.count * (step.error + step.rounding(w / self.count, w / self.count))
         ratio = w / order - 1
         value: Array = order * (ratio - np.log1p(ratio)) + logs + error + 8 * EPS * order * np.abs(ratio)
         return value

@@ -128,17 +128,18 @@ class Step:
         """Whether a polynomial does it."""
         return self._series is not None
 
-    def rounding(self, size: Any) -> Any:
-        """Of the mean at |v|: |e^{v(X-1)} - 1| is at most |v(X-1)|, times that exponential; a power is
-        rounded as often as it is multiplied."""
+    def rounding(self, size: Any, real: Any = None) -> Any:
+        """Of the mean at |v|, Re v being `most` unless told: |e^{v(X-1)} - 1| is at most |v(X-1)|, times that
+        exponential; a power is rounded as often as it is multiplied."""
         if self._series is not None:
             u, sizes, total = size / self._largest, self._series[1], np.zeros_like(size)
             for coefficient in (sizes * (8 * np.arange(2, sizes.size + 2) + 30))[::-1].tolist():
                 total = total * u + coefficient
             return EPS * total * u * u
         away, weights, _ = self._rule
-        largest = 2 + np.exp(np.minimum(np.maximum(self.most * away, 0.0), 600.0))
-        return ROUNDING * float((np.abs(away) * largest) @ weights) * size
+        real = self.most if real is None else real
+        largest = 2 + np.exp(np.minimum(np.maximum(np.multiply.outer(real, away), 0.0), 600.0))
+        return ROUNDING * ((np.abs(away) * largest) @ weights) * size
 
     def log_mean(self, v: Any) -> Any:
         """log E[e^{v(X - 1)}]: all but the linear part of the exponential, whose mean is known, is summed."""

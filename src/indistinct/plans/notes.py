@@ -10,6 +10,7 @@ from indistinct.plans.declarations import KEEP
 from indistinct.plans.plan import Plan
 from indistinct.plans.planned_release import FittedPart, PlannedRelease
 from indistinct.report.tables import readable
+from indistinct.tables.notes import effects, joined
 
 _ADDED_UP = {"sum", "mean", "variance", "linear", "logistic", "correlation", "covariance"}
 """Kinds whose answers move with clipped values. In others these are in the first or the last cell."""
@@ -60,23 +61,22 @@ def _columns(plan: Plan, part: PlannedRelease) -> Iterator[str]:
         column = declared.get(name)
         if column is None:
             continue
-        effects = []
-        outside = column.outside or ("drop" if column.categories is not None else "clip")
-        if column.ends is not None and outside == "clip":
-            low, high = map(column.words, column.ends)
-            added = part.kind in _ADDED_UP and name in own
-            moved = f"count as {low} and {high}" if added else "count in the first and the last cell"
-            effects.append(f"values of {name} below {low} or above {high} {moved}")
-        elif outside == "drop":
-            listed = column.categories is not None
-            beyond = f"whose {name} is not listed" if listed else f"with {name} outside its bounds"
-            if part.kind == "hierarchy" and column.within is not None:
-                beyond = f"whose {name} is not listed within their {column.within}"
-            effects.append(f"records {beyond} are left out")
-        if column.missing not in ("error", KEEP):
-            effects.append(f"records in which {name} is missing are left out")
-        if effects:
-            yield f"{_joined(effects)}. {_asked(plan, name)}"
+        listed = column.categories is not None
+        outside = column.outside or ("drop" if listed else "clip")
+        low, high = ("", "") if column.ends is None else map(column.words, column.ends)
+        beyond = f"whose {name} is not listed" if listed else f"with {name} outside its bounds"
+        if part.kind == "hierarchy" and column.within is not None:
+            beyond = f"whose {name} is not listed within their {column.within}"
+        told = effects(
+            name,
+            None if column.ends is None else (low, high),
+            outside,
+            "keep" if column.missing in ("error", KEEP) else "drop",
+            added=part.kind in _ADDED_UP and name in own,
+            beyond=beyond,
+        )
+        if told:
+            yield f"{joined(told)}. {_asked(plan, name)}"
 
 
 def _users(plan: Plan, part: PlannedRelease) -> Iterator[str]:
@@ -105,8 +105,3 @@ def _asked(plan: Plan, column: str | None) -> str:
             return f"The interval does not show it; the release {part.name} says how many that concerns."
     key = "users = true" if column is None else f'column = "{column}"'
     return f'The interval does not show it; a release with kind = "outside" and {key} would.'
-
-
-def _joined(effects: list[str]) -> str:
-    text = "; ".join(effects)
-    return text[0].upper() + text[1:]

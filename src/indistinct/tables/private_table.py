@@ -9,7 +9,10 @@ from indistinct.data import (
     Bins,
     Categories,
     Count,
+    CovarianceTable,
     Histogram,
+    LinearRegression,
+    LogisticRegression,
     Mean,
     Norm,
     Numbers,
@@ -102,6 +105,41 @@ class PrivateTable:
         factor = best_factor(axis.count, ranks, Norm.L1)
         asked = Quantiles(column, axis, ranks, self._unit, factor)
         return self._ask(column, asked, (["rank"], [[rank] for rank in asked.ranks]))
+
+    def linear(self, response: str, *columns: str) -> Question:
+        """Least squares of a column of numbers on others, all of them declared: a row for each term."""
+        return self._explain(LinearRegression, response, columns)
+
+    def logistic(self, response: str, *columns: str) -> Question:
+        """How the odds of the second of two categories depend on other columns: a row for each term."""
+        return self._explain(LogisticRegression, response, columns)
+
+    def covariance(self, *columns: str) -> Question:
+        """The covariance and correlation of every two columns of numbers, or of two categories."""
+        self._ungrouped()
+        return self._ask("covariance", CovarianceTable(self._axes(columns), self._unit))
+
+    def _explain(
+        self, kind: type[LinearRegression | LogisticRegression], response: str, columns: tuple[str, ...]
+    ) -> Question:
+        self._ungrouped()
+        return self._ask("coefficient", kind(response, self._axes((*columns, response)), self._unit))
+
+    def _ungrouped(self) -> None:
+        if self.groups:
+            allowed = "none: a regression is of all records (name the column among those that explain)"
+            raise ArgumentError("by", list(self.groups), allowed)
+
+    def _axes(self, columns: tuple[str, ...]) -> dict[str, Numbers | Categories]:
+        """Columns as a regression takes them."""
+        if len(set(columns)) < len(columns):
+            raise ArgumentError("columns", list(columns), "different columns")
+        return {
+            name: found
+            if isinstance(found := self.columns.get(name), Categories)
+            else self._numbers(name, None, None)
+            for name in columns
+        }
 
     def _ask(self, name: str, query: Query, labels: tuple[Row, list[Row]] = ([], [[]])) -> Question:
         return Question(self.data, query, name, tuple((one, self._cells(one)) for one in self.groups), labels)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
@@ -13,6 +13,7 @@ from indistinct.data import (
     Bins,
     CachedTable,
     Categories,
+    CrossProductQuery,
     GroupBy,
     NoisyQuery,
     Norm,
@@ -26,6 +27,7 @@ from indistinct.mechanisms import Budget, Mechanism, Release, calibrate
 from indistinct.mechanisms.mechanism import Composed
 from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
+from indistinct.tables.notes import notes
 from indistinct.tables.rows import ERRORS, Row, axes_header, cells, estimated
 
 
@@ -35,6 +37,8 @@ class Answers:
 
     header: tuple[str, ...]
     rows: tuple[Row, ...] = field(repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """What clipping and limits can do to the numbers, which no interval shows."""
 
     def __getitem__(self, name: str) -> Any:
         """A column, as an array."""
@@ -104,16 +108,21 @@ class Question:
     def answers(self, noisy: NoisyQuery, data: Any, source: Source | None) -> Release[Answers]:
         """One draw of this noise."""
         values, private = noisy.noisy(data, source)
+        told = tuple(notes(self.grouped))
+        if isinstance(self.query, CrossProductQuery):
+            fitted = [asdict(row) for row in self.query.fitted(noisy, values)]
+            rows = tuple(list(row.values()) for row in fitted)
+            return Release(Answers(tuple(fitted[0]), rows, told), noisy, private, noisy.unit)
         found = self.grouped.estimate(values, noisy)
         named, labels = self.labels
         header = (*axes_header(self.groups), *named, self.name, self.query.error_name, *ERRORS[1:])
         grain = self.query.bins.width if isinstance(self.query, Quantiles) else None
-        rows = zip(product(cells(self.groups), labels), found.rows(), strict=True)
+        pairs = zip(product(cells(self.groups), labels), found.rows(), strict=True)
         listed = tuple(
             [*group, *label, *estimated(value, error, low, high, grain)]
-            for (group, label), (value, error, low, high) in rows
+            for (group, label), (value, error, low, high) in pairs
         )
-        return Release(Answers(header, listed), noisy, private, noisy.unit)
+        return Release(Answers(header, listed, told), noisy, private, noisy.unit)
 
 
 @charged

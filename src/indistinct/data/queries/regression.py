@@ -246,6 +246,8 @@ class LogisticRegression(CrossProductQuery):
         return equations, None
 
     def fitted(self, noise: NoisyQuery, values: Values) -> list[Coefficient]:
+        if len(values) != self.size:
+            raise ArgumentError("release", f"{len(values)} numbers", f"those of all passes, {self.size}")
         equations, _ = self.equations(noise, values)
         assert isinstance(equations, NewtonEquations)
         names, table = _in_units(self.axes, self.encoding.terms.owners[:-1])

@@ -130,6 +130,13 @@ class Pieces:
                 found[: len(self.low)] |= (self.low >= one[0]) & (self.low <= one[1])
         return found
 
+    def alternatives(self, chosen: npt.NDArray[np.bool_]) -> list[Any]:
+        """What holds in these pieces and in no others: `holding`, the other way round."""
+        own, found = inner(self.domain), np.flatnonzero(chosen).tolist()
+        if isinstance(own, Categories):
+            return [own.values[place] if place < own.size else None for place in found]
+        return [(self.low[at].item(), self.high[at].item()) if at < len(self.low) else None for at in found]
+
     def places(self, values: npt.NDArray[Any]) -> Places:
         """The pieces that values of this column are in."""
         own = inner(self.domain)

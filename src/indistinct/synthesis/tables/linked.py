@@ -18,8 +18,9 @@ from indistinct.mechanisms import Budget, Mechanism, Release, calibrate
 from indistinct.mechanisms.paying import Payer, charged
 from indistinct.noise import Source
 from indistinct.synthesis.progress import Progress, check_fit
-from indistinct.synthesis.tables.conditions import Forbidden
+from indistinct.synthesis.tables.conditions import Forbidden, Wanted
 from indistinct.synthesis.tables.fitted import SyntheticTable, averaged
+from indistinct.synthesis.tables.regions import Region
 from indistinct.synthesis.tables.synthesizer import Columns, TableSynthesizer
 from indistinct.synthesis.tables.training import TableTraining
 
@@ -84,6 +85,10 @@ class LinkedSynthesizer:
         for rule in self.rules:
             users.check_unrounded("rules", rule.conditions)
         _ = self.of_users, self.of_visits  # refuses at once what cannot be counted, or drawn
+        for condition in self.of_visits.region().without_rows(self.shared):
+            if _possible(users, condition):
+                allowed = f"such that each user can have a visit; forbid users with {condition}, or allow one"
+                raise ArgumentError("rules", tuple(condition), allowed)
 
     @property
     def of_users(self) -> TableSynthesizer:
@@ -171,6 +176,15 @@ class LinkedSynthesizer:
             found = _released(both, self, noisy, users, visits, source=source, ledger=ledger)
         first, second = (replace(release, adjacency=check_adjacency(adjacency)) for release in found)
         return first, second
+
+
+def _possible(design: TableSynthesizer, condition: Wanted) -> bool:
+    """Whether a row may be like that."""
+    try:
+        Region.of(dict(design.columns), condition, design.forbidden)
+    except ArgumentError:
+        return False
+    return True
 
 
 def replace_columns(

@@ -9,7 +9,7 @@ rare what is given may be, and expected counts are rounded as those of all rows 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +71,17 @@ class Region:
     def everything(self) -> bool:
         """Whether nothing was asked."""
         return not self.asked
+
+    def without_rows(self, names: Collection[str]) -> Iterator[Wanted]:
+        """What some columns cannot be in any row, whatever the others are."""
+        for boxes in self.groups:
+            own = [name for name in boxes[0] if name in names]
+            left = [{name: np.ones(self.pieces[name].size, dtype=bool) for name in own}] if own else []
+            for box in boxes:
+                taken = {name: box[name] for name in own}
+                left = [rest for one in left for rest in _without(one, taken)]
+            for rest in left:
+                yield {name: self.pieces[name].alternatives(mask) for name, mask in rest.items()}
 
     def sample(
         self,

@@ -138,10 +138,11 @@ class TableSynthesizer:
     def region(self, given: Mapping[str, Any] | None = None) -> Region:
         """Where rows may be: what is given, without what the rules forbid."""
         domains, determined = dict(self.columns), dict(self.determined)
-        return Region.of(domains, wanted("given", given or {}, domains, determined), self._forbidden)
+        return Region.of(domains, wanted("given", given or {}, domains, determined), self.forbidden)
 
     @property
-    def _forbidden(self) -> list[Wanted]:
+    def forbidden(self) -> list[Wanted]:
+        """What the rules describe."""
         domains, determined = dict(self.columns), dict(self.determined)
         return [wanted("rules", rule.conditions, domains, determined) for rule in self.rules]
 
@@ -263,7 +264,7 @@ class TableSynthesizer:
     ) -> NoisyCounts:
         labels = 1 if self.label is None else dict(self.columns)[self.label].size
         known = []
-        for group, table in known_zeros(tables, dict(self.columns), self._forbidden).items():
+        for group, table in known_zeros(tables, dict(self.columns), self.forbidden).items():
             if group:  # all but the distances
                 columns, by_label = self._places(group)
                 own = deviation if isinstance(deviation, float | int) else deviation[group]
