@@ -42,7 +42,7 @@ CURVE = ZeroConcentratedDP(0.1)
 NOT_A_NUMBER: list[Any] = [True, np.True_, "1", b"1", None, 1j, [1.0, 2.0], ..., {}, NAN, np.nan]
 NOT_POSITIVE = [0, -1, -1e-300, INF, -INF, 10**400]
 NOT_A_PROBABILITY = [-0.1, -1e-300, 1.5, 1 + 1e-9, 2, INF, -INF]
-NOT_A_COUNT: list[Any] = [2.5, 3.0, "3", None, True, np.float64(3), NAN, 1j, [3]]
+NOT_A_COUNT: list[Any] = [2.5, 3.0, "3", None, True, np.float64(3), NAN, 1j, [3], 10**400]
 NOT_READABLE: list[Any] = [NAN, None, "0.1", True, 1j, [0.1, NAN], ["a"], ..., [[0.1], [0.1, 0.2]]]
 
 

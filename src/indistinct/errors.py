@@ -21,6 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+_MOST = 10**300
+"""No count is larger."""
+
 
 class ArgumentError(ValueError):
     """An argument is outside what is allowed.
@@ -134,7 +137,8 @@ def check_probability(argument: str, value: Any) -> float:
 
 
 def check_count(argument: str, value: Any, *, least: int = 0) -> int:
-    """The value as an integer; 3.0 is refused, because a step count is counted, not measured."""
+    """The value as an integer; 3.0 is refused, because a step count is counted, not measured. One that no
+    float can hold is refused too."""
     allowed = f"an integer, at least {least}"
     if isinstance(value, bool | np.bool_):
         raise ArgumentError(argument, value, allowed)
@@ -144,6 +148,8 @@ def check_count(argument: str, value: Any, *, least: int = 0) -> int:
         raise ArgumentError(argument, value, allowed) from None
     if number < least:
         raise ArgumentError(argument, value, allowed)
+    if number > _MOST:
+        raise ArgumentError(argument, value, "an integer that a float can hold")
     return number
 
 
