@@ -36,7 +36,8 @@ class BoundedRangePair(Pair):
 
     def log_envelope(self, resolution: Resolution) -> float:
         order = resolution.orders[0]
-        return bounded_envelope(self, 1.0, order, resolution.frequency, self.log_moment(order))
+        log_mass = self.log_moment(order) * (1 - 2e-12)  # not rounded up
+        return bounded_envelope(self, 1.0, order, resolution.frequency, log_mass)
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)

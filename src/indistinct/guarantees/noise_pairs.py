@@ -156,14 +156,15 @@ class LaplacePair(Pair):
 
     def log_envelope(self, resolution: Resolution) -> float:
         order = resolution.orders[0]
-        return bounded_envelope(self, 1.0, order, resolution.frequency, self.log_moment(order))
+        log_mass = self.computed_log_moment(order) * (1 - 1e-12)
+        return bounded_envelope(self, 1.0, order, resolution.frequency, log_mass)
 
     def log_density(self, loss: float) -> float:
         """Under Q, between the atoms."""
         return -math.log(4.0) - (loss + self.loss) / 2
 
-    def log_moment(self, order: float) -> float:
-        return float(self.log_moments(np.array([order]))[0])
+    def computed_log_moment(self, order: float) -> float:
+        return float(LaplaceCumulant(self.loss).real(np.array([order - 1.0]))[0])
 
     def log_moments(self, orders: Array) -> Array:
         return guarded(orders, LaplaceCumulant(self.loss).real(orders - 1.0))

@@ -271,15 +271,17 @@ class Pair(ABC):
     @cached_property
     def finite_mean(self) -> float:
         """E_P[L; L finite], at most."""
-        return self._whole_rule(1.0, 1.0).mean() * (1 + 1e-12) + _BEYOND
+        mean = self._whole_rule(1.0, 1.0).mean()
+        return mean * (1 + 1e-12) + _BEYOND if mean else 0.0
 
 
 def guarded(orders: Array, log_moments: Array) -> Array:
     """Log moments, larger in size by their rounding, which counts most next to the orders 0 and 1, and by
     what lies beyond a rule."""
     far = np.maximum(np.minimum(np.abs(orders), np.abs(orders - 1)), 1e-15)
-    larger: Array = log_moments * (1 + 1e-12 + 1e-15 / far) + orders * (orders - 1) * _BEYOND
-    return larger
+    larger: Array = log_moments * (1 + 1e-12 + 1e-15 / far)
+    # of a pair that tells nothing there is nothing beyond
+    return larger + np.where(log_moments == 0, 0.0, orders * (orders - 1) * _BEYOND)
 
 
 @dataclass(frozen=True)

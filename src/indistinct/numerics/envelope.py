@@ -189,5 +189,5 @@ def edge_envelope(log_heights: Array, log_atoms: float, frequency: float, log_ma
     atoms and a density that is monotone or has one minimum between its ends: one integration by parts gives
     (total variation) / s, and that is at most twice the heights at both ends."""
     variation = 2 * float(np.exp(np.minimum(log_heights - log_mass, 600.0)).sum())
-    bound = math.exp(log_atoms - log_mass) + variation / max(frequency, 1e-300)
+    bound = math.exp(min(log_atoms - log_mass, 600.0)) + variation / max(frequency, 1e-300)
     return min(math.log(bound) + _ROUNDING, 0.0)

@@ -19,7 +19,7 @@ CLOSE = 4e-7
 """How far epsilon and delta may be from being each other's inverse: each is read to a quarter of this."""
 ORDERS = [0.5, 0.75, 0.9, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2, 5, 32, 300, 1000, math.inf]
 FEW_ORDERS = [0.5, 1.0, 2.0, 16.0, math.inf]
-FPRS = np.array([0, 1e-9, 1e-3, 0.05, 0.3, 0.8, 1])
+FPRS = np.array([0, 1e-9, 1e-6, 1e-3, 0.05, 0.3, 0.5, 0.8, 0.999, 1])
 DELTAS = np.array([0, 1e-300, 1e-5, 0.5, 1 - 1e-12, 1])
 EPSILONS = np.array([0, 1e-12, 0.3, 30, 1e6, math.inf])
 
