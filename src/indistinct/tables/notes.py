@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from indistinct.data import Bins, Numbers, Query, UserRecords
-from indistinct.data.records.grouped import ByGroup
+from indistinct.data import Bins, ByGroup, Numbers, Query, UserRecords
 
 _UNSEEN = "The interval does not show it."
 
