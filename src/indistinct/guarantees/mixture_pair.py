@@ -275,7 +275,8 @@ class MixturePair(Pair):
         """log(1 - q + q e^l) as a number."""
         if loss > 300.0:
             return loss + math.log(self.rate + (1 - self.rate) * math.exp(-loss))
-        return math.log1p(self.rate * math.expm1(loss))
+        gain = self.rate * math.expm1(loss)
+        return math.log1p(gain) if gain > -0.5 else math.log((1 - self.rate) + self.rate * math.exp(loss))
 
     def _mixed_up(self, loss: float) -> float:
         """The same, rounded up."""

@@ -150,8 +150,7 @@ class Product:
                     epsilon[open_], known, accuracy, None if other is None else other.loss
                 )
             except TooFineError:
-                if self._plain is None:
-                    raise
+                pass  # and no more is known
             open_ = open_[_wide(low[open_], high[open_], known)]
             if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
@@ -189,8 +188,7 @@ class Product:
                     else (0.0, found)
                 )
             except TooFineError:
-                if self._plain is None:
-                    raise
+                pass  # and no more is known
             open_ = open_[_wide(low[open_], high[open_], known)]
             if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))

@@ -158,7 +158,7 @@ def scan(
 ) -> Scan:
     """K around the order c > 0 whose line has an integrand of this delta at the least epsilon, from a guess
     of its scale; `real_up_to(c)` gives K on real orders, accurate up to c."""
-    limit = math.inf
+    limit, best = math.inf, -1
     for _ in range(60):
         try:
             real = real_up_to(4 * start)
@@ -175,6 +175,8 @@ def scan(
         if 0 < best < _GRID.size - 3 or (best > 0 and 2 * start >= limit):
             break
         start = min(float(orders[best]) * (0.25 if best == 0 else 1.0), limit / 2)
+    if best < 0:
+        raise TooFineError("no order can be integrated")
     best = min(max(best, 1), orders.size - 2)
     if not (epsilon[best - 1 : best + 2].max() - epsilon[best]) * orders[best] < _COARSE:
         # for this delta, or where a far tail takes over

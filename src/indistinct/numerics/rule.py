@@ -215,13 +215,11 @@ class LossRule:
 
     def mean(self) -> float:
         """E_P[L; L finite], by a sum of non-negative terms l e^l - (e^l - 1)."""
-        gap = self.loss * np.exp(self.loss) - np.expm1(self.loss)
-        small = np.abs(self.loss) < 1e-3
-        square = self.loss * self.loss
-        gap = np.where(small, square * (0.5 + self.loss / 3 + square / 8 + square * self.loss / 30), gap)
-        with np.errstate(over="ignore", invalid="ignore"):
-            big = self.loss > 30
-            terms = np.where(big, (self.loss - 1) * self._p + self._q, self._q * gap)
+        big, small, square = self.loss > 30, np.abs(self.loss) < 1e-3, self.loss * self.loss
+        loss = np.minimum(self.loss, 30.0)
+        gap = loss * np.exp(loss) - np.expm1(loss)
+        gap = np.where(small, square * (0.5 + loss / 3 + square / 8 + square * loss / 30), gap)
+        terms = np.where(big, (self.loss - 1) * self._p + self._q, self._q * gap)
         less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
         return float(terms.sum() + less_q - less_p)
 
@@ -272,11 +270,11 @@ def powers_of_unit(angle: Array, count: int) -> ComplexArray:
 
 def mixed_loss(loss: Array, rate: float | Array) -> Array:
     """log(1 - rate + rate e^loss), accurate for small losses and for large ones."""
-    if loss.max(initial=0.0) < 300.0:
-        plain: Array = np.log1p(rate * np.expm1(loss))
-        return plain
-    with np.errstate(over="ignore", divide="ignore"):
-        near = np.log1p(rate * np.expm1(loss))
-        far = loss + np.log(rate + (1 - rate) * np.exp(-loss))
-    mixed: Array = np.where(loss < 300.0, near, far)
+    gain = rate * np.expm1(np.minimum(loss, 300.0))
+    mixed: Array = np.log1p(np.maximum(gain, -0.5))
+    if gain.min(initial=0.0) < -0.5:  # next to nothing is left, of two small numbers
+        mixed = np.where(gain < -0.5, np.log((1 - rate) + rate * np.exp(np.minimum(loss, 0.0))), mixed)
+    if loss.max(initial=0.0) >= 300.0:
+        far = loss + np.log(rate + (1 - rate) * np.exp(-np.maximum(loss, 0.0)))
+        mixed = np.where(loss < 300.0, mixed, far)
     return mixed
