@@ -203,7 +203,34 @@ def test_logistic_intervals_hold(epsilon: float, laplace: bool) -> None:
     for seed in range(100):
         rows = query.fitted(mechanism, mechanism.noisy(data, NotPrivateSource(seed))[0])
         held.append([row.noise_low <= t <= row.noise_high for row, t in zip(rows, truth, strict=True)])
-    assert 0.92 <= np.mean(held) <= 0.99
+    # the most noise moves logits by so much in the last step that intervals are wide open
+    assert 0.92 <= np.mean(held) <= (1.0 if laplace and epsilon < 1 else 0.99)
+
+
+def test_logistic_intervals_are_open_where_newton_has_not_settled() -> None:
+    """Skewed columns, steep slopes and separable answers: more than three steps have to do."""
+    draw, axes = np.random.default_rng(8), {"x": Numbers(0, 6), "owns": DOMAINS["owns"]}
+    query = LogisticRegression("owns", axes)
+    skewed = np.minimum(draw.poisson(0.5, 20_000), 6).astype(float)
+    even = draw.uniform(0, 6, 20_000)
+    for x, slope, centre in ((skewed, 2.1, 2.5), (even, 4.0, 3.0)):
+        answer = draw.random(x.size) < 1 / (1 + np.exp(-slope * (x - centre)))
+        data = {"x": x, "owns": np.where(answer, "yes", "no")}
+        truth, _ = likeliest(np.stack([np.ones(x.size), x], axis=1), answer)
+        mechanism = query.gaussian(4.225 * query.sensitivity(Norm.L2))
+        rows = [query.fitted(mechanism, mechanism.noisy(data, NotPrivateSource(s))[0]) for s in range(20)]
+        held = [[row.noise_low <= t <= row.noise_high for row, t in zip(r, truth, strict=True)] for r in rows]
+        assert np.mean(held) >= 0.9
+
+
+def test_noise_of_no_records_is_another_in_each_pass() -> None:
+    query = LogisticRegression("owns", {"x": Numbers(0, 6), "owns": DOMAINS["owns"]})
+    source = KeyedSource(bytes(range(32)), b"label")
+    values, _ = query.gaussian(3.0).noisy({"x": [1.0], "owns": ["neither"]}, source)
+    later = np.split(values[query.encoding.size :], 3)
+    assert not any(
+        np.array_equal(a, b) for a, b in ((later[0], later[1]), (later[1], later[2]), (later[0], later[2]))
+    )
 
 
 def test_logistic_population_is_covered() -> None:

@@ -180,8 +180,10 @@ class NoisyQuery(Mechanism):
         while (bounded := self.query.following(self, values)) is not None:
             kept = table(data).kept() if kept is None else kept
             totals = kept.total(bounded)
-            # Noise that a key can draw again is another one for other records.
-            more, _ = self._added(totals, source and source.about(repr(totals.units.tolist()).encode()))
+            # Noise that a key can draw again is another one for other records, and in another pass: totals of
+            # no records are equal in all of them. So many numbers came before.
+            content = repr((values.size, totals.units.tolist())).encode()
+            more, _ = self._added(totals, source and source.about(content))
             values = np.concatenate([values, more])
         return values, private
 

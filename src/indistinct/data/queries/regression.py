@@ -161,8 +161,9 @@ def _rows(names: list[str], table: Array, fit: NoisyEquations, added: Array) -> 
     rows: list[Coefficient] = []
     for name, ahead, moved in zip(names, table, added.tolist(), strict=True):
         quantile = fit.quantile(ahead)
-        low, high = by_noise.interval(ahead, quantile)
-        lowest, highest = by_both.interval(ahead, quantile)
+        ends = by_noise.interval(ahead, quantile), by_both.interval(ahead, quantile)
+        left = fit.left(ahead)
+        (low, high), (lowest, highest) = ((start - left, end + left) for start, end in ends)
         lowest, highest = min(low, lowest), max(high, highest)
         error, total = ((end - start) / (2 * quantile) for start, end in ((low, high), (lowest, highest)))
         value = min(max(float(ahead @ fit.estimate), low), high)

@@ -93,6 +93,11 @@ class NoisyEquations(ABC):
     def far(self) -> Array:
         """How far from the estimate coefficients are looked for."""
 
+    def left(self, direction: Array) -> float:
+        """How far the answer without noise may be from the solution of the equations, along a combination of
+        coefficients: they are its own."""
+        return 0.0
+
     def whitened(self, *, sampled: bool) -> Whitened:
         """Residuals of variance one: by noise alone, or by noise and sampling."""
         more = self.sampling if sampled else np.zeros((self.size, self.size))

@@ -4,8 +4,8 @@ The first pass has products of columns and response; from these follow coefficie
 columns were normal. Each of three passes after it has the slope g and the curvature H of the likelihood, at
 coefficients c that follow from the passes before. Whatever columns look like, the coefficients b of largest
 likelihood solve g = K (b - c), where K is the mean curvature between c and b: that is H, but for terms of
-second order in b - c, which the steps before have made small. These are linear equations with noise of a
-known law, so intervals are those of linear regression.
+second order in b - c, which the steps before have made small; intervals are wider by what they may be.
+These are linear equations with noise of a known law, so intervals are those of linear regression.
 """
 
 import math
@@ -49,6 +49,20 @@ class NewtonEquations(NoisyEquations):
     @property
     def far(self) -> Array:
         return np.asarray(np.maximum(_FAR, 3 * np.abs(self.coefficients)))
+
+    def left(self, direction: Array) -> float:
+        """Between c and the maximum b the curvature changes by at most e^±r, where r is the largest change
+        of a logit in the declared box (Bach 2010, Proposition 1). So with d = b - c the mean curvature is at
+        least H (1 - e^-r)/r, and the solution of the equations is at most (e^r - 1 - r)/r from d, relative
+        to d and measured by H. If a logit moves by 1 or more in the last step, nothing is known of r."""
+        moved = float(np.abs(self.estimate).sum())
+        if moved >= 1:
+            return _LARGEST * float(np.abs(direction).sum())
+        r = -math.log1p(-moved)
+        share = (math.expm1(r) - r) / r if r > 1e-6 else r / 2
+        curvature = self.sampling
+        length = math.sqrt(self.estimate @ curvature @ self.estimate) / (1 - math.exp(-r)) * r if r else 0.0
+        return share * length * math.sqrt(direction @ np.linalg.solve(curvature, direction))
 
 
 def first_coefficients(first: NoisyMoments) -> Array:
