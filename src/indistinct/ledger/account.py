@@ -150,7 +150,7 @@ class Account:
         with self._book.transaction():
             line = lineage(self._book, place, locked=True, telling=ANSWERS in content)
             state = line.own
-            own = f"{_OWN}{state.number + 1}" if key is None else key
+            own = self._book.free_key(place, _OWN, state.number + 1) if key is None else key
             before = None if key is None else self._book.spend(place, own)
             if before is not None and before.state != CANCELLED:
                 if asked.same(before, plan) and (event == "reserved" or before.state == COMPLETE):

@@ -117,6 +117,12 @@ class Book:
         )
         return _spend_of(rows[0]) if rows else None
 
+    def free_key(self, account: str, prefix: str, number: int) -> str:
+        """The first of numbered keys that nobody has: after a merge the next one may be another ledger's."""
+        while self.spend(account, f"{prefix}{number}") is not None:
+            number += 1
+        return f"{prefix}{number}"
+
     def find(self, account: str, key: str, windows: bool) -> Spend | None:
         """The last one of a key in an account, or in its windows."""
         own = "s.account IN (SELECT name FROM accounts WHERE parent = ?)" if windows else "s.account = ?"
