@@ -132,8 +132,8 @@ class PrivateTable:
 
     def _axes(self, columns: tuple[str, ...]) -> dict[str, Numbers | Categories]:
         """Columns as a regression takes them."""
-        if len(set(columns)) < len(columns):
-            raise ArgumentError("columns", list(columns), "different columns")
+        if not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
+            raise ArgumentError("columns", list(columns), "names of different columns, one after the other")
         return {
             name: found
             if isinstance(found := self.columns.get(name), Categories)

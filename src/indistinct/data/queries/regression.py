@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -182,6 +182,8 @@ class LogisticRegression(CrossProductQuery):
     axes: tuple[Axis, ...]
     unit: Unit
     responds = True
+    last_weight: ClassVar[float] = STEPS[-1] / 4
+    """How strongly the pass that decides is measured."""
 
     def __init__(self, response: str, axes: Mapping[str, Numbers | Categories], unit: Unit = RECORDS) -> None:
         self._declare(response=response, axes=_axes(axes, response), unit=unit)

@@ -28,6 +28,7 @@ _FAR = 3.0
 """Coefficients are looked for within some such multiples of what is estimated, or of the ratio of the
 declared intervals: else one that noise leaves open would leave open all others."""
 _STEPS = 40
+_RIDGE = 1e-13
 Whitened = Callable[[Array], tuple[Array, Array]]
 """From coefficients to residuals of variance one, at the truth, and their derivatives."""
 
@@ -76,6 +77,7 @@ class NoisyEquations(ABC):
             for _ in range(4):
                 noise = self.noise(guess)
                 spread = noise @ noise.T + (normal * prior) @ normal.T
+                spread += _RIDGE * np.trace(spread) * np.eye(self.size)  # noise may be next to nothing
                 solved = np.linalg.solve(spread, right)
                 guess = prior * (normal.T @ solved)
             score = -np.linalg.slogdet(spread)[1] - right @ solved

@@ -142,7 +142,8 @@ class LogisticPart(RegressionPart):
 
     def error(self, scale: float) -> float | None:
         linear = super().error(scale)
-        return None if linear is None else 4 * linear  # of a logit from end to end, where the odds are even
+        # of a logit across both halves, where the odds are even; the last pass decides
+        return None if linear is None else 2 * 4 * linear / LogisticRegression.last_weight
 
     @property
     def size(self) -> float | None:
