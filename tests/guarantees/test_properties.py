@@ -61,9 +61,10 @@ def test_epsilon_is_honest(rate: float, scale: float, count: int, delta: float) 
     g = (count * Gaussian(scale=scale).subsample(rate)).guarantee()
     epsilon = g.epsilon(delta)
     assert 0 <= epsilon < math.inf
-    # both are bounds, each as close as engines are asked to be
-    assert g.delta_interval(epsilon).low <= delta * (1 + 1e-12)
-    assert g.delta(epsilon) <= delta * (1 + 4 * NARROW)
+    # both are bounds, each as close as engines are asked to be, or beside a lower end that says how close
+    known = g.delta_interval(epsilon)
+    assert known.low <= delta * (1 + 1e-12) and known.high == g.delta(epsilon)
+    assert known.high <= delta * (1 + 4 * NARROW) or known.low < known.high * (1 - 4 * NARROW)
     # each direction by itself is no worse, and one of them is as bad
     assert isinstance(g, ExactGuarantee)
     sides = [float(side.epsilon(np.array([delta]))[0]) for side in (g.product, g.product.reverse())]
