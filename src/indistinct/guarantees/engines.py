@@ -23,7 +23,7 @@ from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.contour import ACCURACY, ContourLine, Scan, draw_line
+from indistinct.numerics.contour import ACCURACY, Aim, ContourLine, Scan, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
 
@@ -52,22 +52,12 @@ def enumerated(loss: ComposedLoss, level: int) -> tails.Tail | None:
 
 def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     """The contour integral through the saddle, while the transform decays along it."""
-    log_delta, log_cut = loss.log_delta_of(level), loss.log_cut(level)
-    found = loss.scan(level)
-    log_level = log_delta + LOG_ACCURACY
+    log_delta, found = loss.log_delta_of(level), loss.scan(level)
     centre = found.likely_epsilon(log_delta)
     line: ContourLine | None = None
     accuracy = ACCURACY
     for _ in range(4):
-        aim = found.aim(min(centre, loss.top), log_level)
-        drawn = draw_line(
-            lambda frequency, aim=aim: loss.cumulant(log_cut, aim.order, aim.order, frequency),  # type: ignore[misc]
-            lambda frequency, aim=aim: loss.log_envelope(log_cut, aim.order, frequency),  # type: ignore[misc]
-            aim,
-            loss.infinite_mass,
-            math.exp(log_level),
-            accuracy,
-        )
+        drawn = _line(loss, level, found.aim(min(centre, loss.top), log_delta + LOG_ACCURACY), accuracy)
         if drawn is None and accuracy == ACCURACY and any(pair.by_moments for pair, _ in loss.terms):
             accuracy = _ROUGH  # no other engine knows more
             continue
@@ -90,18 +80,22 @@ def along(other: ComposedLoss, loss: ComposedLoss, level: int) -> tails.Tail | N
     line = drawn(contour, other, level)
     if not isinstance(line, ContourLine):
         return None
-    aim, log_cut = replace(line.aim, scan=_NOT_SCANNED), loss.log_cut(level)
     try:
-        return draw_line(
-            lambda frequency: loss.cumulant(log_cut, aim.order, aim.order, frequency),
-            lambda frequency: loss.log_envelope(log_cut, aim.order, frequency),
-            aim,
-            loss.infinite_mass,
-            math.exp(loss.log_delta_of(level) + LOG_ACCURACY),
-            ACCURACY,
-        )
+        return _line(loss, level, replace(line.aim, scan=_NOT_SCANNED), ACCURACY)
     except TooFineError:
         return None
+
+
+def _line(loss: ComposedLoss, level: int, aim: Aim, accuracy: float) -> ContourLine | None:
+    log_cut = loss.log_cut(level)
+    return draw_line(
+        lambda frequency: loss.cumulant(log_cut, aim.order, aim.order, frequency),
+        lambda frequency: loss.log_envelope(log_cut, aim.order, frequency),
+        aim,
+        loss.infinite_mass,
+        math.exp(loss.log_delta_of(level) + LOG_ACCURACY),
+        accuracy,
+    )
 
 
 _NOT_SCANNED = Scan(np.empty(0), np.empty(0))
