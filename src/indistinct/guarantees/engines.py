@@ -73,17 +73,18 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     return line
 
 
-@lru_cache(maxsize=256)
-def along(other: ComposedLoss, loss: ComposedLoss, level: int) -> tails.Tail | None:
+@dataclass(frozen=True)
+class Along:
     """A loss on the line that another has: without a scan, and from above only, where every line is a bound.
     It mostly shows that the other direction is the worse one."""
-    line = drawn(contour, other, level)
-    if not isinstance(line, ContourLine):
-        return None
-    try:
+
+    other: ComposedLoss
+
+    def __call__(self, loss: ComposedLoss, level: int) -> tails.Tail | None:
+        line = drawn(contour, self.other, level)
+        if not isinstance(line, ContourLine):
+            return None
         return _line(loss, level, replace(line.aim, scan=_NOT_SCANNED), ACCURACY)
-    except TooFineError:
-        return None
 
 
 def _line(loss: ComposedLoss, level: int, aim: Aim, accuracy: float) -> ContourLine | None:
@@ -220,7 +221,7 @@ class LossReader:
     def _hints(self, other: ComposedLoss | None, level: int) -> Iterator[tails.Tail | None]:
         """What may show that `enough` is enough, at little cost."""
         if other is not None:
-            yield along(other, self.loss, level)
+            yield drawn(Along(other), self.loss, level)
             yield drawn(chernoff, self.loss, level)
 
     def _solved(
@@ -276,7 +277,7 @@ class LossReader:
         low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))
         asked: dict[Engine, list[Levels]] = {}
         rows = np.arange(epsilon.size)  # of what is still open
-        hints: tuple[Step, ...] = () if other is None else ((partial(along, other), partial(beside, other)),)
+        hints: tuple[Step, ...] = () if other is None else ((Along(other), partial(beside, other)),)
         for engine, levels_for in hints + ROUTE:
             levels = np.full(epsilon.shape, -1)
             if (found := levels_for(self.loss, epsilon[rows], high[rows])) is not None:
