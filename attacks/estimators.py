@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from synthesis import DELTA, EPSILON, gaussian_bound, lower_bound
+from synthesis import DELTA, EPSILON, Verdicts, gaussian_bound, lower_bound
 
 from indistinct import Adjacency, Budget
 from indistinct.data import Missing, Numbers
@@ -98,26 +98,22 @@ def class_scores(adjacency: Adjacency, count: int) -> tuple[float, list[np.ndarr
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--releases", type=int, default=4000, help="with and without the record, each")
-    count, failed = parser.parse_args().releases, False
-    print(f"{'what is released':50} {'ε stated':>9} {'ε shown at 99 %':>16}  verdict")
-
-    def row(name: str, stated: float, scores: list[np.ndarray], private: bool = True) -> None:
-        nonlocal failed
-        shown = (gaussian_bound if "class sums" in name else lower_bound)(*scores)
-        failed |= (shown > stated) is private
-        words = "REFUTED" if shown > stated else "holds"
-        expected = "   FAIL" if (shown > stated) is private else ""
-        print(f"{name:50} {stated:9.3f} {shown:16.3f}  {words}{expected}", flush=True)
+    count, verdicts = parser.parse_args().releases, Verdicts()
 
     for adjacency in Adjacency:
         kind = adjacency.name.lower().replace("_", " ")
         stated, found = density_scores(adjacency, count)
         for name, scores in found.items():
-            row(f"density, {name}, {kind}", stated, scores)
+            verdicts.row(f"density, {name}, {kind}", stated, lower_bound(*scores))
         stated, right, quiet = class_scores(adjacency, count)
-        row(f"class sums, {kind}", stated, right)
-        row(f"planted: class sums, two thirds of the noise, {kind}", stated, quiet, private=False)
-    return int(failed)
+        verdicts.row(f"class sums, {kind}", stated, gaussian_bound(*right))
+        verdicts.row(
+            f"planted: class sums, two thirds of the noise, {kind}",
+            stated,
+            gaussian_bound(*quiet),
+            private=False,
+        )
+    return int(verdicts.failed)
 
 
 if __name__ == "__main__":

@@ -221,6 +221,20 @@ def cosine(a: Vector, b: Vector) -> float:
     return abs(float(a @ b)) / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
+class Verdicts:
+    """The table that an attack prints, and whether a row of it is not as expected."""
+
+    def __init__(self) -> None:
+        self.failed = False
+        print(f"{'what is released':50} {'ε stated':>9} {'ε shown at 99 %':>16}  verdict")
+
+    def row(self, name: str, stated: float, shown: float, private: bool = True) -> None:
+        refuted = shown > stated
+        self.failed |= refuted is private
+        words, expected = "REFUTED" if refuted else "holds", "   FAIL" if refuted is private else ""
+        print(f"{name:50} {stated:9.3f} {shown:16.3f}  {words}{expected}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--releases", type=int, default=10000, help="with and without the record, each")
@@ -236,50 +250,42 @@ def main() -> int:
         "unconditional": Target(images, labels, one, block=False),
         "several bandwidths": Target(images, labels, two, block=True),
     }
-    print(f"{'what is released':50} {'ε stated':>9} {'ε shown at 99 %':>16}  verdict")
-    failed = False
-
-    def row(name: str, stated: float, shown: float, private: bool) -> None:
-        nonlocal failed
-        refuted = shown > stated
-        failed |= refuted is private
-        words = "REFUTED" if refuted else "holds"
-        expected = "" if refuted is not private else "   FAIL"
-        print(f"{name:50} {stated:9.3f} {shown:16.3f}  {words}{expected}")
-
+    verdicts = Verdicts()
     for name, target in modes.items():
         stated = target.noisy.guarantee().epsilon(delta=DELTA)
         record = target.query.statistic(target.table(every)).values
         record = record - target.query.statistic(target.table(others)).values
         without, with_it = (target.releases(rows, count) for rows in (others, every))
-        row(f"{name}: embedding", stated, lower_bound(without @ record, with_it @ record), True)
+        verdicts.row(f"{name}: embedding", stated, lower_bound(without @ record, with_it @ record), True)
         shift = target.update(with_it.mean(0)) - target.update(without.mean(0))
         scores = [np.array([target.update(v) @ shift for v in some]) for some in (without, with_it)]
-        row(f"{name}: first update", stated, lower_bound(*scores), True)
+        verdicts.row(f"{name}: first update", stated, lower_bound(*scores), True)
     # One generator a class is one release a class of disjoint records: of the others only noise is seen.
     target = modes["conditional"]
     parallel = [target.releases(rows, count)[:, : target.space.size] for rows in (others, every)]
     record = target.space(images[-1:])[0]
     stated = target.noisy.guarantee().epsilon(delta=DELTA)
     shown = lower_bound(*(v @ record for v in parallel))
-    row("parallel: embedding of the record's class", stated, shown, True)
+    verdicts.row("parallel: embedding of the record's class", stated, shown, True)
     quiet = [target.releases(rows, count, 1 / 4)[:, : len(record)] for rows in (others, every)]
     shown = lower_bound(*(v @ record for v in quiet))
-    row("planted mistake: a quarter of the noise", stated, shown, False)
+    verdicts.row("planted mistake: a quarter of the noise", stated, shown, False)
     for mode in Mode:
         for adjacency in Adjacency:
             noisy, scores = synthesizer_scores(mode, adjacency, count)
             stated = noisy.guarantee(adjacency).epsilon(delta=DELTA)
             name = f"ImageSynthesizer, {mode.name.lower()}, {adjacency.name.lower().replace('_', ' ')}"
-            row(name, stated, lower_bound(*scores), True)
+            verdicts.row(name, stated, lower_bound(*scores), True)
     noisy, tables = table_scores(count)
     stated = noisy.guarantee().epsilon(delta=DELTA)
-    row("tables: all counts", stated, gaussian_bound(*tables["right"]), True)
-    row("planted mistake: a record in one table only", stated, gaussian_bound(*tables["planted"]), False)
+    verdicts.row("tables: all counts", stated, gaussian_bound(*tables["right"]), True)
+    verdicts.row(
+        "planted mistake: a record in one table only", stated, gaussian_bound(*tables["planted"]), False
+    )
     both, tables = linked_scores(count)
     promised = both.guarantee().epsilon(delta=DELTA)
-    row("linked tables: users and visits", promised, gaussian_bound(*tables["right"]), True)
-    row("planted mistake: noise for one visit", promised, gaussian_bound(*tables["planted"]), False)
+    verdicts.row("linked tables: users and visits", promised, gaussian_bound(*tables["right"]), True)
+    verdicts.row("planted mistake: noise for one visit", promised, gaussian_bound(*tables["planted"]), False)
     tries = min(count, 1000)
     for multiplier in (1.0, 1e2, 1e6):
         clean = target.published_update(every, 0.0, rng)
@@ -290,9 +296,9 @@ def main() -> int:
         digits = [
             np.array([-math.log10(1e-12 + abs(1 - cosine(u, clean))) for u in some]) for some in updates
         ]
-        row(f"published loop, noise multiplier {multiplier:g}", stated, lower_bound(*digits), False)
+        verdicts.row(f"published loop, noise multiplier {multiplier:g}", stated, lower_bound(*digits), False)
     print("The published loop is refuted at any noise: its bound grows with the number of tries alone.")
-    return int(failed)
+    return int(verdicts.failed)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from synthesis import DELTA, EPSILON, gaussian_bound
+from synthesis import DELTA, EPSILON, Verdicts, gaussian_bound
 
 from indistinct import Adjacency, Budget
 from indistinct.data import Categories, Intervals, Tables
@@ -138,28 +138,26 @@ def _even() -> np.ndarray:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--releases", type=int, default=1000, help="with and without the record, each")
-    count, failed = parser.parse_args().releases, False
-    print(f"{'what is released':50} {'ε stated':>9} {'ε shown at 99 %':>16}  verdict")
-
-    def row(name: str, stated: float, scores: list[np.ndarray], private: bool = True) -> None:
-        nonlocal failed
-        shown = gaussian_bound(*scores)
-        failed |= (shown > stated) is private
-        words = "REFUTED" if shown > stated else "holds"
-        expected = "   FAIL" if (shown > stated) is private else ""
-        print(f"{name:50} {stated:9.3f} {shown:16.3f}  {words}{expected}", flush=True)
+    count, verdicts = parser.parse_args().releases, Verdicts()
 
     exact = rounds.moved
     for adjacency in Adjacency:
         kind = adjacency.name.lower().replace("_", " ")
-        row(f"tables in rounds, {kind}", EPSILON, in_rounds(adjacency, count))
+        verdicts.row(f"tables in rounds, {kind}", EPSILON, gaussian_bound(*in_rounds(adjacency, count)))
         rounds.moved = lambda tables, near: exact(1, near) / 4  # type: ignore[assignment]
-        row(f"planted: distances too quiet, {kind}", EPSILON, in_rounds(adjacency, count), private=False)
+        verdicts.row(
+            f"planted: distances too quiet, {kind}",
+            EPSILON,
+            gaussian_bound(*in_rounds(adjacency, count)),
+            private=False,
+        )
         rounds.moved = exact
         stated, alone, scores = continued(adjacency, count)
-        row(f"continued, both releases, {kind}", stated, scores)
-        row(f"planted: the second release alone, {kind}", alone, scores, private=False)
-    return int(failed)
+        verdicts.row(f"continued, both releases, {kind}", stated, gaussian_bound(*scores))
+        verdicts.row(
+            f"planted: the second release alone, {kind}", alone, gaussian_bound(*scores), private=False
+        )
+    return int(verdicts.failed)
 
 
 if __name__ == "__main__":
