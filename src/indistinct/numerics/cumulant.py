@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -146,14 +147,12 @@ class CumulantSum:
         return sum(term.size for term, _ in self.terms)
 
     def real(self, z: Array) -> Array:
-        total: Array = np.sum([count * term.real(z) for term, count in self.terms], axis=0)
-        return total
+        return reduce(np.add, [count * term.real(z) for term, count in self.terms])
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
         lines = [(term.line(c, step, stop), count) for term, count in self.terms]
-        values: ComplexArray = np.sum([n * line.values for line, n in lines], axis=0)
-        errors: Array = np.sum([n * line.errors for line, n in lines], axis=0)
-        return OnLine(values, errors)
+        values = reduce(np.add, [n * line.values for line, n in lines])
+        return OnLine(values, reduce(np.add, [n * line.errors for line, n in lines]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -242,7 +242,10 @@ def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
     """sum of amplitude e^{i step k loss} for k < count: with k = block m + n, two short tables."""
-    block = count if count <= _FEW else math.isqrt(count - 1) + 1
+    if count <= _FEW:
+        table = np.moveaxis(powers_of_unit(step * loss, count), 0, -2)
+        return (table @ amplitude[..., None])[..., 0]
+    block = math.isqrt(count - 1) + 1
     blocks = -(-count // block)
     total = np.zeros((*loss.shape[:-1], blocks, block), dtype=np.complex128)
     nodes = loss.shape[-1]
