@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Generator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import LogBounds as LogBounds
+
+Flags = npt.NDArray[np.bool_]
 
 _ROUNDING = 1e-9
 _CLOSE = 1e-11, 1e-9
@@ -33,15 +36,16 @@ class Tail(Protocol):
         ...
 
 
-def both(one: tuple[Any, Any], other: tuple[Any, Any]) -> tuple[Any, Any]:
-    """What two enclosures say together. If they contradict each other one of them is wrong, and nobody knows
-    which: then no more than their union is claimed."""
+def both(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array, Flags]:
+    """What two enclosures say together, and where they contradict each other. Then one of them is wrong, and
+    nobody knows which: no more than their union is claimed, and no third is heard, which might be like it."""
     # what is undefined claims nothing
     low, high = np.fmax(one[0], other[0]), np.fmin(one[1], other[1])
     wrong = low > high + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
     return (
         np.where(wrong, np.fmin(one[0], other[0]), np.fmin(low, high)),
         np.where(wrong, np.fmax(one[1], other[1]), high),
+        wrong,
     )
 
 
@@ -50,11 +54,11 @@ Search = Generator[float, tuple[float, float, float], tuple[float, float]]
 
 
 def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
-    """Where delta falls to each e^{log_delta}: two ends, both checked on the bounds themselves. Each is searched
-    for as if it were alone; what they ask for is read together."""
+    """Where delta falls to each e^{log_delta}, from 0 on: two ends, both checked on the bounds themselves.
+    Each is searched for as if it were alone; what they ask for is read together."""
     low, high = np.empty_like(log_delta), np.empty_like(log_delta)
     starts = zip(log_delta.tolist(), tail.guess(log_delta).tolist(), strict=True)
-    searches = [_ends(goal, min(at, top) if math.isfinite(at) else min(top, 1.0), top) for goal, at in starts]
+    searches = [_ends(goal, at if math.isfinite(at) else 1.0, top) for goal, at in starts]
     going = [(row, search, next(search)) for row, search in enumerate(searches)]
     while going:
         bounds = tail.read(np.array([place for _, _, place in going]))
@@ -68,8 +72,9 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
 
 
 def _ends(log_delta: float, at: float, top: float) -> Search:
-    """Safeguarded Newton steps on the upper bound; then a little to the left, until the lower one is above."""
+    """Safeguarded Newton steps on the upper bound; then to the left, until the lower one is above."""
     fails, meets, gap, steep = -math.inf, math.inf, 0.0, 1.0
+    at = max(min(at, top), 0.0)
     for _ in range(80):
         low, high, slope = yield at
         value, fall = high - log_delta, max(-slope, 1e-300)
@@ -84,12 +89,12 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
             break
         step = value / fall if slope < 0 else math.inf
         # over the root by a little, so that the next point is on the safe side
-        at, before = at + step + 2e-14 * abs(at + step) + 3e-12 / fall, at
+        at, before = max(at + step + 2e-14 * abs(at + step) + 3e-12 / fall, 0.0), at
         if not fails < at < meets or abs(step) > 64 * max(1 / fall, 1e-3 * abs(before)):
             if math.isinf(meets):
                 at = max(2 * fails, fails + 8 / max(fall, 1e-12)) if fails > 0 else 1.0
             else:
-                at = min(meets / 2, meets - 1e-9) if math.isinf(fails) else (fails + meets) / 2
+                at = meets / 2 if math.isinf(fails) else (fails + meets) / 2
         if not abs(at) < _FURTHEST:
             break
     if math.isinf(meets):

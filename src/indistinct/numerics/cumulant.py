@@ -118,9 +118,10 @@ class RuleCumulant:
     def real(self, z: Array) -> Array:
         with np.errstate(over="ignore", divide="ignore"):
             result: Array = np.log1p(np.maximum(self.rule.excess(z), -1.0))
-        high = ~(result < 600.0)
-        if high.any():
-            some = np.atleast_2d(high).any(axis=0)
+        # little less than 1 keeps no digits of a small moment, and a large one overflows
+        other = ~((result > -0.5) & (result < 600.0))
+        if other.any():
+            some = np.atleast_2d(other).any(axis=0)
             result[..., some] = self.rule.log_moment(z[some])
         return result if self.counts is None else self.counts @ result
 
@@ -153,6 +154,24 @@ class CumulantSum:
         lines = [(term.line(c, step, stop), count) for term, count in self.terms]
         values = reduce(np.add, [n * line.values for line, n in lines])
         return OnLine(values, reduce(np.add, [n * line.errors for line, n in lines]))
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """Several cumulants, a row for each."""
+
+    rows: Sequence[Cumulant]
+
+    @property
+    def size(self) -> int:
+        return sum(row.size for row in self.rows)
+
+    def real(self, z: Array) -> Array:
+        return np.stack([row.real(z) for row in self.rows])
+
+    def line(self, c: float, step: float, stop: int) -> OnLine:
+        lines = [row.line(c, step, stop) for row in self.rows]
+        return OnLine(np.stack([line.values for line in lines]), np.stack([line.errors for line in lines]))
 
 
 @dataclass(frozen=True, eq=False)
