@@ -68,6 +68,7 @@ from indistinct.data.records.domain import Categories as Categories
 from indistinct.data.records.domain import Missing as Missing
 from indistinct.data.records.domain import Numbers as Numbers
 from indistinct.data.records.domain import Outside as Outside
+from indistinct.data.records.domain import found_categories as found_categories
 from indistinct.data.records.encoding import Boxed as Boxed
 from indistinct.data.records.encoding import Cells as Cells
 from indistinct.data.records.encoding import Clipped as Clipped

@@ -36,8 +36,8 @@ def effects(
         low, high = ends
         moved = f"count as {low} and {high}" if added else "count in the first and the last cell"
         found.append(f"values of {name} below {low} or above {high} {moved}")
-    elif outside == "drop":
-        found.append(f"records {beyond} are left out")
+    elif outside in ("drop", "last"):
+        found.append(f"records {beyond} {'are left out' if outside == 'drop' else 'count in the last group'}")
     if missing == "drop":
         found.append(f"records in which {name} is missing are left out")
     return found

@@ -77,7 +77,7 @@ class QuantilesPart(QueryPart):
         that of Gaussian noise much faster than Gaussian noise does, so it is for a plan of one release."""
         alone = self.asked.alone or not self.terms.delta
         exact = all(abs(Fraction(rank).limit_denominator(1000) - rank) <= 1e-12 for rank in self.ranks)
-        return alone and exact and not (self.interval or self.clips_totals)
+        return alone and exact and not (self.interval or self.clips_totals or self.found)
 
     @property
     def error_alone(self) -> float:
