@@ -23,6 +23,7 @@ from indistinct.data import (
     Norm,
     Query,
     Table,
+    Times,
 )
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
@@ -166,6 +167,11 @@ class PlannedRelease(ABC):
     def drawn(self) -> str:
         """The file that holds what was drawn: the result, unless that is fitted to it."""
         return self.name
+
+    @property
+    def times(self) -> Times | None:
+        """Where the numbers of the result are dates or times: how these are counted."""
+        return None
 
     uncertainty: ClassVar[str] = "noise alone"
     """What its intervals are about."""

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, Kind, NoisyQuery, Norm, Quantile, Quantiles, best_factor
+from indistinct.data import Bins, Kind, NoisyQuery, Norm, Quantile, Quantiles, Times, best_factor
 from indistinct.errors import ArgumentError, check_probability
 from indistinct.mechanisms import calibrate
 from indistinct.noise import Source
@@ -66,6 +66,10 @@ class QuantilesPart(QueryPart):
             raise ArgumentError(f"{self.where}.column", self.column, "one with low and high")
         factor = best_factor(axis.count, self.ranks, self.terms.norm)
         return Quantiles(self.column, axis, self.ranks, self.unit, factor)
+
+    @property
+    def times(self) -> Times | None:
+        return self.terms.column(self.column).times
 
     @property
     def total_norm(self) -> Norm:
