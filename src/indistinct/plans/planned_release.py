@@ -169,7 +169,7 @@ class PlannedRelease(ABC):
         return self.name
 
     @property
-    def times(self) -> Times | None:
+    def answer_times(self) -> Times | None:
         """Where the numbers of the result are dates or times: how these are counted."""
         return None
 

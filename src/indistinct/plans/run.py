@@ -31,7 +31,7 @@ from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
 from indistinct.plans.spending import ledger_there
 from indistinct.plans.told import DICTIONARY, ToldRun
 from indistinct.report import Subject, User, explain
-from indistinct.report.pdf import print_page, print_text
+from indistinct.report.pdf import print_page, print_without_browser
 from indistinct.report.text import short
 
 REPORT, TEXT, PRINTED = "report.html", "report.md", "report.pdf"
@@ -42,7 +42,7 @@ def run_plan(
     plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False, who: str | None = None
 ) -> Path:
     """Everything that the plan asks, written to a folder; the path of its report. With `pdf` it is also
-    printed, by a browser that is there, else as text by matplotlib.
+    printed, by a browser that is there, else by matplotlib.
 
     What was released before, of the same data, is not drawn again, and costs nothing; what a run that was
     interrupted has left is finished. Releases that are new are charged to the account of the data. `who` asks
@@ -277,7 +277,7 @@ def _report(account: ToldRun, folder: Folder, pdf: bool) -> Path:
     if pdf and not (as_it_was and os.path.lexists(folder.path / PRINTED)):
         with TemporaryDirectory() as place:
             made = Path(place, PRINTED)
-            if print_page(page, made) or print_text(text, made):
+            if print_page(page, made) or print_without_browser(html, made):
                 with whole(folder.path / PRINTED) as file:
                     file.write(made.read_bytes())
     return page

@@ -61,7 +61,7 @@ class ToldRelease:
         synthetic = self.header == list(self.part.columns)  # rows like the records
         keep = [place for place, name in enumerate(self.header) if name not in self.part.only_in_file]
         header, *rows = ([row[place] for place in keep] for row in (self.header, *self.rows))
-        return ReadTable.of(header, rows, raw=synthetic, scale=scale_of(self.part.times))
+        return ReadTable.of(header, rows, raw=synthetic, scale=scale_of(self.part.answer_times))
 
     @property
     def files(self) -> list[str]:
@@ -102,7 +102,7 @@ class ToldRun:
                 header, *rows = _read_dated(folder, part, part.name)
                 charts = part.charts(partial(_read_dated, folder, part))
                 if not charts and not isinstance(part, FittedPart) and not part.units_differ:
-                    charts = interval_pictures(part.name, [header, *rows], part.times)
+                    charts = interval_pictures(part.name, [header, *rows], part.answer_times)
                 warnings = implausible(part, header, rows)
                 beside = [*map(_sentence, part.sentences(rows)), *warnings, *notes(checked.plan, part)]
                 told = ToldRelease(part, scale, header, rows, charts, beside, warnings)

@@ -68,7 +68,7 @@ class QuantilesPart(QueryPart):
         return Quantiles(self.column, axis, self.ranks, self.unit, factor)
 
     @property
-    def times(self) -> Times | None:
+    def answer_times(self) -> Times | None:
         return self.terms.column(self.column).times
 
     @property

@@ -103,7 +103,7 @@ class MeanPart(MomentsPart):
     kind = "mean"
 
     @property
-    def times(self) -> Times | None:
+    def answer_times(self) -> Times | None:
         return self.terms.column(self.column).times
 
     @property
