@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,8 @@ def test_regressions_by_group(query: LinearRegression | CovarianceTable, tmp_pat
     assert units.reshape(3, -1).tolist() == [*(one.tolist() for one in alone), [0] * query.size]
     frame.to_parquet(tmp_path / "people.parquet")
     assert grouped.statistic(read_parquet(tmp_path / "people.parquet")).units.tolist() == units.tolist()
+    apart = GroupBy({"sex": Categories(["f", "m", "x"])}, replace(query, unit=UserRecords("user", 10_000)))
+    assert apart.statistic(frame).units.tolist() == units.tolist()  # one by one, or a group at once
     for norm in (Norm.L1, Norm.L2):
         assert grouped.sensitivity(norm) == query.sensitivity(norm)
         assert grouped.sensitivity(norm, "replace-one") >= query.sensitivity(norm, "replace-one")
