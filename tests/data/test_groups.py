@@ -2,7 +2,9 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,10 @@ from indistinct.data import (
     Categories,
     Cells,
     Count,
+    CovarianceTable,
     GroupBy,
     Histogram,
+    LinearRegression,
     Mean,
     Norm,
     Numbers,
@@ -31,6 +35,7 @@ from indistinct.data import (
     UserRecords,
     UserTotals,
     Variance,
+    read_parquet,
     table,
 )
 from indistinct.data.records.moments import NumberMoments
@@ -189,3 +194,37 @@ def test_histograms_by_group_are_histograms() -> None:
     grouped = GroupBy({"educ": BY["educ"]}, Histogram(axes)).gaussian(1e-6).release(FRAME).values
     whole = Histogram({"educ": BY["educ"], **axes}).gaussian(1e-6).release(FRAME).values
     np.testing.assert_allclose(grouped, whole, atol=1e-4)
+
+
+LINE = LinearRegression("income", {"age": Numbers(0, 90), "income": INCOME})
+PAIRS = CovarianceTable({"age": Numbers(0, 90), "income": INCOME})
+
+
+@pytest.mark.parametrize("query", [LINE, PAIRS], ids=["linear", "covariance"])
+def test_regressions_by_group(query: LinearRegression | CovarianceTable, tmp_path: Path) -> None:
+    """The same bits as of each group's records alone, on every engine; and one that nobody is in is wide."""
+    frame = FRAME.assign(age=DRAW.uniform(0, 90, ROWS))
+    grouped = GroupBy({"sex": Categories(["f", "m", "x"])}, query)
+    units = grouped.statistic(frame).units
+    alone = [query.statistic(frame[frame["sex"] == sex]).units for sex in ("f", "m")]
+    assert units.reshape(3, -1).tolist() == [*(one.tolist() for one in alone), [0] * query.size]
+    frame.to_parquet(tmp_path / "people.parquet")
+    assert grouped.statistic(read_parquet(tmp_path / "people.parquet")).units.tolist() == units.tolist()
+    apart = GroupBy({"sex": Categories(["f", "m", "x"])}, replace(query, unit=UserRecords("user", 10_000)))
+    assert apart.statistic(frame).units.tolist() == units.tolist()  # one by one, or a group at once
+    for norm in (Norm.L1, Norm.L2):
+        assert grouped.sensitivity(norm) == query.sensitivity(norm)
+        assert grouped.sensitivity(norm, "replace-one") >= query.sensitivity(norm, "replace-one")
+    release = grouped.gaussian(2.0).release(frame, source=NotPrivateSource(1))
+    fits = grouped.fit(release)
+    assert [len(fit) for fit in fits] == [len(fits[0])] * 3
+    assert fits[1] == query.fitted(grouped.gaussian(2.0), np.asarray(release.values)[1])
+    assert fits[2][1].high - fits[2][1].low > 20 * (fits[1][1].high - fits[1][1].low)
+    with pytest.raises(ArgumentError, match="a release of this query"):
+        grouped.fit(query.gaussian(2.0).release(frame))
+
+
+def test_only_regressions_are_fitted() -> None:
+    counts = GroupBy(BY, Count())
+    with pytest.raises(ArgumentError, match="a regression or a table of covariances"):
+        counts.fit(counts.gaussian(1.0).release(FRAME))

@@ -173,7 +173,7 @@ def run(arguments: list[str]) -> str:
         warnings.simplefilter("always")
         with pytest.MonkeyPatch.context() as patch:  # a page is not printed each time
             patch.setattr("indistinct.plans.run.print_page", lambda *_: False)
-            patch.setattr("indistinct.plans.run.print_text", lambda *_: False)
+            patch.setattr("indistinct.plans.run.print_without_browser", lambda *_: False)
             code = main(arguments)
     assert code in (0, 2), err.getvalue()  # 1 would be the last resort
     assert code == 0 or err.getvalue().strip().splitlines()[-1].startswith("indistinct: ")

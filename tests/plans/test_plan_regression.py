@@ -116,11 +116,33 @@ def test_rows(folder: Path) -> None:
         ({"columns": []}, "a list of different columns"),
         ({"colums": ["age"]}, "colums"),
         ({"kind": "covariance"}, "response"),
+        ({"kind": "logistic", "response": "owns", "by": ["town"]}, "by"),
+        ({"by": ["income"]}, "bins"),
     ],
 )
 def test_refused(folder: Path, changed: dict[str, Any], words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         plan(folder, **changed)
+
+
+def test_by_group(folder: Path) -> None:
+    """A line for each group, its columns first, for the noise that one for all records would have."""
+    asked = tomllib.loads(PLAN)
+    asked["releases"] = [
+        {"name": "pay", "kind": "linear", "response": "income", "columns": ["age"], "by": ["town"]},
+        {"name": "both", "kind": "covariance", "columns": ["age", "income"], "by": ["owns", "town"]},
+    ]
+    checked = check_plan(parse_plan(asked, folder))
+    assert "linear regression of income on age by town" in str(checked) and "equally large" in str(checked)
+    for part in checked.parts:
+        assert part.sensitivity(part.terms.adjacency) == part.asks.sensitivity(part.terms.norm)  # type: ignore[attr-defined]
+    run_plan(checked.plan, folder / "out")
+    rows = read(folder / "out" / "pay.csv")
+    assert [(row["town"], row["term"]) for row in rows] == [
+        (t, n) for t in "abc" for n in ("intercept", "age")
+    ]
+    assert all(abs(float(row["coefficient"]) - 500) < 100 for row in rows[1::2])
+    assert len(read(folder / "out" / "both.csv")) == 18
 
 
 def test_total_of_a_user(folder: Path) -> None:

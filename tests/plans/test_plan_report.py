@@ -10,6 +10,8 @@ import pytest
 from indistinct.plans import read_plan, run_plan
 from indistinct.plans.kinds.pictures import grouped_pictures, interval_pictures
 from indistinct.report import pdf
+from indistinct.report.blocks import Break, Picture, Rows, Words, blocks
+from indistinct.report.pdf_pages import _FILLS, _STROKES, print_blocks
 
 pytest.importorskip("duckdb")
 
@@ -148,10 +150,37 @@ def test_a_pdf_is_printed(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (out / "report.pdf").read_bytes().startswith(b"%PDF-")  # by a browser, where there is one
     monkeypatch.setattr(pdf, "browser", lambda: None)
     assert not pdf.print_page(out / "report.html", tmp_path / "a.pdf")
-    assert pdf.print_text("\n".join(["a line with $ and \\"] * 100), tmp_path / "b.pdf")
-    assert (tmp_path / "b.pdf").read_bytes().count(b"/Type /Page ") == 2
+    assert pdf.print_without_browser((out / "report.html").read_text(), tmp_path / "b.pdf")
+    assert (tmp_path / "b.pdf").read_bytes().count(b"/Type /Page ") > 2
     monkeypatch.setattr(pdf, "browser", lambda: "false")  # one that does not print
     assert not pdf.print_page(out / "report.html", tmp_path / "a.pdf") and not (tmp_path / "a.pdf").exists()
+
+
+def test_blocks_are_what_the_page_shows(out: Path) -> None:
+    """Every picture with all that is drawn in it, every table, and every word that people read."""
+    html = (out / "report.html").read_text()
+    found = blocks(html)
+    pictures = [one for one in found if isinstance(one, Picture)]
+    assert len(pictures) == html.count("<svg ") > 4
+    assert sum(len(one.shapes) for one in pictures) == len(
+        re.findall("<(?:line|rect|path|circle|text) ", html)
+    )
+    tables = [one for one in found if isinstance(one, Rows)]
+    assert len(tables) == html.count("<table") and sum(len(one.rows) for one in tables) == html.count("<tr>")
+    assert all(len(row) == len(one.right) for one in tables for row in one.rows)
+    known = {"", "name", "mark", *_STROKES, *_FILLS}
+    drawn = {shape.given.get("class", "").split(" ")[0] for one in pictures for shape in one.shapes}
+    assert drawn <= known  # a colour for each
+    titles = [one.text for one in found if isinstance(one, Words) and one.kind == "h3"]
+    assert "In pictures" in titles and found.index(next(one for one in found if isinstance(one, Break))) < 20
+
+
+def test_long_texts_and_odd_ones_are_printed(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    words = Words("p", "a line with $ and \\ and 中 " * 600)
+    wide = Rows([["a" * 300, "b" * 90]] * 200, [False, True], headed=True)
+    assert print_blocks([Words("h1", "$x^2"), words, wide, Rows(), Break()], tmp_path / "b.pdf")
+    assert (tmp_path / "b.pdf").read_bytes().count(b"/Type /Page ") in (4, 5, 6)
 
 
 def test_many_groups_and_many_numbers_are_left_to_the_file() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from indistinct import Budget
-from indistinct.data import Bins, Categories, Numbers
+from indistinct.data import Bins, Categories, Hierarchy, Norm, Numbers, UserRecords, Within
 from indistinct.errors import ArgumentError, DataError
 from indistinct.mechanisms.mechanism import Composed
 from indistinct.noise import NotPrivateSource
-from indistinct.tables import PrivateTable, Question, release_together
+from indistinct.tables import Found, PrivateTable, Question, release_together
 
 DRAW = np.random.default_rng(4)
 DATA: dict[str, Any] = {
@@ -141,8 +141,14 @@ def test_regressions() -> None:
     assert together.values["correlation"][1] > 0.5
     (one,) = release_together([people.logistic("owns", "age")], budget)
     assert one.guarantee().epsilon(1e-6) <= 3
-    with pytest.raises(ArgumentError, match="a regression is of all records"):
-        people.by("sex").linear("pay", "age")
+    with pytest.raises(ArgumentError, match="a logistic regression is of all records"):
+        people.by("sex").logistic("owns", "age")
+    grouped = people.by("sex").linear("pay", "age").release(Budget(epsilon=1e9)).values
+    assert grouped["term"].tolist() == ["intercept", "age"] * 2
+    assert grouped["sex"].tolist() == ["f"] * 2 + ["m"] * 2
+    np.testing.assert_allclose(grouped["coefficient"], [0, 500, 5_000, 500], rtol=1e-3, atol=5)
+    tables = people.by("sex").covariance("age", "pay").release(budget).values
+    assert tables.header[:4] == ("sex", "column_a", "column_b", "correlation") and len(tables) == 6
     with pytest.raises(ArgumentError, match="declared as Numbers"):
         people.linear("pay", "hight")
 
@@ -157,3 +163,80 @@ def test_answers_say_what_no_interval_shows() -> None:
     assert any("more than 2 records, 2 take part" in one for one in told)
     plain = PrivateTable({"pay": np.arange(9.0)}).count().release(Budget(epsilon=1)).values
     assert plain.notes == ()
+
+
+WORDS = {
+    "word": np.repeat(["yes", "no", "zebra"], [900, 600, 1]),
+    "cost": np.arange(1501) % 8.0,
+    "who": np.arange(1501) % 700,
+}
+
+
+def test_groups_that_nobody_has_listed() -> None:
+    """Found and asked about for one budget; a word of one user alone is not shown."""
+    words, budget = PrivateTable(WORDS, {"word": Found(5)}).by("word"), Budget(epsilon=4, delta=1e-6)
+    one = words.mean("cost", low=0, high=8).release(budget)
+    assert one.values["word"].tolist() == ["yes", "no", "all others"]
+    assert 3.9 < one.guarantee().epsilon(delta=1e-6) <= 4
+    np.testing.assert_allclose(one.values["mean"][:2], 3.5, atol=0.2)
+    first, second = release_together([words.count(), words.sum("cost", low=0, high=8)], budget)
+    assert first.values["word"].tolist() == second.values["word"].tolist()
+    together = (first.mechanism + second.mechanism).guarantee()
+    assert 3.9 < together.epsilon(delta=1e-6) <= 4 and second.guarantee().pure() < 4 / 3 + 1e-6
+    top = PrivateTable(WORDS, {"word": Found(1, weight=3, delta=1e-9)}).by("word").count().release(budget)
+    assert top.values["word"].tolist() == ["yes", "all others"]
+    assert top.values["count"][1] == pytest.approx(601, abs=20)
+    assert any("not listed count in the last group" in note for note in top.values.notes)
+
+
+def test_users_of_groups_that_are_found() -> None:
+    users = PrivateTable(WORDS, {"word": Found(5)}, user="who", most=2, most_groups=3).by("word")
+    released = users.count().release(Budget(epsilon=8, delta=1e-6))
+    finding, asked = released.mechanism.parts  # type: ignore[attr-defined]
+    assert finding.unit == UserRecords("who", 2)
+    # whatever is found, and however few: as many groups as a user may be in
+    assert asked.query.sensitivity("L1") == 6 and asked.query.unit == UserRecords("who", 2, groups=3)
+    assert released.guarantee().epsilon(delta=1e-6) <= 8
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda t: t.by("word").count().release(Budget(epsilon=1)), "positive delta"),
+        (lambda t: t.by("word").count().release(Budget(mu=1)), "positive delta"),
+        (lambda t: t.by("word").count().mechanism(Budget(epsilon=1, delta=1e-6)), "listed groups"),
+        (
+            lambda t: t.by("word").count().release(Budget(epsilon=1, delta=1e-6), adjacency="replace-one"),
+            "add/remove for heavy hitters",
+        ),
+        (lambda t: t.histogram("word"), "declared as Categories"),
+        (lambda t: Found(0), "most"),
+    ],
+)
+def test_what_cannot_be_found(ask: Any, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        ask(PrivateTable(WORDS, {"word": Found(5)}))
+
+
+def test_hierarchies() -> None:
+    """The same as the query says, with names, and shares for the noise that is drawn."""
+    records = {"land": np.array(["A", "A", "B", "B"] * 250), "town": np.array(["a", "b", "b", "a"] * 250)}
+    inside = Within({"A": ["a", "b"], "B": ["b"]})
+    table = PrivateTable(records, {"land": Categories(["A", "B"]), "town": inside})
+    found = table.hierarchy("land", "town", whole=True).release(Budget(epsilon=1)).values
+    assert found.header == ("land", "town", "count", "standard_error", "low", "high")
+    assert [tuple(row[:2]) for row in found.rows] == [
+        ("", ""), ("A", ""), ("B", ""), ("A", "a"), ("A", "b"), ("B", "b")
+    ]  # fmt: skip
+    counts = found["count"]
+    assert counts[0] == counts[1] + counts[2] == counts[3:].sum() and counts[1] == counts[3] + counts[4]
+    assert (found["low"] <= counts).all() and abs(counts[0] - 750) < 30
+    assert "Records whose town is not listed within the column above are left out" in found.notes[1]
+    heavy = table.hierarchy("land", "town", weights=[9, 1, 1])
+    noisy = [heavy.mechanism(budget).query for budget in (Budget(epsilon=1), Budget(mu=0.1))]
+    assert [one.shares for one in noisy] == [  # type: ignore[attr-defined]
+        Hierarchy.best(dict(noisy[0].levels), norm, [9, 1, 1]).shares  # type: ignore[attr-defined]
+        for norm in (Norm.L1, Norm.L2)
+    ]
+    with pytest.raises(ArgumentError, match="declared as Categories"):
+        table.hierarchy("land", "village")

@@ -30,6 +30,7 @@ from indistinct.data.queries.feature_sums import FeatureMap as FeatureMap
 from indistinct.data.queries.feature_sums import FeatureSum as FeatureSum
 from indistinct.data.queries.feature_sums import Mapped as Mapped
 from indistinct.data.queries.grouped import GroupBy as GroupBy
+from indistinct.data.queries.grouped import fits_by_group as fits_by_group
 from indistinct.data.queries.heavy_hitters import HeavyHitters as HeavyHitters
 from indistinct.data.queries.hierarchy import Hierarchy as Hierarchy
 from indistinct.data.queries.hierarchy import Level as Level
@@ -68,6 +69,7 @@ from indistinct.data.records.domain import Categories as Categories
 from indistinct.data.records.domain import Missing as Missing
 from indistinct.data.records.domain import Numbers as Numbers
 from indistinct.data.records.domain import Outside as Outside
+from indistinct.data.records.domain import found_categories as found_categories
 from indistinct.data.records.encoding import Boxed as Boxed
 from indistinct.data.records.encoding import Cells as Cells
 from indistinct.data.records.encoding import Clipped as Clipped

@@ -155,7 +155,8 @@ def subject_of(part: PlannedRelease) -> str:
     of = f" of {columns}" if columns else ""
     if response is not None:
         of = f" regression of {response} on {columns}"
-    by = ", ".join(name for name, _ in part.groups)
+    found = {name: f"{name} (at most {part.terms.column(name).found} found)" for name in part.found}
+    by = ", ".join(found.get(name, name) for name, _ in part.groups)
     return f"{part.kind}{of}{f' by {by}' if by else ''}"
 
 

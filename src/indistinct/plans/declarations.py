@@ -1,6 +1,6 @@
 """What all releases of a plan have in common: the table, whose privacy, the budget, what columns may hold."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
@@ -24,6 +24,7 @@ from indistinct.data import (
     UserRecords,
     UserTotals,
     Within,
+    found_categories,
 )
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Budget
@@ -75,6 +76,8 @@ class DeclaredColumn:
     within: str | None = None
     """The column above, where categories are listed by the category there, as `inside` has them."""
     inside: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    found: int | None = None
+    """Where nobody has listed categories: how many of them are to be found, at most."""
     outside: str | None = None
     missing: str | None = None
 
@@ -146,6 +149,9 @@ class Terms:
     def axis(self, name: str, bins: int | None = None) -> Bins | Categories:
         """The cells of a column."""
         column, where = self.column(name), f"columns.{name}"
+        if column.found is not None:
+            allowed = "categories, or low and high: groups are found only for `by`, and not of all kinds"
+            raise ArgumentError(f"{where}.found", column.found, allowed)
         policies = self._policies(name)
         if column.categories is not None:
             return named(where, Categories, column.categories, **policies)
@@ -153,6 +159,21 @@ class Terms:
         if bins is None or column.ends is None:
             raise ArgumentError(f"{where}.bins", None, "given, for counts by this column")
         return named(where, Bins, *column.ends, bins, **policies)
+
+    def group(self, name: str) -> Bins | Categories:
+        """The same where groups need not be listed: as many cells as may be found."""
+        found = self.column(name).found
+        return self.axis(name) if found is None else found_categories(found)
+
+    def among(self, found: Mapping[str, Sequence[str]]) -> "Terms":
+        """With the categories that were found, by column."""
+        columns = dict(self.columns)
+        for name, values in found.items():
+            most = columns[name].found
+            assert most is not None
+            listed = found_categories(most, values)
+            columns[name] = DeclaredColumn(categories=tuple(listed.values), outside=listed.outside.value)
+        return replace(self, columns=tuple(columns.items()))
 
     def level(self, name: str) -> Bins | Categories | Within:
         """A column of a hierarchy: the cells, by those of the column above where it is within one."""
@@ -301,7 +322,12 @@ def _source(given: Any, folder: Path) -> DataSource:
 
 def _domain(name: str, given: Any) -> DeclaredColumn:
     numeric = {"low", "high", "bins", "edges", "whole", "unit", "zone"}
-    declared = Section(f"columns.{name}", given, numeric | {"categories", "within", "outside", "missing"})
+    listed = {"categories", "within", "outside", "missing", "found"}
+    declared = Section(f"columns.{name}", given, numeric | listed)
+    if "found" in declared:
+        if others := sorted(declared.given.keys() - {"found"}):
+            raise ArgumentError(declared.where, others, "found alone: nothing else is known of such a column")
+        return DeclaredColumn(found=declared.count("found"))
     if "within" in declared:
         return _within(declared)
     if "categories" in declared:

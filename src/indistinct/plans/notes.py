@@ -61,6 +61,14 @@ def _columns(plan: Plan, part: PlannedRelease) -> Iterator[str]:
         column = declared.get(name)
         if column is None:
             continue
+        if column.found is not None:
+            finder = plan.finders(part)[name].name
+            yield (
+                f"Groups are the frequent values of {name} that the release {finder} has found, up to"
+                f" {column.found} of them, and the last one is for all other values; records in which {name}"
+                " is missing are left out. The interval does not show it."
+            )
+            continue
         listed = column.categories is not None
         outside = column.outside or ("drop" if listed else "clip")
         low, high = ("", "") if column.ends is None else map(column.words, column.ends)

@@ -4,7 +4,7 @@ import hashlib
 import importlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from indistinct.mechanisms.additive import Noise
 from indistinct.plans.about import About, read_about
 from indistinct.plans.declarations import Terms, read_terms
 from indistinct.plans.noise_choice import quieter
-from indistinct.plans.planned_release import Asked, PlannedRelease
+from indistinct.plans.planned_release import Asked, PlannedRelease, Read
 from indistinct.plans.section import Section, meant, only, table
 from indistinct.plans.spending import Spending, read_spending
 
@@ -42,6 +42,8 @@ KINDS = {
 """What a release can ask, and the class in `kinds/` that knows its keys, imported when a plan asks for it. A
 new kind is such a class and a line here."""
 
+FINDS = "heavy-hitters"
+"""The kind of release that finds groups."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = {"guarantee", "release", "report", "plan"}
 
@@ -71,13 +73,29 @@ class Plan:
         usual = Noise.GAUSSIAN if self.terms.delta else Noise.LAPLACE
         part = self.part_as(name, usual, alone=False)
         source = asdict(self.terms.data)
-        if not source["multiplies"]:  # as it was before it could be said
+        if not source["multiplies"]:  # as it was before it could be said; `found` likewise
             del source["multiplies"]
         source |= {"csv": len(source["csv"]), "parquet": len(source["parquet"]), "database": None}
         fields = {**asdict(part), "terms": None, "kind": part.kind}
         columns = {column: asdict(declared) for column, declared in self.terms.named_in(fields)}
+        for declared in columns.values():
+            if declared["found"] is None:
+                del declared["found"]
         terms = {**asdict(self.terms), "data": source, "noise": None, "columns": columns}
-        return content_digest({"terms": terms, "release": fields})
+        told = {"terms": terms, "release": fields}
+        if part.found:
+            told["found"] = {one: self.part_digest(finder.name) for one, finder in self.finders(part).items()}
+        return content_digest(told)
+
+    def finders(self, part: PlannedRelease) -> dict[str, PlannedRelease]:
+        """The releases that find the groups of this one, by column."""
+        hitters = {one.columns[0]: one for one in self.parts if one.kind == FINDS}
+        return {name: hitters[name] for name in part.found}
+
+    def groups_found(self, part: PlannedRelease, read: Read) -> dict[str, list[str]]:
+        """What these have found, from their files."""
+        finders = self.finders(part).items()
+        return {name: [row[0] for row in read(finder.drawn)[1:]] for name, finder in finders}
 
     def part_as(self, name: str, noise: Noise, *, alone: bool) -> PlannedRelease:
         """The release as it is with this noise, and with no other one beside it or with some."""
@@ -105,6 +123,7 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
     listed = content.get("releases")
     if not isinstance(listed, list) or not listed:
         raise ArgumentError("releases", listed, "a list of [[releases]], one or more")
+    listed = [*listed, *_finders(terms, listed)]
     parts = _parts(terms, listed)
     names = [part.name.lower() for part in parts]
     for name in names:
@@ -114,6 +133,18 @@ def parse_plan(content: Mapping[str, Any], folder: str | Path = ".") -> Plan:
         parts = quieter(parts, _parts(replace(terms, noise=Noise.LAPLACE), listed))
     about, spending = read_about(content.get("report", {})), read_spending(content, terms, Path(folder))
     return Plan(parts[0].terms, parts, about, spending, tuple(listed))
+
+
+def _finders(terms: Terms, listed: list[Any]) -> Iterator[dict[str, Any]]:
+    """Releases that find groups, where the plan has none of its own for that."""
+    asked = [one for one in listed if isinstance(one, Mapping)]
+    for column in (name for name, declared in terms.columns if declared.found is not None):
+        own = [one.get("name") for one in asked if (one.get("kind"), one.get("column")) == (FINDS, column)]
+        if len(own) > 1:
+            raise ArgumentError(f"columns.{column}.found", own, f"with one release of kind {FINDS}, or none")
+        if not own and any(column in one["by"] for one in asked if isinstance(one.get("by"), list)):
+            name = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in column)
+            yield {"name": f"groups_of_{name}"[:64], "kind": FINDS, "column": column}
 
 
 def _parts(terms: Terms, listed: list[Any]) -> tuple[PlannedRelease, ...]:

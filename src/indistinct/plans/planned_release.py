@@ -6,8 +6,8 @@ with its own noise; what is said here of records is overridden where the numbers
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -23,6 +23,7 @@ from indistinct.data import (
     Norm,
     Query,
     Table,
+    Times,
 )
 from indistinct.errors import ArgumentError
 from indistinct.mechanisms import Mechanism
@@ -105,6 +106,15 @@ class PlannedRelease(ABC):
         """Refuses unknown columns and wrong types, without reading a record."""
 
     @property
+    def found(self) -> tuple[str, ...]:
+        """The columns whose groups another release has to find before this one can be drawn."""
+        return ()
+
+    def among(self, found: Mapping[str, Sequence[str]]) -> Self:
+        """The same for groups that were found, by column."""
+        return self
+
+    @property
     def sums(self) -> tuple[BoundedSum, ...]:
         """What it needs of the records, so that those of all releases can be read in one pass."""
         return ()
@@ -157,6 +167,11 @@ class PlannedRelease(ABC):
     def drawn(self) -> str:
         """The file that holds what was drawn: the result, unless that is fitted to it."""
         return self.name
+
+    @property
+    def answer_times(self) -> Times | None:
+        """Where the numbers of the result are dates or times: how these are counted."""
+        return None
 
     uncertainty: ClassVar[str] = "noise alone"
     """What its intervals are about."""
@@ -224,6 +239,21 @@ class QueryPart(PlannedRelease):
     @property
     def query(self) -> Query:
         return GroupBy(dict(self.groups), self.asks) if self.by else self.asks
+
+    @property
+    def groups(self) -> Axes:
+        return tuple((name, self.terms.group(name)) for name in self.by)
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        return tuple(name for name in self.by if self.terms.column(name).found is not None)
+
+    def among(self, found: Mapping[str, Sequence[str]]) -> Self:
+        made = replace(self, terms=self.terms.among(found))
+        # There are no more groups than were accounted for, so no neighbour moves the numbers further.
+        if made.sensitivity(self.terms.adjacency) > self.sensitivity(self.terms.adjacency):
+            raise ArithmeticError("groups cost more than was accounted; please report this as a bug")
+        return made
 
     @property
     def unit(self) -> Unit:

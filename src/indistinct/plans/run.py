@@ -31,7 +31,7 @@ from indistinct.plans.planned_release import FittedPart, PlannedRelease, Say
 from indistinct.plans.spending import ledger_there
 from indistinct.plans.told import DICTIONARY, ToldRun
 from indistinct.report import Subject, User, explain
-from indistinct.report.pdf import print_page, print_text
+from indistinct.report.pdf import print_page, print_without_browser
 from indistinct.report.text import short
 
 REPORT, TEXT, PRINTED = "report.html", "report.md", "report.pdf"
@@ -42,7 +42,7 @@ def run_plan(
     plan: Plan, out: str | Path, say: Say = lambda line: None, *, pdf: bool = False, who: str | None = None
 ) -> Path:
     """Everything that the plan asks, written to a folder; the path of its report. With `pdf` it is also
-    printed, by a browser that is there, else as text by matplotlib.
+    printed, by a browser that is there, else by matplotlib.
 
     What was released before, of the same data, is not drawn again, and costs nothing; what a run that was
     interrupted has left is finished. Releases that are new are charged to the account of the data. `who` asks
@@ -80,6 +80,8 @@ def _run(
     check_unit(account, standing)
     account.add_files(files)
     done = list(standing.before)
+    for _, before in done:
+        _restore(account, before, folder)  # new releases may need groups that earlier ones have found
     if asked.parts:
         done.append((asked, reserve(account, asked, standing)))
     if standing.account is None and (cap := account.cap) is not None:
@@ -161,15 +163,35 @@ def _draw(
         batch.check_read(account, secret, looked)
         if spend.state == "reserved":
             say(f"charged: {_price(checked, batch, account)}")
-        for part in batch.parts:
-            place = batch.parts.index(part)
-            rows = part.draw(batch.scales[place], looked[part.name], batch.source(secret, part))
+        for place, (part, rows) in enumerate(_drawn(checked, batch, secret, looked, folder), start=1):
             path = folder.write_rows(part.drawn, _headed(part, rows))
-            say(f"released {place + 1}/{len(batch.parts)}: {path}")
+            say(f"released {place}/{len(batch.parts)}: {path}")
         files = {f"{part.drawn}.csv": folder.result(part.drawn) for part in batch.parts}
         results = {name: read_bytes(path, links=False) for name, path in files.items()}
         keep(account, batch.key, results)
         account.complete(batch.key, {name: _sha256(content) for name, content in results.items()})
+
+
+def _drawn(
+    checked: Checked, batch: ReleaseBatch, secret: bytes, looked: dict[str, Any], folder: Folder
+) -> Iterator[tuple[PlannedRelease, Iterator[list[Any]]]]:
+    """Each release with its rows. Those whose groups others find come last, when these are written; the
+    records are read once more for them. What they cost does not depend on what was found: adaptive
+    composition."""
+    later = []
+    for part, scale in zip(batch.parts, batch.scales, strict=True):
+        if part.found:
+            later.append((part, scale))
+        else:
+            yield part, part.draw(scale, looked[part.name], batch.source(secret, part))
+    asked = [part.among(checked.plan.groups_found(part, folder.read_rows)) for part, _ in later]
+    with guarded("the table"):
+        totals = checked.table.totals([bounded for part in asked for bounded in part.sums])
+    for (part, scale), own in zip(later, asked, strict=True):
+        # what is read now was not noted before: other groups, or other records, get other noise
+        read = repr((own.groups, [totals[bounded].units.tolist() for bounded in own.sums]))
+        source = batch.source(secret, part).about(read.encode("utf-8", "backslashreplace"))
+        yield part, own.draw(scale, looked[part.name], source)
 
 
 def _headed(part: PlannedRelease, rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
@@ -255,7 +277,7 @@ def _report(account: ToldRun, folder: Folder, pdf: bool) -> Path:
     if pdf and not (as_it_was and os.path.lexists(folder.path / PRINTED)):
         with TemporaryDirectory() as place:
             made = Path(place, PRINTED)
-            if print_page(page, made) or print_text(text, made):
+            if print_page(page, made) or print_without_browser(html, made):
                 with whole(folder.path / PRINTED) as file:
                     file.write(made.read_bytes())
     return page

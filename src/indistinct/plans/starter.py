@@ -45,6 +45,7 @@ _NUMBERS = """\
 """
 _CATEGORIES = """\
 # categories = [...]        # or a list: ["no", "yes"], [1, 2, 3]
+#                           # or found = 20, for `by`, with delta: frequent values, found with noise
 """
 _RELEASES = """
 # What is released. This first one needs no column.

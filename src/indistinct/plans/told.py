@@ -1,17 +1,18 @@
 """What a run has released, told once: the page, the text and the data dictionary are all made from this."""
 
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
 from indistinct.files import meaning
 from indistinct.plans.check import Checked, accuracy, subject_of, unit_words
 from indistinct.plans.folder import CHARGE, Folder
-from indistinct.plans.kinds.pictures import interval_pictures
+from indistinct.plans.kinds.pictures import interval_pictures, scale_of
 from indistinct.plans.notes import implausible, notes
 from indistinct.plans.planned_release import FittedPart, PlannedRelease
 from indistinct.report import Subject
-from indistinct.report.tables import Measured, ReadTable, plain, readable
+from indistinct.report.tables import Measured, ReadTable, label_stem, number_of, plain, readable
 from indistinct.report.text import rounded_up, short
 
 DICTIONARY = "release.json"
@@ -60,7 +61,7 @@ class ToldRelease:
         synthetic = self.header == list(self.part.columns)  # rows like the records
         keep = [place for place, name in enumerate(self.header) if name not in self.part.only_in_file]
         header, *rows = ([row[place] for place in keep] for row in (self.header, *self.rows))
-        return ReadTable.of(header, rows, raw=synthetic)
+        return ReadTable.of(header, rows, raw=synthetic, scale=scale_of(self.part.answer_times))
 
     @property
     def files(self) -> list[str]:
@@ -98,10 +99,10 @@ class ToldRun:
         releases = []
         for part, scale in zip(checked.parts, checked.scales, strict=True):
             with meaning(folder.result(part.name), "as it was released"):
-                header, *rows = folder.read_rows(part.name)
-                charts = part.charts(folder.read_rows)
+                header, *rows = _read_dated(folder, part, part.name)
+                charts = part.charts(partial(_read_dated, folder, part))
                 if not charts and not isinstance(part, FittedPart) and not part.units_differ:
-                    charts = interval_pictures(part.name, [header, *rows])
+                    charts = interval_pictures(part.name, [header, *rows], part.answer_times)
                 warnings = implausible(part, header, rows)
                 beside = [*map(_sentence, part.sentences(rows)), *warnings, *notes(checked.plan, part)]
                 told = ToldRelease(part, scale, header, rows, charts, beside, warnings)
@@ -155,6 +156,19 @@ class ToldRun:
             " What else was done to a result is said beside it. What every column of a file means is in"
             f" {DICTIONARY}, the guarantee in {CHARGE}."
         )
+
+
+def _read_dated(folder: Folder, part: PlannedRelease, name: str) -> list[list[str]]:
+    """A result with dates and times in the columns that say what a row is about; files have numbers."""
+    header, *rows = folder.read_rows(name)
+    columns = dict(part.terms.columns)
+    names = [name if name in columns else label_stem(name) for name in header[: Measured.of(header).number]]
+    for place, name in enumerate(names):
+        if name in columns and (scale := scale_of(columns[name].times)) is not None:
+            for row in rows:
+                number = number_of(row[place])
+                row[place] = row[place] if number is None else scale.written(number)
+    return [header, *rows]
 
 
 def _sentence(text: str) -> str:

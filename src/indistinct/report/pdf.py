@@ -1,4 +1,4 @@
-"""A page as PDF: printed by a browser without a window where there is one, else its text by matplotlib."""
+"""A page as PDF: printed by a browser without a window where there is one, else by matplotlib."""
 
 import importlib
 import os
@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import wrap
+
+from indistinct.report.blocks import blocks
+from indistinct.report.pdf_pages import print_blocks
 
 _BROWSERS = (
     "chromium",
@@ -20,8 +22,6 @@ _BROWSERS = (
     "microsoft-edge",
 )
 _SECONDS = 120
-_WIDE, _LINES = 96, 66
-"""Letters in a line and lines on a page of plain text."""
 
 
 def browser() -> str | None:
@@ -51,22 +51,10 @@ def print_page(page: Path, pdf: Path) -> bool:
     return False
 
 
-def print_text(text: str, pdf: Path) -> bool:
-    """Plain text on pages, by matplotlib; False where it is not installed."""
-    try:
-        from matplotlib.backends.backend_pdf import PdfPages
-        from matplotlib.figure import Figure
-    except ImportError:
-        return False
-    lines = [piece for line in text.splitlines() for piece in (wrap(line, _WIDE) or [""])]
-    with PdfPages(pdf) as pages:
-        for start in range(0, len(lines), _LINES):
-            figure = Figure(figsize=(8.27, 11.69))
-            shown = "\n".join(lines[start : start + _LINES]).replace("$", r"\$")
-            figure.text(0.08, 0.95, shown, va="top", family="monospace", fontsize=8, linespacing=1.25)
-            figure.text(0.92, 0.03, str(start // _LINES + 1), ha="right", fontsize=8)
-            pages.savefig(figure)
-    return True
+def print_without_browser(page: str, pdf: Path) -> bool:
+    """The same page with its tables and pictures, laid out more simply, by matplotlib; False where that is
+    not installed."""
+    return print_blocks(blocks(page), pdf)
 
 
 def _of_playwright() -> Iterator[str]:

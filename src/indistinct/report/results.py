@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from indistinct.report.dates import TimeScale
 from indistinct.report.svg import ChartAxes, chart, round_ticks, width_of
 from indistinct.report.tables import readable
 
@@ -27,11 +28,16 @@ class ResultLine:
     size: int
     ends: Ends | None = None
     labels: tuple[str, ...] = ()
+    scale: TimeScale | None = None
+    """Where numbers between the ends stand for dates or times."""
 
     def ticks(self, room: float) -> list[tuple[float, str]]:
         """Places, in cells, and what stands there: as much as has room, side by side."""
         if self.ends is not None:
             low, high = self.ends
+            if self.scale is not None:
+                cells = self.size / (high - low)
+                return [((x - low) * cells, text) for x, text in _time_ticks(self.scale, self.ends, room)]
             for pieces in (4, 2, 1):
                 told = [(self.size * k / pieces, low + (high - low) * k / pieces) for k in range(pieces + 1)]
                 texts = [(place, readable(number)) for place, number in told]
@@ -77,10 +83,11 @@ def interval_chart(
     title: str = "Numbers with their intervals",
     unit: str = "",
     words: str = "95 % intervals",
+    scale: TimeScale | None = None,
 ) -> str:
     """One line for each number: its name, a dot, and a whisker over its interval."""
     numbers = WithIntervals(values, list(zip(lows, highs, strict=True)), words)
-    axes, body = _listed(labels, _padded(*numbers.reach, always=True), unit)
+    axes, body = _listed(labels, _padded(*numbers.reach, always=True), unit, scale=scale)
     for place, (value, ends) in enumerate(zip(values, numbers.ends, strict=True)):
         y = axes.up(len(values) - place - 0.5)
         body += _whisker(axes.across(ends[0]), axes.across(ends[1]), y, flat=True)
@@ -189,19 +196,24 @@ def _padded(low: float, high: float, *, always: bool = False) -> Ends:
     return (low if low == 0 and not always else low - room), high + room
 
 
-def _listed(labels: Sequence[str], reach: Ends, unit: str, name: str = "") -> tuple[ChartAxes, str]:
+def _listed(
+    labels: Sequence[str], reach: Ends, unit: str, name: str = "", scale: TimeScale | None = None
+) -> tuple[ChartAxes, str]:
     """A frame with one line for each label."""
     shown = [short_label(label) for label in labels]
     left = 14.0 + max(map(width_of, shown)) + (16.0 if name else 0.0)
+    if scale is not None:  # room for a date at either end
+        left = max(left, 36.0)
     axes = ChartAxes(
         reach,
         (0.0, float(len(shown))),
         width=max(340.0, left + 230.0),
         height=58.0 + _LINE * len(shown),
         left=left,
+        right=22.0 if scale is None else 36.0,
     )
     room = axes.width - axes.left - axes.right
-    ticks = _number_ticks(reach, room)
+    ticks = _number_ticks(reach, room) if scale is None else _time_ticks(scale, reach, room)
     names = [(len(shown) - place - 0.5, label) for place, label in enumerate(shown)]
     return axes, axes.frame(ticks, names, (unit, name))
 
@@ -210,7 +222,7 @@ def _counted(line: ResultLine, reach: Ends, what: str = "records") -> tuple[Char
     """A frame for numbers along an axis of cells."""
     y_ticks = [(y, readable(y)) for y in round_ticks(reach[1], reach[0])]
     left = 30.0 + max(width_of(text) for _, text in y_ticks)
-    right = 22.0 if line.ends is None else max(22.0, 4 + width_of(readable(line.ends[1])) / 2)
+    right = 22.0 if line.ends is None else max(22.0, 4 + width_of(line.ticks(math.inf)[-1][1]) / 2)
     axes = ChartAxes((0.0, float(line.size)), reach, left=left, right=right)
     room = axes.width - axes.left - axes.right
     if not line.fits(room):
@@ -228,11 +240,20 @@ def _number_ticks(reach: Ends, room: float) -> list[tuple[float, str]]:
     return told
 
 
+def _time_ticks(scale: TimeScale, ends: Ends, room: float) -> list[tuple[float, str]]:
+    """The same of dates."""
+    for most in (6, 5, 4, 3, 2, 1):
+        told = scale.ticks(*ends, most)
+        if sum(width_of(text) + 10 for _, text in told) <= room:
+            break
+    return told
+
+
 def _heat(
     across: ResultLine, up: ResultLine, values: list[list[float | None]], floor: float, largest: float
 ) -> tuple[ChartAxes, str]:
     """Cells as dark as the root of their value, which lets small ones be seen beside large ones."""
-    left, bottom = up.beside, 46.0
+    left, bottom = max(up.beside, 0.0 if across.scale is None else 36.0), 46.0
     wide = max(240.0, min(18.0 * across.size, 420.0) if across.labels else 0.0)
     upright = not across.fits(wide)
     if upright:

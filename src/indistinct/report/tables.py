@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from indistinct.report.dates import TimeScale
+
 ERROR, RANK_ERROR, LOW, HIGH = "standard_error", "rank_error", "low", "high"
 LEVEL = 0.95
 """Of all intervals."""
@@ -102,8 +104,16 @@ class ReadTable:
     rows: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], *, raw: bool = False) -> "ReadTable":
-        """`raw`: rows that are no numbers about something, and are shown as they are."""
+    def of(
+        cls,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        raw: bool = False,
+        scale: TimeScale | None = None,
+    ) -> "ReadTable":
+        """`raw`: rows that are no numbers about something, and are shown as they are. `scale`: numbers that
+        stand for dates or times."""
         if raw:
             return cls(tuple(header), 0, tuple(map(tuple, rows)))
         measured = Measured.of(header)
@@ -114,7 +124,7 @@ class ReadTable:
         ]
         names, about = _named([header[place] for place in kept])
         told = [about([row[place] for place in kept]) for row in rows]
-        numbers = [_numbers(measured, row) for row in rows]
+        numbers = [_numbers(measured, row, scale) for row in rows]
         titles = [plain(header[measured.number])]
         titles += ["95 % interval"] if measured.has_interval else []
         titles += ["standard error"] if measured.error is not None else []
@@ -168,6 +178,11 @@ def beside(chart: str, table: ReadTable) -> str:
     return f'<div class="pair{" long" if len(table.rows) > _LONG else ""}">{chart}{table.to_html()}</div>'
 
 
+def label_stem(name: str) -> str:
+    """The column that a column of a result is about: `age` for `age_low`, `age_high` and `age_below`."""
+    return next((name.removesuffix(end) for end in (*_ENDS, _BELOW) if name.endswith(end)), name)
+
+
 def plain(name: str) -> str:
     """A column's name in a title."""
     return name.replace("_", " ")
@@ -206,11 +221,10 @@ def _named(header: Sequence[str]) -> tuple[list[str], Callable[[Sequence[str]], 
     def about(row: Sequence[str]) -> list[str]:
         texts = []
         for first, last in places:
-            low, high = number_of(row[first]), number_of(row[last])
-            if last > first and low is not None and high is not None:
-                texts.append(f"{readable(low)} to {readable(high)}")
-            elif header[first].endswith(_BELOW) and low is not None:
-                texts.append(f"below {readable(low)}")
+            if last > first and row[first] and row[first] != row[last]:
+                texts.append(f"{_end(row[first])} to {_end(row[last])}")
+            elif header[first].endswith(_BELOW) and row[first]:
+                texts.append(f"below {_end(row[first])}")
             else:
                 texts.append(row[first])
         return texts
@@ -218,14 +232,23 @@ def _named(header: Sequence[str]) -> tuple[list[str], Callable[[Sequence[str]], 
     return names, about
 
 
-def _numbers(measured: Measured, row: Sequence[str]) -> list[str]:
+def _end(text: str) -> str:
+    """Of an interval: a number, or a date."""
+    return text if (number := number_of(text)) is None else readable(number)
+
+
+def _numbers(measured: Measured, row: Sequence[str], scale: TimeScale | None) -> list[str]:
     value, error, ends = measured.value(row), measured.deviation(row), None
     if measured.has_interval:
         ends = measured.interval(row)
         error = (ends[1] - ends[0]) / 4 if error is None and ends is not None else error
-    texts = [row[measured.number] if value is None else readable(value, error)]
+
+    def shown(number: float) -> str:
+        return readable(number, error) if scale is None else scale.written(number)
+
+    texts = [row[measured.number] if value is None else shown(value)]
     if measured.has_interval:
-        texts.append("" if ends is None else f"{readable(ends[0], error)} to {readable(ends[1], error)}")
+        texts.append("" if ends is None else f"{shown(ends[0])} to {shown(ends[1])}")
     if measured.error is not None:
         texts.append("" if error is None else readable(error, error))
     if measured.rank_error is not None:

@@ -14,6 +14,7 @@ educ      mean  standard_error       low      high
    2  30,254.2             152  29,931.5  30,575.5
 """
 
+from indistinct.tables.found import Found as Found
 from indistinct.tables.private_table import PrivateTable as PrivateTable
 from indistinct.tables.question import Answers as Answers
 from indistinct.tables.question import Question as Question

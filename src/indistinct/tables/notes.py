@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from indistinct.data import Bins, ByGroup, Numbers, Query, UserRecords
+from indistinct.data import Bins, ByGroup, Numbers, Query, UserRecords, Within
 
 _UNSEEN = "The interval does not show it."
 
@@ -15,6 +15,7 @@ def notes(query: Query) -> Iterator[str]:
         ends = (f"{domain.low:,g}", f"{domain.high:,g}") if isinstance(domain, Numbers | Bins) else None
         added = isinstance(domain, Numbers) and name not in groups
         beyond = f"with {name} outside its bounds" if ends else f"whose {name} is not listed"
+        beyond += " within the column above" if isinstance(domain, Within) else ""
         outside, missing = domain.outside.value, domain.missing.value
         if told := effects(name, ends, outside, missing, added=added, beyond=beyond):
             yield f"{joined(told)}. {_UNSEEN}"
@@ -36,8 +37,8 @@ def effects(
         low, high = ends
         moved = f"count as {low} and {high}" if added else "count in the first and the last cell"
         found.append(f"values of {name} below {low} or above {high} {moved}")
-    elif outside == "drop":
-        found.append(f"records {beyond} are left out")
+    elif outside in ("drop", "last"):
+        found.append(f"records {beyond} {'are left out' if outside == 'drop' else 'count in the last group'}")
     if missing == "drop":
         found.append(f"records in which {name} is missing are left out")
     return found

@@ -10,6 +10,7 @@ from indistinct.data import (
     Categories,
     Count,
     CovarianceTable,
+    Hierarchy,
     Histogram,
     LinearRegression,
     LogisticRegression,
@@ -23,13 +24,16 @@ from indistinct.data import (
     Unit,
     UserRecords,
     Variance,
+    Within,
     best_factor,
+    found_categories,
 )
 from indistinct.errors import ArgumentError
+from indistinct.tables.found import Finder, Found
 from indistinct.tables.question import Question
-from indistinct.tables.rows import Row, axes_header, cells
+from indistinct.tables.rows import Row, axes_header, cells, nodes
 
-Declared = Bins | Categories | Numbers
+Declared = Bins | Categories | Numbers | Within | Found
 
 
 @dataclass(frozen=True)
@@ -54,9 +58,11 @@ class PrivateTable:
                 "data", str(self.data), "a table: read_csv(...) or read_parquet(...) open a file"
             )
         for name, domain in dict(self.columns).items():
-            if not isinstance(domain, Bins | Categories | Numbers):
+            if not isinstance(domain, Declared):
                 raise ArgumentError(
-                    f"column {name!r}", domain, "Categories([...]), Bins(...) or Numbers(...)"
+                    f"column {name!r}",
+                    domain,
+                    "Categories([...]), Bins(...), Numbers(...), Within(...) or Found(...)",
                 )
         if (self.user is None) != (self.most is None):
             raise ArgumentError("most", self.most, "given with user, and only with it")
@@ -64,14 +70,16 @@ class PrivateTable:
             raise ArgumentError("most_groups", self.most_groups, "given with user, and only with it")
 
     def by(self, *columns: str) -> "PrivateTable":
-        """The same, asked for each cell of these columns; all of them are declared."""
+        """The same, asked for each cell of these columns; all of them are declared, or `Found`."""
         if len(columns) == 1 and isinstance(columns[0], list | tuple):
             columns = tuple(columns[0])
         if len(set(names := (*self.groups, *columns))) < len(names):
             raise ArgumentError("by", list(names), "different columns")
         for name in columns:
-            if not isinstance(self.columns.get(name), Bins | Categories):
-                raise ArgumentError("by", name, "a column that is declared as Categories(...) or Bins(...)")
+            if not isinstance(self.columns.get(name), Bins | Categories | Found):
+                raise ArgumentError(
+                    "by", name, "a column that is declared as Categories(...), Bins(...) or Found(...)"
+                )
         return replace(self, groups=(*self.groups, *columns))
 
     def count(self) -> Question:
@@ -102,33 +110,45 @@ class PrivateTable:
         axis = self._cells(column) if bins is None else bins
         if not isinstance(axis, Bins):
             raise ArgumentError("bins", axis, "Bins(low, high, count)")
-        factor = best_factor(axis.count, ranks, Norm.L1)
-        asked = Quantiles(column, axis, ranks, self._unit, factor)
-        return self._ask(column, asked, (["rank"], [[rank] for rank in asked.ranks]))
+        asked, other = (
+            Quantiles(column, axis, ranks, self._unit, best_factor(axis.count, ranks, norm))
+            for norm in (Norm.L1, Norm.L2)
+        )
+        return self._ask(column, asked, (["rank"], [[rank] for rank in asked.ranks]), other)
+
+    def hierarchy(
+        self, *columns: str, weights: Sequence[float] | None = None, whole: bool = False
+    ) -> Question:
+        """How many records there are in all, by the first of these columns, by the second within it, and so
+        on, as numbers that add up. A column of which each category is in one of the column before is declared
+        as `Within(...)`. `weights` are those of the total and of each column; with `whole` counts become
+        whole and not negative after the noise."""
+        levels = {
+            name: own if isinstance(own := self.columns.get(name), Within) else self._cells(name)
+            for name in columns
+        }
+        shared = [Hierarchy.best(levels, norm, weights, whole, self._unit) for norm in (Norm.L1, Norm.L2)]
+        return self._ask("count", shared[0], nodes(shared[0]), shared[1])
 
     def linear(self, response: str, *columns: str) -> Question:
         """Least squares of a column of numbers on others, all of them declared: a row for each term."""
-        return self._explain(LinearRegression, response, columns)
+        return self._ask("coefficient", LinearRegression(*self._explained(response, columns)))
 
     def logistic(self, response: str, *columns: str) -> Question:
         """How the odds of the second of two categories depend on other columns: a row for each term."""
-        return self._explain(LogisticRegression, response, columns)
+        if self.groups:
+            allowed = (
+                "none: a logistic regression is of all records (name the column among those that explain)"
+            )
+            raise ArgumentError("by", list(self.groups), allowed)
+        return self._ask("coefficient", LogisticRegression(*self._explained(response, columns)))
 
     def covariance(self, *columns: str) -> Question:
         """The covariance and correlation of every two columns of numbers, or of two categories."""
-        self._ungrouped()
         return self._ask("covariance", CovarianceTable(self._axes(columns), self._unit))
 
-    def _explain(
-        self, kind: type[LinearRegression | LogisticRegression], response: str, columns: tuple[str, ...]
-    ) -> Question:
-        self._ungrouped()
-        return self._ask("coefficient", kind(response, self._axes((*columns, response)), self._unit))
-
-    def _ungrouped(self) -> None:
-        if self.groups:
-            allowed = "none: a regression is of all records (name the column among those that explain)"
-            raise ArgumentError("by", list(self.groups), allowed)
+    def _explained(self, response: str, columns: tuple[str, ...]) -> tuple[str, Any, Unit]:
+        return response, self._axes((*columns, response)), self._unit
 
     def _axes(self, columns: tuple[str, ...]) -> dict[str, Numbers | Categories]:
         """Columns as a regression takes them."""
@@ -141,14 +161,35 @@ class PrivateTable:
             for name in columns
         }
 
-    def _ask(self, name: str, query: Query, labels: tuple[Row, list[Row]] = ([], [[]])) -> Question:
-        return Question(self.data, query, name, tuple((one, self._cells(one)) for one in self.groups), labels)
+    def _ask(
+        self,
+        name: str,
+        query: Query,
+        labels: tuple[Row, list[Row]] = ([], [[]]),
+        gaussian: Query | None = None,
+    ) -> Question:
+        declared = {one: self.columns[one] for one in self.groups}
+        finders = tuple(
+            Finder(one, found, self._of_records)
+            for one, found in declared.items()
+            if isinstance(found, Found)
+        )
+        groups = tuple(
+            (one, found_categories(found.most) if isinstance(found, Found) else self._cells(one))
+            for one, found in declared.items()
+        )
+        return Question(self.data, query, name, groups, labels, finders, gaussian)
 
     @property
     def _unit(self) -> Unit:
-        if self.user is None or self.most is None:
-            return Records()
-        return UserRecords(self.user, self.most, groups=self.most_groups if self.groups else None)
+        unit = self._of_records
+        if isinstance(unit, UserRecords) and self.groups:
+            return replace(unit, groups=self.most_groups)
+        return unit
+
+    @property
+    def _of_records(self) -> Unit:
+        return Records() if self.user is None or self.most is None else UserRecords(self.user, self.most)
 
     def _cells(self, name: str) -> Bins | Categories:
         found = self.columns.get(name)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from indistinct.data import Categories, Celled, Intervals, Kind, OrMissing, inner, kind_of
+from indistinct.data import Categories, Celled, Hierarchy, Intervals, Kind, OrMissing, flat, inner, kind_of
 
 Row = list[Any]
 ERRORS = ("standard_error", "low", "high")
@@ -17,6 +17,11 @@ def estimated(value: float, error: float, low: float, high: float, grain: float 
     other units than the value."""
     own = error if grain is None else grain
     return [rounded(value, own), rounded(error, error), rounded(low, own), rounded(high, own)]
+
+
+def counted(value: float, error: float, low: float, high: float) -> Row:
+    """The same of whole numbers that add up, with every digit: rounded once more, they might not."""
+    return [int(value), rounded(error, error), int(low), int(high)]
 
 
 def axes_header(axes: Sequence[tuple[str, Celled]]) -> Row:
@@ -66,6 +71,26 @@ def label(domain: Celled, place: int) -> Row:
 def blank(domain: Celled) -> Row:
     """In place of a column that a marginal sums over."""
     return [""] if isinstance(inner(domain), Categories) else ["", ""]
+
+
+def nodes(query: Hierarchy) -> tuple[Row, list[Row]]:
+    """What each number of a hierarchy is called, with a header: the cells of its ancestors and its own,
+    nothing below."""
+    axes = [(name, flat(domain)) for name, domain in query.levels]
+    empty = [blank(domain) for _, domain in axes]
+    level: list[list[Row]] = [[]]
+    found = [level]
+    encoding = query.encoding
+    for (_, domain), parents, places in zip(axes, encoding.tree.parents, encoding.places, strict=True):
+        pairs = zip(parents.tolist(), places.tolist(), strict=True)
+        level = [[*level[parent], label(domain, place)] for parent, place in pairs]
+        found.append(level)
+    rows = [
+        [text for texts in (*node, *empty[len(node) :]) for text in texts]
+        for level in found
+        for node in level
+    ]
+    return axes_header(axes), rows
 
 
 def rounded(value: float, error: float | None) -> float:

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.data.queries.intervals import Estimates, Values
-from indistinct.data.queries.query import NoisyQuery, Query
+from indistinct.data.queries.query import NoisyQuery, Query, noise_of
+from indistinct.data.queries.regression import CrossProductQuery
 from indistinct.data.records.domain import Domain
 from indistinct.data.records.encoding import Cells
 from indistinct.data.records.grouped import ByGroup
@@ -15,6 +16,7 @@ from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import Unit
 from indistinct.description import describable
 from indistinct.errors import ArgumentError
+from indistinct.mechanisms import Release
 
 
 def _of_groups(argument: str, query: Any) -> Query:
@@ -70,5 +72,18 @@ class GroupBy(Query):
     def estimate(self, values: Values, noisy: NoisyQuery) -> Estimates:
         return self.query.estimate(self._apart(values), noisy)
 
+    def fit(self, release: Release[Any]) -> list[Any]:
+        """What a release of a regression by group says: the rows of each group, in their order."""
+        return fits_by_group(noise_of(self, release), np.asarray(release.values))
+
     def _apart(self, values: Values) -> Values:
         return values.reshape(*self.encoding.keys.shape, self.query.size)
+
+
+def fits_by_group(noise: NoisyQuery, values: Values) -> list[Any]:
+    """The rows of a regression for each group, from the numbers with this noise; of all records together,
+    where it is not by group."""
+    query = noise.query.query if isinstance(noise.query, GroupBy) else noise.query
+    if not isinstance(query, CrossProductQuery):
+        raise ArgumentError("query", query, "a regression or a table of covariances, to be fitted")
+    return [query.fitted(noise, own) for own in values.reshape(-1, query.size)]

@@ -62,7 +62,7 @@ class Sides(Encoding):
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         column, domain = batch[self.column], self.domain
         if isinstance(domain, Categories):
-            places = places_in(column, domain)
+            places = places_in(column, Categories(domain.values))
             sides = np.where(places == MISSING, 2, places == BELOW)
         else:
             numbers = np.where(column.missing, domain.low, column.numbers())

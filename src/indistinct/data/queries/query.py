@@ -22,6 +22,7 @@ from indistinct.data.records.encoding import Encoding
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.unit import Unit
 from indistinct.description import Described, Positive, describable, given
+from indistinct.errors import ArgumentError
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Release
 from indistinct.mechanisms.mechanism import Composed
@@ -199,6 +200,14 @@ class NoisyQuery(Mechanism):
     def __str__(self) -> str:
         query = f"{type(self.query).__name__.lower()}({', '.join(self.query.bounded.columns)})"
         return f"{query} with {self.noise}({self.scale!r})"
+
+
+def noise_of(query: Query, release: Release[Any]) -> NoisyQuery:
+    """The noise of a release, which must be one of this query."""
+    mechanism = release.mechanism
+    if not isinstance(mechanism, NoisyQuery) or mechanism.query != query:
+        raise ArgumentError("release", mechanism, "a release of this query")
+    return mechanism
 
 
 @describable("gaussian_query")

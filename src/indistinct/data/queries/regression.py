@@ -12,7 +12,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data.queries.intervals import Values
-from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace
+from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace, noise_of
 from indistinct.data.queries.regression_fits import Centre, NoisyEquations, NoisyMoments, ratio_interval
 from indistinct.data.queries.regression_logistic import (
     STEPS,
@@ -68,7 +68,6 @@ class CrossProductQuery(Query):
     """A query of the sums of products of columns. What is released are these sums with noise, and `fit`
     reads them."""
 
-    by_group = False
     axes: tuple[Axis, ...]
     responds = False
 
@@ -78,10 +77,7 @@ class CrossProductQuery(Query):
 
     def fit(self, release: Release[Any]) -> Any:
         """What a release of this query says: post-processing, which costs nothing."""
-        mechanism = release.mechanism
-        if not isinstance(mechanism, NoisyQuery) or mechanism.query != self:
-            raise ArgumentError("release", mechanism, "a release of this query")
-        return self.fitted(mechanism, np.asarray(release.values))
+        return self.fitted(noise_of(self, release), np.asarray(release.values))
 
     @abstractmethod
     def fitted(self, noise: NoisyQuery, values: Values) -> Any:
@@ -178,6 +174,7 @@ class LogisticRegression(CrossProductQuery):
     likelihood, by four passes over the records. What the later ones ask depends on what was released before
     (see `regression_logistic`); what they cost does not."""
 
+    by_group = False
     response: str
     axes: tuple[Axis, ...]
     unit: Unit

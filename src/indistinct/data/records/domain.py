@@ -31,6 +31,8 @@ class Outside(Enum):
     ERROR = "error"
     CLIP = "clip"
     DROP = "drop"
+    LAST = "last"
+    """Of categories: it counts as the last of them, which is for all others."""
 
 
 @describable()
@@ -41,7 +43,13 @@ class Missing(Enum):
     DROP = "drop"
 
 
-GivenOutside = Annotated[Outside, given(Outside, "Outside.ERROR, Outside.CLIP or Outside.DROP")]
+def _of_numbers(argument: str, value: Any) -> Outside:
+    if not isinstance(value, Outside) or value is Outside.LAST:
+        raise ArgumentError(argument, value, "Outside.ERROR, Outside.CLIP or Outside.DROP")
+    return value
+
+
+GivenOutside = Annotated[Outside, _of_numbers]
 GivenMissing = Annotated[Missing, given(Missing, "Missing.ERROR or Missing.DROP")]
 GivenTimes = Annotated[Times | None, given(Times | None, "Times(...), or None for numbers")]
 """Types of fields: what becomes of values, and how times become numbers."""
@@ -143,12 +151,12 @@ class Categories(Described):
     """
 
     values: Annotated[Sequence[Any], _distinct]
-    outside: GivenOutside = Outside.DROP
+    outside: Annotated[Outside, given(Outside, "Outside.ERROR, Outside.DROP or Outside.LAST")] = Outside.DROP
     missing: GivenMissing = Missing.DROP
 
     def __post_init__(self) -> None:
         if self.outside is Outside.CLIP:
-            allowed = "Outside.ERROR or Outside.DROP: categories have no ends"
+            allowed = "Outside.ERROR, Outside.DROP or Outside.LAST: categories have no ends"
             raise ArgumentError("outside", self.outside, allowed)
 
     @property
@@ -170,6 +178,20 @@ class Categories(Described):
 
 Domain = Bins | Categories
 """What the cells of a histogram can be made of."""
+
+
+def found_categories(most: int, values: Sequence[str] | None = None) -> Categories:
+    """Categories that a release of heavy hitters has found, up to so many of them, and one more for all other
+    values. Without values: as many cells as there may be, for whatever must be known before.
+
+    >>> found_categories(2, ["yes", "no", "perhaps"]).values
+    ('yes', 'no', 'all others')
+    """
+    listed = [f"found {place}" for place in range(1, most + 1)] if values is None else list(values[:most])
+    others = "all others"
+    while others in listed:
+        others = f"({others})"
+    return Categories([*listed, others], Outside.LAST)
 
 
 def _check_interval(domain: Numbers | Bins, *, equal: bool) -> None:

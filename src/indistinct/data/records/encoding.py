@@ -326,20 +326,21 @@ BELOW, ABOVE, MISSING = -1, -2, -3
 
 def places_in(column: Column, domain: Domain) -> Integers:
     """The cell of each value; `BELOW`, `ABOVE` or `MISSING` where it has none."""
+    other = domain.size - 1 if domain.outside is Outside.LAST else BELOW
     if isinstance(domain, Bins):
         numbers = np.where(column.missing, domain.low, column.numbers())
         guess = np.floor((numbers - domain.low) / domain.width)
         places = np.clip(guess, BELOW, domain.size - 1).astype(np.int64)
         places = np.where(numbers > domain.high, ABOVE, np.where(numbers < domain.low, BELOW, places))
     elif column.words is not None:
-        places = np.array([domain.places.get(word, BELOW) for word in column.words], dtype=np.int64)[
+        places = np.array([domain.places.get(word, other) for word in column.words], dtype=np.int64)[
             column.values
         ]
     else:
         values = np.array([int(value) for value in domain.values], dtype=np.int64)
         order = np.argsort(values)
         near = np.minimum(np.searchsorted(values[order], column.values), len(values) - 1)
-        places = np.where(values[order][near] == column.values, order[near], BELOW)
+        places = np.where(values[order][near] == column.values, order[near], other)
     return np.where(column.missing, MISSING, places)
 
 

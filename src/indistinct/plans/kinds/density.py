@@ -164,7 +164,7 @@ class DensityPart(FittedPart):
 
     @property
     def _bins(self) -> list[tuple[str, Bins]]:
-        return [(name, Bins(side.low, side.high, self.grid)) for name, side in self._axes.items()]
+        return [(name, Bins(side.low, side.high, self.grid, of=side.of)) for name, side in self._axes.items()]
 
     def charts(self, read: Read) -> list[str]:
         def draw(name: str, own: Listed, reach: Ends | None = None) -> list[str]:

@@ -14,10 +14,8 @@ from indistinct.plans.declarations import Terms
 from indistinct.plans.kinds.pictures import values_picture
 from indistinct.plans.planned_release import Asked, PlannedRelease
 from indistinct.plans.section import Section, named
+from indistinct.tables.found import SHARE
 from indistinct.tables.rows import ERRORS, Row, estimated
-
-_SHARE = 0.1
-"""Of the budget's delta, for values that only one user has, unless the plan says."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class HeavyHittersPart(PlannedRelease):
             )
         if terms.adjacency is not Adjacency.ADD_REMOVE:
             raise ArgumentError("privacy.adjacency", "replace-one", f"add-remove for {section.where}")
-        delta = section.probability("delta", _SHARE * terms.delta)
+        delta = section.probability("delta", SHARE * terms.delta)
         if not 0 < delta < terms.delta:
             raise ArgumentError(
                 section.at("delta"), delta, f"positive, and below budget.delta={terms.delta:g}"

@@ -14,7 +14,7 @@ from indistinct.noise import Source
 from indistinct.plans.declarations import Terms
 from indistinct.plans.planned_release import Asked, QueryPart, asked_by, check_rows
 from indistinct.plans.section import Section, named
-from indistinct.tables.rows import Row, axes_header, axes_types, blank, cells, label, rounded
+from indistinct.tables.rows import Row, axes_header, axes_types, cells, counted, nodes
 
 _TOTAL = "total"
 
@@ -89,29 +89,13 @@ class HierarchyPart(QueryPart):
         return axes_types(self._axes)
 
     def labels(self) -> Iterable[Row]:
-        """What each node is called: the cells of its ancestors and its own, nothing below."""
-        empty = [blank(domain) for _, domain in self._axes]
-        nodes: list[list[Row]] = [[]]
-        found = [nodes]
-        encoding = self.asks.encoding
-        for (_, domain), parents, places in zip(
-            self._axes, encoding.tree.parents, encoding.places, strict=True
-        ):
-            pairs = zip(parents.tolist(), places.tolist(), strict=True)
-            nodes = [[*nodes[parent], label(domain, place)] for parent, place in pairs]
-            found.append(nodes)
-        return [
-            [text for texts in (*node, *empty[len(node) :]) for text in texts]
-            for level in found
-            for node in level
-        ]
+        return nodes(self.asks)[1]
 
     def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
         if not self.whole:
             yield from super().draw(scale, looked, source)
             return
-        # every digit: rounded once more, they might not add up
         found = self.at(scale).estimate(looked, source)
         rows = product(cells(self.groups), self.labels())
-        for (group, node), (count, error, low, high) in zip(rows, found.rows(), strict=True):
-            yield [*group, *node, int(count), rounded(error, error), int(low), int(high)]
+        for (group, node), row in zip(rows, found.rows(), strict=True):
+            yield [*group, *node, *counted(*row)]

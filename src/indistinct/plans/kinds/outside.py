@@ -111,7 +111,8 @@ class OutsidePart(QueryPart):
             return f"have no {self.column}, and are left out"
         default = "drop" if declared.categories is not None else "clip"
         if name == "not listed":
-            return f"have a {self.column} that is not listed, and are left out"
+            rest = "count as the last that is" if declared.outside == "last" else "are left out"
+            return f"have a {self.column} that is not listed, and {rest}"
         assert declared.ends is not None
         end = declared.words(declared.ends[0] if name == "below" else declared.ends[1])
         rest = f"count as {end}" if (declared.outside or default) == "clip" else "are left out"

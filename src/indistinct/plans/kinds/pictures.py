@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from indistinct.data import Bins, Categories, Celled, OrMissing, inner
+from indistinct.data import Bins, Categories, Celled, OrMissing, Times, inner
+from indistinct.report.dates import TimeScale
 from indistinct.report.results import (
     Ends,
     ResultLine,
@@ -40,14 +41,19 @@ _MOST_PANELS = 12
 def line_of(name: str, domain: Celled) -> ResultLine:
     """A column as an axis of a picture. Intervals that differ in width are told by their lower ends."""
     if isinstance(domain, Bins):
-        return ResultLine(name, domain.size, ends=(domain.low, domain.high))
-    if isinstance(domain, Categories):
-        return ResultLine(name, domain.size, labels=tuple(map(str, domain.values)))
-    if isinstance(domain, OrMissing):
-        inside = domain.domain
-        lows = inside.values if isinstance(inside, Categories) else [f"{low:g}" for low, _ in inside.labels]
-        return ResultLine(name, domain.size, labels=(*map(str, lows), "missing"))
-    return ResultLine(name, domain.size, labels=tuple(f"{low:g}" for low, _ in domain.labels))
+        return ResultLine(name, domain.size, ends=(domain.low, domain.high), scale=scale_of(domain.of))
+    own = inner(domain)
+    if isinstance(own, Categories):
+        labels = [*map(str, own.values)]
+    else:
+        scale = scale_of(own.of)
+        labels = [f"{low:g}" if scale is None else scale.written(low) for low, _ in own.labels]
+    return ResultLine(name, domain.size, labels=(*labels, *["missing"] * isinstance(domain, OrMissing)))
+
+
+def scale_of(times: Times | None) -> TimeScale | None:
+    """How the report writes dates and times."""
+    return None if times is None else TimeScale(times.microseconds)
 
 
 def table_pictures(
@@ -100,8 +106,9 @@ def grouped_pictures(
     return panels
 
 
-def interval_pictures(name: str, listed: Listed) -> list[str]:
-    """Dots with intervals for any table of some numbers with errors, and the numbers beside them."""
+def interval_pictures(name: str, listed: Listed, times: Times | None = None) -> list[str]:
+    """Dots with intervals for any table of some numbers with errors, or of `times`, and the numbers beside
+    them."""
     header, *rows = listed
     where = Measured.of(header)
     told = [where.value(row) is not None and where.interval(row) is not None for row in rows]
@@ -112,10 +119,10 @@ def interval_pictures(name: str, listed: Listed) -> list[str]:
     labels = cell_names(header[: where.number], [row[: where.number] for row in rows])
     unit = plain(header[where.number])
     title = f"{unit[0].upper()}{unit[1:]} by {', '.join(ReadTable.of(header, rows).stems)}"
-    chart = interval_chart(
-        labels, numbers.values, lows, highs, name=name, title=title, unit=unit, words=numbers.words
-    )
-    return [beside(chart, ReadTable.of(header, rows))]
+    scale = scale_of(times)
+    words: Any = {"name": name, "title": title, "unit": unit, "words": numbers.words, "scale": scale}
+    chart = interval_chart(labels, numbers.values, lows, highs, **words)
+    return [beside(chart, ReadTable.of(header, rows, scale=scale))]
 
 
 def prefix_picture(
@@ -144,8 +151,10 @@ def ranges_picture(name: str, column: str, bins: Bins, listed: Listed) -> list[s
                 table[start // every][stop // every - 1] = numbers.values[place + stop - start - 1]
         place += bins.count - start
     low, high = bins.low, bins.low + every * steps * bins.width
-    across = ResultLine(f"{column} from", steps, ends=(low, high))
-    up = ResultLine(f"{column} up to", steps, ends=(low, high))
+    across, up = (
+        ResultLine(f"{column} {side}", steps, ends=(low, high), scale=scale_of(bins.of))
+        for side in ("from", "up to")
+    )
     return [beside(heat_map(name, across, up, table, max(errors)), ReadTable.of(header, rows))]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.data import Bins, Kind, NoisyQuery, Norm, Quantile, Quantiles, best_factor
+from indistinct.data import Bins, Kind, NoisyQuery, Norm, Quantile, Quantiles, Times, best_factor
 from indistinct.errors import ArgumentError, check_probability
 from indistinct.mechanisms import calibrate
 from indistinct.noise import Source
@@ -68,6 +68,10 @@ class QuantilesPart(QueryPart):
         return Quantiles(self.column, axis, self.ranks, self.unit, factor)
 
     @property
+    def answer_times(self) -> Times | None:
+        return self.terms.column(self.column).times
+
+    @property
     def total_norm(self) -> Norm:
         return Norm.L1  # which does not grow when intervals are merged
 
@@ -77,7 +81,7 @@ class QuantilesPart(QueryPart):
         that of Gaussian noise much faster than Gaussian noise does, so it is for a plan of one release."""
         alone = self.asked.alone or not self.terms.delta
         exact = all(abs(Fraction(rank).limit_denominator(1000) - rank) <= 1e-12 for rank in self.ranks)
-        return alone and exact and not (self.interval or self.clips_totals)
+        return alone and exact and not (self.interval or self.clips_totals or self.found)
 
     @property
     def error_alone(self) -> float:

@@ -17,15 +17,14 @@ from indistinct.data import (
     LogisticRegression,
     Numbers,
     Table,
+    fits_by_group,
 )
 from indistinct.errors import ArgumentError
 from indistinct.noise import Source
 from indistinct.plans.declarations import Terms, Unit
-from indistinct.plans.planned_release import Asked, QueryPart
+from indistinct.plans.planned_release import Asked, QueryPart, asked_by
 from indistinct.plans.section import Section
-from indistinct.tables.rows import Row, rounded
-
-_IF_EVEN = ", if columns are evenly spread and unrelated"
+from indistinct.tables.rows import Row, axes_header, axes_types, cells, rounded
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,12 @@ class CrossProductPart(QueryPart):
     def error(self, scale: float) -> float | None:
         # the variance of a number that is spread evenly over [-1, 1] is a third
         records = self.terms.data.records
-        return None if records is None else 3 * self.at(scale).deviation / records
+        return None if records is None else 3 * self.at(scale).deviation * self.cell_count / records
+
+    @property
+    def if_even(self) -> str:
+        """When the expected error is to be expected."""
+        return ", if columns are evenly spread and unrelated" + (", and groups equally large" * bool(self.by))
 
     @property
     def size(self) -> float | None:
@@ -78,28 +82,31 @@ class CrossProductPart(QueryPart):
 
     @property
     def header(self) -> Row:
-        return [field.name for field in fields(self.rows)]
+        return [*axes_header(self.groups), *(field.name for field in fields(self.rows))]
 
     def types(self, table: Table) -> list[Kind]:
-        return [Kind.TEXT if field.type is str else Kind.NUMBER for field in fields(self.rows)]
+        own = [Kind.TEXT if field.type is str else Kind.NUMBER for field in fields(self.rows)]
+        return [*axes_types(self.groups), *own]
 
     def draw(self, scale: float, looked: Any, source: Source) -> Iterator[Row]:
         noisy = self.at(scale)
         values, _ = noisy.noisy(looked, source)
-        for row in self.asks.fitted(noisy, values):
-            yield [
-                entry
-                if isinstance(entry, str)
-                else rounded(entry, 0.01 if name.startswith("correlation") else row.standard_error)
-                for name, entry in asdict(row).items()
-            ]
+        for group, rows in zip(cells(self.groups), fits_by_group(noisy, values), strict=True):
+            for row in rows:
+                told = (
+                    entry
+                    if isinstance(entry, str)
+                    else rounded(entry, 0.01 if name.startswith("correlation") else row.standard_error)
+                    for name, entry in asdict(row).items()
+                )
+                yield [*group, *told]
 
 
 @dataclass(frozen=True)
 class RegressionPart(CrossProductPart):
     """What explains a response."""
 
-    keys = frozenset({"response", "columns", "user_total"})
+    keys = frozenset({"response", "columns", "by", "user_total"})
     uncertainty = "noise and sampling (noise_low and noise_high: noise alone)"
     rows = Coefficient
     response: str
@@ -109,8 +116,7 @@ class RegressionPart(CrossProductPart):
         response, columns = section.text("response"), section.texts("columns")
         if response in columns:
             raise ArgumentError(section.at("columns"), response, "what explains the response, without it")
-        total = section.maybe("user_total", section.positive)
-        return cls(terms, asked, total, (), (*columns, response), response)
+        return cls(terms, asked, *asked_by(section), (*columns, response), response)
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ class LinearPart(RegressionPart):
 
     @property
     def error_words(self) -> str:
-        return f"of the interval of {self.response}, by noise, from end to end of a column{_IF_EVEN}"
+        return f"of the interval of {self.response}, by noise, from end to end of a column{self.if_even}"
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,7 @@ class LogisticPart(RegressionPart):
     """How odds depend on columns."""
 
     kind = "logistic"
+    keys = RegressionPart.keys - {"by"}
 
     def remark(self, scale: float) -> str:
         again = len(self.asks.passes(self.terms.norm, self.terms.adjacency)) - 1
@@ -151,7 +158,7 @@ class LogisticPart(RegressionPart):
 
     @property
     def error_words(self) -> str:
-        return f"in the logit, by noise, from end to end of a column{_IF_EVEN}"
+        return f"in the logit, by noise, from end to end of a column{self.if_even}"
 
 
 @dataclass(frozen=True)
@@ -159,16 +166,16 @@ class CovariancePart(CrossProductPart):
     """Covariances and correlations of every two columns."""
 
     kind = "covariance"
-    keys = frozenset({"columns", "user_total"})
+    keys = frozenset({"columns", "by", "user_total"})
     rows = Association
 
     @classmethod
     def read(cls, terms: Terms, asked: Asked, section: Section) -> Self:
-        return cls(terms, asked, section.maybe("user_total", section.positive), (), section.texts("columns"))
+        return cls(terms, asked, *asked_by(section), section.texts("columns"))
 
     def asked_of(self, unit: Unit) -> CovarianceTable:
         return CovarianceTable(self.axes, unit)
 
     @property
     def error_words(self) -> str:
-        return "in a correlation, by noise, of evenly spread columns"
+        return f"in a correlation, by noise{self.if_even}"

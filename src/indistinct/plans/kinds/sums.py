@@ -5,7 +5,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Self
 
-from indistinct.data import Mean, Norm, Numbers, Query, Sum, Variance
+from indistinct.data import Mean, Norm, Numbers, Query, Sum, Times, Variance
 from indistinct.errors import ArgumentError
 from indistinct.plans.declarations import Terms, Unit
 from indistinct.plans.planned_release import Asked, QueryPart, asked_by
@@ -101,6 +101,10 @@ class MeanPart(MomentsPart):
     """The mean of a column."""
 
     kind = "mean"
+
+    @property
+    def answer_times(self) -> Times | None:
+        return self.terms.column(self.column).times
 
     @property
     def asks(self) -> Query:
