@@ -4,10 +4,10 @@ The first 55,000 (CIFAR-10: 45,000) training images, add/remove, δ = 1/(n ln n)
 as many generated images as there were records train three networks, of the kinds that DPImageBench has: a
 ResNet, a wide ResNet and a ResNeXt. They are smaller than its own (ResNet-110, WRN-40-4, ResNeXt-29; 50
 epochs, the best of which it reports); ours have 10 epochs, and none is picked. Images are labelled by what
-was released (`sample(relabelled=True)`) from ε=1 on. Noise comes from the operating system; a seed is that of the rest.
-The networks are tested on the 10,000 test images or, with --held-out, on the training images that are left.
-CIFAR-10 is read from JPEG files, recompressed, so a little is lost. ε=∞ is the same pipeline with noise too
-small to matter.
+was released (`sample(relabelled=True)`) from ε=1 on. Noise comes from the operating system; a seed is that of
+the rest. The networks are tested on the 10,000 test images or, with --held-out, on the training images that
+are left. CIFAR-10 is read from JPEG files, recompressed, so a little is lost. ε=∞ is the same pipeline with
+noise too small to matter.
 
 What was looked at: for CIFAR-10, settings were chosen on training images that are left, and the test images
 were seen twice (docs/synthesis.md says when). For MNIST and Fashion-MNIST, 15,000 steps from ε=10 on and how

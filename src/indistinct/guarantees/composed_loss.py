@@ -12,7 +12,7 @@ from indistinct.guarantees.pair import Pair, Resolution
 from indistinct.guarantees.sampled_gaussians import SampledGaussians, bundled
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY, Scan, scan
-from indistinct.numerics.cumulant import CumulantSum, Stacked
+from indistinct.numerics.cumulant import CumulantRows, CumulantSum
 
 Term = tuple[Pair, int]
 Levels = npt.NDArray[np.intp]
@@ -110,7 +110,7 @@ class ComposedLoss:
         bundles, others = self._bundled
         return CumulantSum(
             [(bundle.both_cumulants(resolution), 1) for bundle in bundles]
-            + [(Stacked([way.cumulant(resolution) for way in _both(pair)]), n) for pair, n in others]
+            + [(CumulantRows([way.cumulant(resolution) for way in _both(pair)]), n) for pair, n in others]
         )
 
     def both_envelopes(self, log_cut: float, order: float, frequency: float) -> list[float]:

@@ -157,7 +157,7 @@ class CumulantSum:
 
 
 @dataclass(frozen=True, eq=False)
-class Stacked:
+class CumulantRows:
     """Several cumulants, a row for each."""
 
     rows: Sequence[Cumulant]
