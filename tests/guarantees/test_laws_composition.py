@@ -3,8 +3,10 @@ an enclosure. The cheapest laws that catch a wrong engine: nothing has to be kno
 
 import math
 import random
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import CASES, Case, each
 from compositions import anything, deltas, epsilons, fresh, lattices, tiny_deltas, weak
@@ -12,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indistinct import Gaussian, RandomizedResponse
-from indistinct.guarantees import sampled_gaussians
+from indistinct.guarantees import engines, sampled_gaussians
+from indistinct.guarantees.engines import NARROW, LossReader
+from indistinct.numerics.arrays import Array
+from indistinct.numerics.contour import ContourLine, LogBounds
 from indistinct.testing import check_intervals, check_no_less, check_only_the_request_matters
 from indistinct.testing.guarantees import OWN_DIGITS, requests
 
@@ -122,3 +127,46 @@ def test_phases_read_together_are_read_as_if_apart(delta: float, monkeypatch: py
     apart = fresh(PHASES).epsilon_interval(delta)
     assert together.high == pytest.approx(apart.high, rel=1e-8)
     assert max(together.low, apart.low) <= min(together.high, apart.high)
+
+
+def check_reversed_lines() -> None:
+    """The line that was drawn along with that of the other direction bounds delta, and closely."""
+    more = "5 * gaussian(0.7).subsample(0.9)", "gaussian(3) + 900 * gaussian(2).subsample(0.05)"
+    for text in (PHASES, *more):
+        first, second = fresh(text).directions
+        line = engines.contour(first.loss, 3)
+        assert isinstance(line, ContourLine) and line.turned is not None
+        epsilon = np.linspace(0.5, 1.0, 5) * line.aim.epsilon
+        low, high = LossReader(second.loss).delta_bounds(epsilon, np.zeros(5), NARROW, None)
+        found = np.exp(line.turned.read(epsilon).high)
+        assert (found >= low).all()
+        assert found == pytest.approx(high, rel=1e-6)
+
+
+def test_reversed_lines() -> None:
+    check_reversed_lines()
+
+
+def test_a_contradiction_is_not_settled_by_a_third() -> None:
+    """Two engines that contradict each other may be of different minds, or a third like the wrong one."""
+
+    @dataclass(frozen=True)
+    class Says:
+        low: float
+        high: float
+        final: bool = False
+
+        def read(self, epsilon: Array) -> LogBounds:
+            flat = np.zeros_like(epsilon)
+            return LogBounds(flat + self.low, flat + self.high, flat)
+
+        def guess(self, log_delta: Array) -> Array:
+            return np.ones_like(log_delta)
+
+    reader = LossReader(fresh("7 * gaussian(2).subsample(0.5)").product.loss)
+    tails = [Says(-3.0, -2.9), Says(-9.0, -8.9), Says(-9.0, -8.95)]
+    route = [(lambda loss, level, tail=tail: tail, engines.by_bound) for tail in tails]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines, "ROUTE", tuple(route))
+        low, high = reader.delta_bounds(np.array([0.5]), np.zeros(1), NARROW, None)
+    assert np.log([low[0], high[0]]) == pytest.approx([-9.0, -2.9])

@@ -1,6 +1,7 @@
 """Each mistake that once understated a loss, planted again: a law must see it."""
 
 import operator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from compositions import fresh
 from scipy.special import log_ndtr
 from test_hard_reference import OWN_DIGITS, ROWS
-from test_laws_composition import PHASES
+from test_laws_composition import PHASES, check_reversed_lines
 
 from indistinct import Laplace, parse_guarantee
 from indistinct.guarantees import engines
@@ -44,6 +45,7 @@ def test_a_line_that_stops_where_a_lattice_is_quiet(monkeypatch: pytest.MonkeyPa
     """Nothing is said about frequencies beyond the last node, where a lattice comes back."""
     part = fresh(LATTICE).delta_interval(8.7).low
     monkeypatch.setattr(ComposedLoss, "log_envelope", lambda *_: -1e3)
+    monkeypatch.setattr(ComposedLoss, "both_envelopes", lambda *_: [-1e3, -1e3])
     monkeypatch.setattr(engines, "ROUTE", CONTOUR_ALONE)
     with pytest.raises(AssertionError):
         assert fresh(f"{LATTICE} + {WEAK}").delta(8.7) >= part * (1 - OWN_DIGITS)
@@ -126,3 +128,18 @@ def test_the_largest_loss_is_not_rounded_down(monkeypatch: pytest.MonkeyPatch) -
     assert all_hold()
     monkeypatch.setattr(noise, "quotient_up", operator.truediv)
     assert not all_hold()
+
+
+def test_a_reversed_line_that_is_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of both directions are drawn at once: each must be what it is said to be."""
+    check_reversed_lines()
+    both = SampledGaussians.both_cumulants
+
+    def forward_only(self: SampledGaussians, resolution: Resolution) -> Any:
+        cumulant = both(self, resolution)
+        rule = cumulant.rule
+        return replace(cumulant, rule=replace(rule, loss=rule.loss[[0, 0]], log_q=rule.log_q[[0, 0]]))
+
+    monkeypatch.setattr(SampledGaussians, "both_cumulants", forward_only)
+    with pytest.raises(AssertionError):
+        check_reversed_lines()

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from indistinct.guarantees.pair import Pair, Resolution
 from indistinct.guarantees.sampled_gaussians import SampledGaussians, bundled
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY, Scan, scan
-from indistinct.numerics.cumulant import CumulantSum
+from indistinct.numerics.cumulant import CumulantSum, Stacked
 
 Term = tuple[Pair, int]
 Levels = npt.NDArray[np.intp]
@@ -22,6 +22,10 @@ LOG_FLOOR = -690.0
 LOG_ACCURACY = math.log(ACCURACY)
 _LEVEL = 4.0
 _HIGHEST = round(-LOG_FLOOR / _LEVEL)
+
+
+def _both(pair: Pair) -> tuple[Pair, Pair]:
+    return pair, pair.reverse()
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +98,30 @@ class ComposedLoss:
         bundles, others = self._bundled
         together = sum(bundle.log_envelope(resolution) for bundle in bundles)
         return together + sum(n * pair.log_envelope(resolution) for pair, n in others)
+
+    @property
+    def turns(self) -> bool:
+        """Whether a line of the reversed loss costs little, along with one of this."""
+        return bool(self._bundled[0])
+
+    def both_cumulants(self, log_cut: float, order: float, frequency: float) -> CumulantSum:
+        """K(z) for Re z = order: of this loss, and of the reversed one."""
+        resolution = Resolution((1 + order, 1 + order), frequency, log_cut)
+        bundles, others = self._bundled
+        return CumulantSum(
+            [(bundle.both_cumulants(resolution), 1) for bundle in bundles]
+            + [(Stacked([way.cumulant(resolution) for way in _both(pair)]), n) for pair, n in others]
+        )
+
+    def both_envelopes(self, log_cut: float, order: float, frequency: float) -> list[float]:
+        """`log_envelope` of this loss, and of the reversed one."""
+        resolution = Resolution((1 + order, 1 + order), frequency, log_cut)
+        bundles, others = self._bundled
+        total = reduce(np.add, [bundle.both_envelopes(resolution) for bundle in bundles])
+        for pair, n in others:
+            total = total + [n * way.log_envelope(resolution) for way in _both(pair)]
+        envelopes: list[float] = total.tolist()
+        return envelopes
 
     @cached_property
     def _bundled(self) -> tuple[list[SampledGaussians], list[Term]]:

@@ -23,7 +23,7 @@ from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
 from indistinct.numerics.arrays import Array
-from indistinct.numerics.contour import ACCURACY, Aim, ContourLine, Scan, draw_line
+from indistinct.numerics.contour import ACCURACY, NOT_SCANNED, Aim, ContourLine, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
 
@@ -84,22 +84,26 @@ class Along:
         line = drawn(contour, self.other, level)
         if not isinstance(line, ContourLine):
             return None
-        return _line(loss, level, replace(line.aim, scan=_NOT_SCANNED), ACCURACY)
+        if line.turned is not None:  # it was drawn along with the other
+            return replace(line.turned, infinite=loss.infinite_mass)
+        return _line(loss, level, replace(line.aim, scan=NOT_SCANNED), ACCURACY)
 
 
 def _line(loss: ComposedLoss, level: int, aim: Aim, accuracy: float) -> ContourLine | None:
-    log_cut = loss.log_cut(level)
-    return draw_line(
-        lambda frequency: loss.cumulant(log_cut, aim.order, aim.order, frequency),
-        lambda frequency: loss.log_envelope(log_cut, aim.order, frequency),
-        aim,
-        loss.infinite_mass,
-        math.exp(loss.log_delta_of(level) + LOG_ACCURACY),
-        accuracy,
-    )
+    log_cut, c = loss.log_cut(level), aim.order
+    charged = math.exp(loss.log_delta_of(level) + LOG_ACCURACY)
+    line, ends = None, (loss.infinite_mass, charged, accuracy)
+    if loss.turns and aim.scan is not NOT_SCANNED:
+        cumulants, envelopes = (
+            partial(loss.both_cumulants, log_cut, c),
+            partial(loss.both_envelopes, log_cut, c),
+        )
+        line = draw_line(cumulants, envelopes, aim, *ends)
+    if line is None:
+        cumulant, envelope = partial(loss.cumulant, log_cut, c, c), partial(loss.log_envelope, log_cut, c)
+        line = draw_line(cumulant, lambda t: (envelope(t),), aim, *ends)
+    return line
 
-
-_NOT_SCANNED = Scan(np.empty(0), np.empty(0))
 
 Lattice = Callable[[ComposedLoss, int], LatticeTail]
 
@@ -208,7 +212,7 @@ class LossReader:
             return (low if listed.exact else np.zeros_like(low)), high
         levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
         levels[delta >= self.loss.most] = -1  # nothing is told at all
-        for level in np.unique(levels[levels >= 0]).tolist():
+        for level in sorted(set(levels[levels >= 0].tolist())):
             rows = levels == level
             route = [(engine, level) for engine in ENGINES]
             route += [(LATTICES[-1], max(level - 1, 0)), (chernoff, level)]
@@ -247,9 +251,9 @@ class LossReader:
                 rows = rows[~met]
             if rows.size and not hint:
                 found = tails.solve(tail, log_delta[rows], self.loss.top)
-                low[rows], high[rows] = tails.both((low[rows], high[rows]), found)
+                low[rows], high[rows], wrong = tails.both((low[rows], high[rows]), found)
                 narrow = high[rows] - low[rows] <= NARROW * np.minimum(high[rows], 1e300)
-                rows = rows[~(narrow | tail.final)]
+                rows = rows[~(narrow | wrong | tail.final)]
             if not rows.size:
                 break
         return low, high
@@ -285,13 +289,14 @@ class LossReader:
             earlier = asked.setdefault(engine, [])
             levels[np.any([levels == other for other in earlier], axis=0)] = -1
             earlier.append(levels)
-            for level in np.unique(levels[levels >= 0]).tolist():
+            for level in sorted(set(levels[levels >= 0].tolist())):
                 if (tail := drawn(engine, self.loss, level)) is not None:
                     at = np.flatnonzero(levels == level)
                     bounds = tail.read(epsilon[at])
-                    low[at], high[at] = tails.both((low[at], high[at]), (bounds.low, bounds.high))
+                    low[at], high[at], wrong = tails.both((low[at], high[at]), (bounds.low, bounds.high))
                     least = np.maximum(low[at], enough[at])  # of what is known
-                    done = at[(high[at] - np.maximum(least, LOG_FLOOR) <= accuracy) | tail.final]
+                    close = high[at] - np.maximum(least, LOG_FLOOR) <= accuracy
+                    done = at[close | wrong | tail.final]
                     rows = np.setdiff1d(rows, done, assume_unique=True)
             if not rows.size:
                 break

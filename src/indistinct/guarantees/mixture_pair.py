@@ -228,13 +228,13 @@ class MixturePair(Pair):
         if last >= 1 and log_cut is not None:
             high = self._cut(log_cut)
         elif last > 0:
-            high = self._edge(max(last, 1.0), 1)
+            high = self._highest(max(last, 1.0))
         else:
             high = self._vanishing(last)
         if first < 0 and log_cut is not None:
             low, _ = self.base.outer_losses(0.0, log_cut)
         else:
-            low = self._edge(min(first, 0.0), 0)
+            low = self._lowest(min(first, 0.0))
         return low, high
 
     def _cut(self, log_cut: float) -> float:
@@ -243,16 +243,28 @@ class MixturePair(Pair):
         log_rest = log_cut - math.log(2 * self.rate)
         return max(high, self.base.outer_losses(1.0, log_rest)[1]) if log_rest < 0 else high
 
-    def _edge(self, order: float, side: int) -> float:
-        """Where the base's (dP/dQ)^a ends, a being what `order` amounts to there."""
+    def _highest(self, order: float) -> float:
+        """Where the base's (dP/dQ)^a ends, a being what an order from 1 on amounts to there."""
         tilt = order
         for _ in range(200):
-            edges = self.base.outer_losses(tilt, LOG_NEGLIGIBLE)
-            closer = order * self.slope(edges[1])
-            if abs(closer) >= 0.99 * abs(tilt):
+            _, high = self.base.outer_losses(tilt, LOG_NEGLIGIBLE)
+            closer = order * self.slope(high)
+            if closer >= 0.99 * tilt:
                 break
             tilt = closer
-        return edges[side]
+        return high
+
+    def _lowest(self, order: float) -> float:
+        """A base loss below which Q times e^{order L}, order <= 0, is negligible: E_Q[e^{order L}] is at
+        least 1 and L at least log(1 - q), so a small enough mass makes up for the largest power there."""
+        log_tail = LOG_NEGLIGIBLE
+        for _ in range(200):
+            low, _ = self.base.outer_losses(0.0, log_tail)
+            further = LOG_NEGLIGIBLE - order * self.mixed(low)
+            if further >= 1.001 * log_tail:
+                break
+            log_tail = further
+        return self.base.outer_losses(0.0, 1.01 * log_tail - 10.0)[0] if order else low
 
     def _vanishing(self, order: float) -> float:
         """A base loss above which Q times e^{order L}, order <= 0, is negligible."""
@@ -351,8 +363,17 @@ class MixturePair(Pair):
     def log_moment(self, order: float) -> float:
         if order < -1e6:
             return order * math.log1p(-self.rate)  # no loss is smaller
-        if order > 1e4:
-            # Minkowski: ||1 - q + q r||_w <= 1 - q + q ||r||_w, tight for large orders
-            grown = self.base.log_moment(order) / order
-            return order * float(mixed_loss(np.array([grown]), self.rate)[0])
-        return super().log_moment(order)
+        if order > 1e4 and self.base.log_moment(order) > -order * math.log(self.rate):
+            return self._plain_moment(order)  # tight where the base alone decides
+        try:
+            return super().log_moment(order)
+        except TooFineError:
+            return self._plain_moment(order)
+
+    def _plain_moment(self, order: float) -> float:
+        """A bound that needs no rule: Minkowski's, ||1 - q + q r||_w <= 1 - q + q ||r||_w, from order 1 on;
+        below 0 no loss is smaller than log(1 - q), and between them r^w is concave."""
+        if order < 0:
+            return order * math.log1p(-self.rate)
+        power = max(order, 1.0)
+        return power * self.mixed(self.base.log_moment(order) / power)

@@ -16,7 +16,7 @@ import numpy as np
 
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
-from indistinct.numerics.rule import LossRule
+from indistinct.numerics.rule import LossRule, TooFineError
 
 LOG_NEGLIGIBLE = -100.0
 """Tilted mass below e to this power is not integrated..."""
@@ -256,7 +256,10 @@ class Pair(ABC):
         far = np.minimum(np.abs(orders), np.abs(orders - 1))
         if orders.size < 4 or np.abs(orders).max() > _WIDE or far.min() < _CLOSE:
             return np.array([self.log_moment(order) for order in orders.tolist()])
-        rule = self._whole_rule(float(orders.min()), float(orders.max()))
+        try:
+            rule = self._whole_rule(float(orders.min()), float(orders.max()))
+        except TooFineError:
+            return np.array([self.log_moment(order) for order in orders.tolist()])
         return guarded(orders, RuleCumulant(rule).real(orders - 1.0))
 
     def mean(self) -> float:

@@ -180,7 +180,7 @@ class _SplitLoss:
         for accuracy in (ACCURACY, _POOR):
             line = draw_line(
                 lambda t: self._split(band, kind, aim.order, aim.order, t).part(kind),
-                lambda t: self._envelope(band, kind, aim.order, t) - at_zero,
+                lambda t: (self._envelope(band, kind, aim.order, t) - at_zero,),
                 aim,
                 0.0,
                 0.0,

@@ -6,11 +6,11 @@ little more than one phase: what takes time is the number of calls, not the numb
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import erf, ndtr
+from scipy.special import ndtr
 
 from indistinct.guarantees.mixture_pair import QUICK_LOSS, SHORT, MixturePair
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -35,7 +35,8 @@ class SampledGaussians:
 
     def cumulant(self, resolution: Resolution) -> RuleCumulant:
         """K of them all."""
-        rule = self._rule(self._own(resolution))
+        own = self._own(resolution)
+        rule = self._rule_on(*self._reach(own), own)
         return RuleCumulant(rule.reversed() if self.turned else rule, self.counts)
 
     def log_envelope(self, resolution: Resolution) -> float:
@@ -44,6 +45,20 @@ class SampledGaussians:
         ends = self._reach(own)
         bounds, values = mixture_envelopes(self.shifts, self.rates, own.orders[0], own.frequency, *ends)
         return float(self.counts @ np.minimum(bounds - values, 0.0))
+
+    def both_cumulants(self, resolution: Resolution) -> RuleCumulant:
+        """K of them all, and of them all reversed, on the same nodes."""
+        order = resolution.orders[1]
+        rule = self._rule_on(*self._both_reach(resolution), replace(resolution, orders=(1 - order, order)))
+        return RuleCumulant((rule.reversed() if self.turned else rule).both_ways(), self.counts)
+
+    def both_envelopes(self, resolution: Resolution) -> Array:
+        """`log_envelope` of them all, and of them all reversed."""
+        order = resolution.orders[1]
+        orders, ends = np.array([[[order]], [[1 - order]]]), self._both_reach(resolution)
+        bounds, values = mixture_envelopes(self.shifts, self.rates, orders, resolution.frequency, *ends)
+        fallen: Array = np.minimum(bounds - values, 0.0) @ self.counts
+        return fallen[::-1] if self.turned else fallen
 
     def span(self, log_cut: float) -> tuple[float, float]:
         """About that of the furthest."""
@@ -62,8 +77,10 @@ class SampledGaussians:
     def log_untold(self) -> float:
         """Of the probability that none tells anything, at least: a pair is told apart with probability
         q (2 Phi(mu/2) - 1)."""
-        told = np.minimum(self.rates * erf(self.shifts / math.sqrt(8)) * (1 + 8 * EPS), 1 - EPS)
-        return float(self.counts @ np.log1p(-told[:, 0])) * (1 + 8 * EPS)
+        shifts, rates, counts = (each.ravel().tolist() for each in (self.shifts, self.rates, self.counts))
+        told = [rate * math.erf(shift / math.sqrt(8)) for shift, rate in zip(shifts, rates, strict=True)]
+        untold = [math.log1p(-min(one * (1 + 8 * EPS), 1 - EPS)) for one in told]
+        return math.fsum(n * one for n, one in zip(counts, untold, strict=True)) * (1 + 8 * EPS)
 
     def _own(self, resolution: Resolution) -> Resolution:
         return resolution.turned() if self.turned else resolution
@@ -78,8 +95,14 @@ class SampledGaussians:
         low, high = (loss / shift + shift / 2 for loss in pair.base_range(resolution))
         return low, high if forward else max(high, float(self.shifts.max()))
 
-    def _rule(self, resolution: Resolution) -> LossRule:
+    def _both_reach(self, resolution: Resolution) -> tuple[float, float]:
+        """The same for both directions: what is above leaves out half of what may be cut of Q too, which
+        is the P of the reversed; so do the lowest x."""
+        assert resolution.log_cut is not None
         low, high = self._reach(resolution)
+        return min(low, -math.sqrt(2 * (math.log(2) - resolution.log_cut))), high
+
+    def _rule_on(self, low: float, high: float, resolution: Resolution) -> LossRule:
         x, log_weight = graded_panels(*self._half_widths(low, high, resolution))
         log_q = log_weight - x * x / 2 - 0.5 * math.log(2 * math.pi)
         loss = mixed_loss(self.shifts * x - self.shifts**2 / 2, self.rates)

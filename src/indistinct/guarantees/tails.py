@@ -1,12 +1,16 @@
 """The law of a composed loss near one size of delta, as an engine draws it, and where it falls to a delta."""
 
 import math
-from typing import Any, Protocol
+from collections.abc import Generator
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import LogBounds as LogBounds
+
+Flags = npt.NDArray[np.bool_]
 
 _ROUNDING = 1e-9
 _CLOSE = 1e-11, 1e-9
@@ -32,65 +36,78 @@ class Tail(Protocol):
         ...
 
 
-def both(one: tuple[Any, Any], other: tuple[Any, Any]) -> tuple[Any, Any]:
-    """What two enclosures say together. If they contradict each other one of them is wrong, and nobody knows
-    which: then no more than their union is claimed."""
+def both(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array, Flags]:
+    """What two enclosures say together, and where they contradict each other. Then one of them is wrong, and
+    nobody knows which: no more than their union is claimed, and no third is heard, which might be like it."""
     # what is undefined claims nothing
     low, high = np.fmax(one[0], other[0]), np.fmin(one[1], other[1])
     wrong = low > high + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
     return (
         np.where(wrong, np.fmin(one[0], other[0]), np.fmin(low, high)),
         np.where(wrong, np.fmax(one[1], other[1]), high),
+        wrong,
     )
 
 
+Search = Generator[float, tuple[float, float, float], tuple[float, float]]
+"""Asks for the bounds at one place after another (low, high, slope), and returns what it was looking for."""
+
+
 def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
-    """Where delta falls to each e^{log_delta}, by safeguarded Newton steps on the upper bound; then a little
-    to the left, until the lower bound is above. Both ends were checked on the bounds themselves."""
-    fails, meets = np.full_like(log_delta, -math.inf), np.full_like(log_delta, math.inf)
-    gap, steep = np.zeros_like(log_delta), np.ones_like(log_delta)
-    epsilon = tail.guess(log_delta)
-    epsilon = np.where(np.isfinite(epsilon), np.minimum(epsilon, top), min(top, 1.0))
-    rows = np.arange(log_delta.size)  # of what is open
-    for _ in range(80):
-        at, bounds = epsilon[rows], tail.read(epsilon[rows])
-        value, fall = bounds.high - log_delta[rows], np.maximum(-bounds.slope, 1e-300)
-        good, bad = rows[value <= 0], rows[~(value <= 0)]
-        meets[good], gap[good] = epsilon[good], (log_delta[rows] - bounds.low)[value <= 0]
-        steep[good], fails[bad] = fall[value <= 0], epsilon[bad]
-        left, right = fails[rows], meets[rows]
-        with np.errstate(invalid="ignore"):
-            tight = right - left <= 1e-13 * np.abs(right)
-            step = np.where(bounds.slope < 0, value / fall, math.inf)
-            # over the root by a little, so that the next point is on the safe side
-            aimed = at + step + 2e-14 * np.abs(at + step) + 3e-12 / fall
-            wild = ~((left < aimed) & (aimed < right))
-            wild |= np.abs(step) > 64 * np.maximum(1 / fall, 1e-3 * np.abs(at))
-            further = np.where(left > 0, np.maximum(2 * left, left + 8 / np.maximum(fall, 1e-12)), 1.0)
-            nearer = np.where(np.isinf(left), np.minimum(right / 2, right - 1e-9), (left + right) / 2)
-        aimed = np.where(wild, np.where(np.isinf(right), further, nearer), aimed)
-        # no closer than the bounds themselves are
-        close = -value <= np.clip((bounds.high - bounds.low) / 2, *_CLOSE)
-        done = ((value <= 0) & close) | (right <= 0) | (tight & np.isfinite(right)) | (left >= top)
-        going = ~done & (np.abs(aimed) < _FURTHEST)
-        rows = rows[going]
-        epsilon[rows] = aimed[going]
-        if not rows.size:
-            break
-    low, high = np.zeros_like(log_delta), np.clip(meets, 0.0, max(top, 0.0))
-    high[np.isinf(meets)] = math.inf
-    known = np.isfinite(gap)
-    with np.errstate(invalid="ignore"):
-        width = np.where(known, np.minimum(1.01 * gap / steep, 0.5 * np.abs(meets)), 1e-13 * np.abs(meets))
-        width += 1e-14 * np.abs(meets)
-        rows = np.flatnonzero(np.isfinite(meets) & (meets - width > 0))
-    for _ in range(50):
-        if not rows.size:
-            break
-        below = meets[rows] - width[rows]
-        holds = tail.read(below).low >= log_delta[rows]
-        low[rows[holds]] = below[holds]
-        rows = rows[~holds]
-        width[rows] *= np.where(known[rows], 2.0, 4.0)
-        rows = rows[meets[rows] - width[rows] > 0]
+    """Where delta falls to each e^{log_delta}, from 0 on: two ends, both checked on the bounds themselves.
+    Each is searched for as if it were alone; what they ask for is read together."""
+    low, high = np.empty_like(log_delta), np.empty_like(log_delta)
+    starts = zip(log_delta.tolist(), tail.guess(log_delta).tolist(), strict=True)
+    searches = [_ends(goal, at if math.isfinite(at) else 1.0, top) for goal, at in starts]
+    going = [(row, search, next(search)) for row, search in enumerate(searches)]
+    while going:
+        bounds = tail.read(np.array([place for _, _, place in going]))
+        answers, asked, going = zip(*(each.tolist() for each in bounds), strict=True), going, []
+        for (row, search, _), answer in zip(asked, answers, strict=True):
+            try:
+                going.append((row, search, search.send(answer)))
+            except StopIteration as found:
+                low[row], high[row] = found.value
     return low, high
+
+
+def _ends(log_delta: float, at: float, top: float) -> Search:
+    """Safeguarded Newton steps on the upper bound; then to the left, until the lower one is above."""
+    fails, meets, gap, steep = -math.inf, math.inf, 0.0, 1.0
+    at = max(min(at, top), 0.0)
+    for _ in range(80):
+        low, high, slope = yield at
+        value, fall = high - log_delta, max(-slope, 1e-300)
+        if value <= 0:
+            meets, gap, steep = at, log_delta - low, fall
+        else:
+            fails = at
+        # no closer than the bounds themselves are
+        close = -value <= min(max((high - low) / 2, _CLOSE[0]), _CLOSE[1])
+        tight = meets < math.inf and meets - fails <= 1e-13 * abs(meets)
+        if (value <= 0 and close) or tight or meets <= 0 or fails >= top:
+            break
+        step = value / fall if slope < 0 else math.inf
+        # over the root by a little, so that the next point is on the safe side
+        at, before = max(at + step + 2e-14 * abs(at + step) + 3e-12 / fall, 0.0), at
+        if not fails < at < meets or abs(step) > 64 * max(1 / fall, 1e-3 * abs(before)):
+            if math.isinf(meets):
+                at = max(2 * fails, fails + 8 / max(fall, 1e-12)) if fails > 0 else 1.0
+            else:
+                at = meets / 2 if math.isinf(fails) else (fails + meets) / 2
+        if not abs(at) < _FURTHEST:
+            break
+    if math.isinf(meets):
+        return 0.0, math.inf
+    known = math.isfinite(gap)
+    width = min(1.01 * gap / steep, 0.5 * abs(meets)) if known else 1e-13 * abs(meets)
+    width += 1e-14 * abs(meets)
+    end = min(max(meets, 0.0), max(top, 0.0))
+    for _ in range(50):
+        below = meets - width
+        if not below > 0:
+            break
+        if (yield below)[0] >= log_delta:
+            return below, end
+        width *= 2.0 if known else 4.0
+    return 0.0, end

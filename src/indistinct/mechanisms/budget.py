@@ -99,10 +99,11 @@ class Budget(Described):
             return guarantee.advantage()
         return known_rho(guarantee) if self.rho is not None else known_mu(guarantee)
 
-    def gaussian(self, value: float) -> float:
-        """About the mu of Gaussian DP whose reading has this value, or the value: for comparing readings."""
+    def gaussian(self, value: float, near: float | None = None) -> float:
+        """About the mu of Gaussian DP whose reading has this value, or the value: for comparing readings.
+        It is found sooner from one that is near."""
         if self.delta:
-            return gaussian_shift(value, math.log(self.delta))
+            return gaussian_shift(value, math.log(self.delta), near)
         if self.order is not None or self.rho is not None:
             return math.sqrt(2 * value / (self.order or 1.0))
         return math.sqrt(8) * float(erfinv(min(value, 1 - EPS))) if self.advantage is not None else value

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, overload
 
 import numpy as np
@@ -22,8 +22,8 @@ M = TypeVar("M", bound=Mechanism)
 
 _SMALLEST, _LARGEST = 1e-9, 1e15
 _TOLERANCE = 2e-7
-_MOST_GUESSES, _ENOUGH = 12, 1e-9
-"""Steps of a search that reads nothing, and the last of them."""
+_MOST_GUESSES, _ROUGH, _FINE = 12, 1e-2, 1e-6
+"""Steps of a search that reads nothing, and how small the last is: before anything was read, and after."""
 
 
 @final
@@ -126,7 +126,8 @@ class _Goal:
             value = float(guarantee.against(self.against).renyi(self.budget.order))
         if value <= 0 or limit <= 0:
             return -math.inf if value <= limit else math.inf
-        gap = math.log(self.budget.gaussian(value) / self._wanted) if value < math.inf else math.inf
+        near = self._wanted if abs(value - limit) < _ROUGH * limit else None
+        gap = math.log(self.budget.gaussian(value, near) / self._wanted) if value < math.inf else math.inf
         return min(gap, 0.0) if value <= limit else max(gap, TINY)
 
     @cached_property
@@ -140,11 +141,12 @@ class _Goal:
         known = 0 < square < math.inf and self.budget.limit > 0
         return math.log(square) / 2 - math.log(self._wanted) if known else None
 
-    def met_by(self, way: Guarantee) -> bool:
-        """Whether one direction meets the budget: how far it is from it does not matter."""
+    def met_by(self, way: Guarantee, other: Guarantee) -> bool:
+        """Whether one direction meets the budget, as the other does; it need not be known how closely."""
         if self.budget.delta and isinstance(way, OneWay):
             limit = self.budget.limit
-            return bool(way.product.epsilon_bounds(np.array([self.budget.delta]), limit)[1][0] <= limit)
+            bounds = way.product.epsilon_bounds(np.array([self.budget.delta]), limit, other.product)
+            return bool(bounds[1][0] <= limit)
         return self.gap(way) <= 0
 
     def ways(self, known: Guarantee) -> dict[int, Guarantee]:
@@ -168,6 +170,7 @@ def _member(family: Callable[[float], Any], scale: float) -> Mechanism:
 
 
 def _least_noise(family: Callable[[float], Any], goal: _Goal) -> float:
+    @cache
     def guarantee(log_scale: float) -> Guarantee:
         return _member(family, math.exp(log_scale)).guarantee(goal.adjacency)
 
@@ -178,13 +181,13 @@ def _least_noise(family: Callable[[float], Any], goal: _Goal) -> float:
     # the gap less what it is likely to be is a smooth function of the log of the scale: it is interpolated,
     # inside a bracket: `high` meets the target, `low` does not
     low, high = -math.inf, math.inf
-    x, seen = _root(likely, 0.0), list[tuple[float, float]]()
+    x, seen = _root(likely, 0.0, _ROUGH), list[tuple[float, float]]()
     worse: int | None = 0  # the direction that decides: removal, until the other is found to be worse
     for _ in range(200):
         ways = goal.ways(guarantee(x))
         value = max(goal.gap(ways[way]) for way in ([worse] if worse is not None else ways))
         if worse is not None and -_TOLERANCE <= value <= 0:  # as it seems: ask the other direction too
-            if all(goal.met_by(one) for way, one in ways.items() if way != worse):
+            if all(goal.met_by(one, ways[worse]) for way, one in ways.items() if way != worse):
                 return math.exp(x)
             value, worse, high = max(goal.gap(one) for one in ways.values()), None, math.inf
         low, high = (low, x) if value <= 0 else (x, high)
@@ -217,7 +220,7 @@ def _next(
     x, more = seen[-1]
     finite = [point for point in seen[-3:] if math.isfinite(point[1])]
     if math.isfinite(more):
-        guess = _root(lambda place: likely(place) + _through(finite, place), x)
+        guess = _root(lambda place: likely(place) + _through(finite, place), x, _FINE)
     else:
         guess = x + math.copysign(3.0, more)
     if math.isinf(high) or math.isinf(low):
@@ -238,17 +241,18 @@ def _through(points: list[tuple[float, float]], place: float) -> float:
     return total
 
 
-def _root(function: Callable[[float], float], x: float) -> float:
+def _root(function: Callable[[float], float], x: float, enough: float) -> float:
     """About where a function that falls is zero, and a little less: by secants, from a slope of -1 on."""
     value, slope = function(x) + _TOLERANCE / 2, -1.0
     for _ in range(_MOST_GUESSES):
         step = min(max(-value / slope, -3.0), 3.0)
-        if not math.isfinite(step) or abs(step) < _ENOUGH:
+        if not math.isfinite(step):
             break
-        place, before = x + step, value
-        value = function(place) + _TOLERANCE / 2
+        x += step
+        if abs(step) < enough:
+            break
+        before, value = value, function(x) + _TOLERANCE / 2
         slope = min((value - before) / step, -0.1)
-        x = place
     return x
 
 

@@ -10,8 +10,8 @@ accuracy however small it is, and the cost does not depend on the number of comp
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -116,6 +116,9 @@ class Scan:
         return float(2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x))
 
 
+NOT_SCANNED = Scan(np.empty(0), np.empty(0))
+
+
 @dataclass(frozen=True, eq=False)
 class Aim:
     """Where to put the line, and how finely to sample it, for one epsilon."""
@@ -201,6 +204,8 @@ class ContourLine:
     aim: Aim
     infinite: float  # P-mass of infinite losses
     charged: float  # P-mass that the cumulant leaves out
+    turned: "ContourLine | None" = None
+    """The same line of the reversed loss, if it was drawn along with it: it bounds from above only."""
 
     def read(self, epsilon: Array) -> LogBounds:
         rows = max(_CHUNK // self.nodes.size, 1)
@@ -213,10 +218,13 @@ class ContourLine:
         error = self.truncation + fixed + per_epsilon * np.abs(epsilon)
         log_unit = float(self.log_values[0].real) - self.aim.order * epsilon
         finite = np.log(np.maximum(total + error, TINY)) + log_unit + GUARD
-        alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_unit, 700.0))
-        with np.errstate(divide="ignore"):
-            low = np.log(np.maximum(total - error - alias, 0.0)) + log_unit - GUARD
-        high = np.logaddexp(finite, math.log(max(self.infinite + self.charged, TINY)))
+        if self.aim.scan.orders.size:
+            alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_unit, 700.0))
+            with np.errstate(divide="ignore"):
+                low = np.log(np.maximum(total - error - alias, 0.0)) + log_unit - GUARD
+        else:
+            low = np.full_like(epsilon, -math.inf)
+        high = np.logaddexp(finite, self._log_charged)
         low = np.logaddexp(low, math.log(self.infinite)) if self.infinite else low
         slope = (
             -(terms * self.nodes).real.sum(axis=1) / np.maximum(total + error, TINY) * np.exp(finite - high)
@@ -224,31 +232,47 @@ class ContourLine:
         return LogBounds(low, np.minimum(high, 0.0), slope)
 
     @cached_property
-    def at_aim(self) -> tuple[float, float, float]:
-        """About log delta where it was aimed, its slope and its curvature."""
+    def at_aim(self) -> tuple[float, float, float, float]:
+        """About log delta where it was aimed, and its first three derivatives."""
         terms = self._terms(np.array([self.aim.epsilon]))[0]
-        total, first, second = (float((terms * self.nodes**k).real.sum()) for k in range(3))
+        powers = np.multiply.accumulate(np.stack((terms, *[self.nodes] * 3)), axis=0)
+        total, first, second, third = powers.real.sum(axis=1).tolist()
         total = max(total, EPS * float(np.abs(terms).sum()), TINY)  # where it cancels nothing is known
         finite = math.log(total) + float(self.log_values[0].real) - self.aim.order * self.aim.epsilon
         high = float(np.logaddexp(finite, math.log(self.infinite))) if self.infinite else finite
-        slope, bend = (math.exp(finite - high) * sum_ / total for sum_ in (-first, second))
-        return high, slope, bend - slope**2
+        slope, bend, twist = (math.exp(finite - high) * sum_ / total for sum_ in (-first, second, -third))
+        return high, slope, bend - slope**2, twist - 3 * slope * bend + 2 * slope**3
 
     def guess(self, log_delta: Array) -> Array:
-        high, slope, bend = self.at_aim
-        step = (log_delta - high) / (slope if slope < -1e-9 else -math.inf)
-        # the parabola's, as long as that is a small change
-        return self.aim.epsilon + step * (1 - np.clip(step * bend / (2 * slope or 1.0), -0.5, 0.5))
+        high, slope, bend, twist = self.at_aim
+        if not slope < -1e-9:
+            return np.full_like(log_delta, self.aim.epsilon)
+        step = (log_delta - high) / slope
+        # the parabola's, as long as that is a small change, and what the cubic adds, if that is smaller still
+        step = step * (1 - np.clip(step * bend / (2 * slope), -0.5, 0.5))
+        over = high - log_delta + step * (slope + step * (bend / 2 + step * twist / 6))
+        more = over / (slope + step * (bend + step * twist / 2))
+        guess: Array = self.aim.epsilon + step - np.where(np.abs(more) < 0.1 * np.abs(step), more, 0.0)
+        return guess
 
     def _terms(self, epsilon: Array) -> ComplexArray:
         """The trapezoid rule's, a row for each epsilon."""
         if self.nodes.size > _FEW:
             powers = powers_of_unit(-2 * np.pi / self.aim.period * epsilon, self.nodes.size).T
         else:
-            powers = np.exp(np.multiply.outer(epsilon, -1j * self.nodes.imag))
+            powers = np.exp(np.multiply.outer(epsilon, self._turns))
         # a row is added up as if it were alone, so in memory too
         terms: ComplexArray = np.multiply(powers, self._weights, order="C")
         return terms
+
+    @cached_property
+    def _turns(self) -> ComplexArray:
+        return np.asarray(-1j * self.nodes.imag, dtype=np.complex128)
+
+    @cached_property
+    def _log_charged(self) -> float:
+        """log of all that is added to what the line says, from above."""
+        return math.log(max(self.infinite + self.charged, TINY))
 
     @cached_property
     def _weights(self) -> ComplexArray:
@@ -271,7 +295,7 @@ class ContourLine:
 
 def draw_line(
     cumulant_up_to: Callable[[float], Cumulant],
-    log_envelope: Callable[[float], float],
+    log_envelopes: Callable[[float], Sequence[float]],
     aim: Aim,
     infinite: float,
     charged: float,
@@ -279,17 +303,18 @@ def draw_line(
 ) -> ContourLine | None:
     """Evaluate the integrand until what is left out is negligible; None if that takes too many nodes.
 
-    `cumulant_up_to(t)` gives a cumulant that is accurate for frequencies up to t; `log_envelope(t)` bounds
-    log |e^{K(c + is) - K(c)}| for all s >= t.
+    `cumulant_up_to(t)` gives a cumulant that is accurate for frequencies up to t; `log_envelopes(t)` bounds
+    log |e^{K(c + is) - K(c)}| for all s >= t: of the loss, or of the loss and of the reversed one, where a
+    value of the cumulant has both.
     """
     c, step = aim.order, 2 * np.pi / aim.period
     peak = 1 / math.sqrt(2 * math.pi * aim.curvature)
     last = 8 + int(min(7.6 / math.sqrt(aim.curvature) / step, MAX_NODES))
     for attempt in range(40):
         # sum over k > last of (step/pi) |...| / (k step)^2, relative to the integrand at 0
-        fallen = -log_envelope(last * step)
-        log_rest = math.log(c * (c + 1) / (math.pi * step * last)) - fallen
-        missing = log_rest - math.log(accuracy * peak)
+        envelopes = log_envelopes(last * step)
+        log_rest, fallen = math.log(c * (c + 1) / (math.pi * step * last)), -max(envelopes)
+        missing = log_rest - fallen - math.log(accuracy * peak)
         if missing <= 0:
             break
         if last >= MAX_NODES:
@@ -306,5 +331,9 @@ def draw_line(
     if last * cumulant.size > MAX_WORK:
         return None
     z = vertical_line(c, step, last + 1)
-    values, errors = cumulant.line(c, step, last + 1)
-    return ContourLine(z, values - np.log(z * (z + 1)), errors, math.exp(log_rest), aim, infinite, charged)
+    values, errors = (np.atleast_2d(each) for each in cumulant.line(c, step, last + 1))
+    line, aims = None, (aim, replace(aim, scan=NOT_SCANNED))
+    for k in reversed(range(len(envelopes))):
+        missed, log_values = math.exp(log_rest + envelopes[k]), values[k] - np.log(z * (z + 1))
+        line = ContourLine(z, log_values, errors[k], missed, aims[k], infinite, charged, line)
+    return line

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -117,9 +118,10 @@ class RuleCumulant:
     def real(self, z: Array) -> Array:
         with np.errstate(over="ignore", divide="ignore"):
             result: Array = np.log1p(np.maximum(self.rule.excess(z), -1.0))
-        high = ~(result < 600.0)
-        if high.any():
-            some = np.atleast_2d(high).any(axis=0)
+        # little less than 1 keeps no digits of a small moment, and a large one overflows
+        other = ~((result > -0.5) & (result < 600.0))
+        if other.any():
+            some = np.atleast_2d(other).any(axis=0)
             result[..., some] = self.rule.log_moment(z[some])
         return result if self.counts is None else self.counts @ result
 
@@ -146,14 +148,30 @@ class CumulantSum:
         return sum(term.size for term, _ in self.terms)
 
     def real(self, z: Array) -> Array:
-        total: Array = np.sum([count * term.real(z) for term, count in self.terms], axis=0)
-        return total
+        return reduce(np.add, [count * term.real(z) for term, count in self.terms])
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
         lines = [(term.line(c, step, stop), count) for term, count in self.terms]
-        values: ComplexArray = np.sum([n * line.values for line, n in lines], axis=0)
-        errors: Array = np.sum([n * line.errors for line, n in lines], axis=0)
-        return OnLine(values, errors)
+        values = reduce(np.add, [n * line.values for line, n in lines])
+        return OnLine(values, reduce(np.add, [n * line.errors for line, n in lines]))
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """Several cumulants, a row for each."""
+
+    rows: Sequence[Cumulant]
+
+    @property
+    def size(self) -> int:
+        return sum(row.size for row in self.rows)
+
+    def real(self, z: Array) -> Array:
+        return np.stack([row.real(z) for row in self.rows])
+
+    def line(self, c: float, step: float, stop: int) -> OnLine:
+        lines = [row.line(c, step, stop) for row in self.rows]
+        return OnLine(np.stack([line.values for line in lines]), np.stack([line.errors for line in lines]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,16 +104,17 @@ def mixture_envelope(
 def mixture_envelopes(
     shift: Array,
     rate: Array | float,
-    order: float,
+    order: Array | float,
     frequency: float,
     low: float,
     high: float,
     part: SmoothWindow | None = None,
 ) -> tuple[Array, Array]:
-    """The same for several laws, whose shifts and rates are columns."""
+    """The same for several laws, whose shifts and rates are columns, and for several orders, before these."""
     # panels as for the integral itself: the path's own poles are further away than those of 1/r
     more, largest = 0.0 if part is None else SPLIT_WIDTH**-2, float(shift.max())
-    speed = 0.6 * min(max(abs(low), abs(high)), 12.0) * math.sqrt(1 + max(-order, 0.0) * largest**2 + more)
+    sharpest = max(-float(np.min(order)), 0.0) * largest**2
+    speed = 0.6 * min(max(abs(low), abs(high)), 12.0) * math.sqrt(1 + sharpest + more)
     widest = _RAMP if low > _SHARP else math.inf
     nodes, log_weight = panels(low, high, min(2.5 / largest, 18 / max(speed, 1.0), widest))
     x = np.concatenate((nodes, (low, high)))
@@ -126,12 +127,12 @@ def mixture_envelopes(
     height, at_foot = turn / shift, mixed_loss(loss, rate)
     log_size, argument = _polar(exponent, turn, rate)
     log_real = log_weight - nodes * nodes / 2 - _LOG_ROOT
-    inner = np.s_[:, : nodes.size]
+    inner = np.s_[..., : nodes.size]
     on_path = log_real + (0.5 * height * height + 0.5 * np.log1p(bend * bend))[inner]
-    on_path += (order * log_size - frequency * argument)[inner]
+    on_path = on_path + order * log_size[inner] - frequency * argument[inner]
     at_zero = log_real + order * at_foot[inner]
     # the straight piece from the axis up, at either end
-    outer = np.s_[:, nodes.size :]
+    outer = np.s_[..., nodes.size :]
     ends = height[outer] ** 2 / 2 - x[nodes.size :] ** 2 / 2 - _LOG_ROOT
     ends = ends + np.maximum(order * log_size[outer], order * at_foot[outer])
     # on the way up the argument is concave or convex, so at least its smaller slope times the height
@@ -142,10 +143,10 @@ def mixture_envelopes(
         on_path += part.log_share(nodes + 1j * height[inner]).real
         at_zero += part.log_share(nodes)
         ends += [[part.log_largest(x, float(height[0, k])) for k, x in ((-2, low), (-1, high))]]
-    top = np.maximum(at_zero.max(axis=1), on_path.max(axis=1))[:, None]
-    value = np.exp(at_zero - top).sum(axis=1)
-    bound = np.exp(on_path - top).sum(axis=1) + np.exp(np.minimum(ends - top, 700.0)).sum(axis=1)
-    return np.log(bound + _ROUNDING * value) + top[:, 0], np.log(value) + top[:, 0]
+    top = np.maximum(at_zero.max(axis=-1), on_path.max(axis=-1))[..., None]
+    value = np.exp(at_zero - top).sum(axis=-1)
+    bound = np.exp(on_path - top).sum(axis=-1) + np.exp(np.minimum(ends - top, 700.0)).sum(axis=-1)
+    return np.log(bound + _ROUNDING * value) + top[..., 0], np.log(value) + top[..., 0]
 
 
 def _path(

@@ -57,7 +57,7 @@ def law_above(tails: Tails, low: float, high: float, step: float) -> LatticeLaw:
     mass[:-1] += p - upper
     mass[1:] += upper
     mass[0] += np.exp(p_below[0])
-    return LatticeLaw(first, mass, float(np.exp(p_above[-1])))
+    return LatticeLaw(first, mass * (1 + _TAILS), float(np.exp(p_above[-1])) * (1 + _TAILS))
 
 
 def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequence[float] = ()) -> LatticeLaw:

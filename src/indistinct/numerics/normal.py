@@ -67,18 +67,20 @@ def gaussian_delta(shift: float, epsilon: Array) -> Array:
     return np.where(np.isnan(bounded), 1.0, bounded)
 
 
-def gaussian_shift(epsilon: float, log_delta: float) -> float:
+def gaussian_shift(epsilon: float, log_delta: float, near: float | None = None) -> float:
     """About the shift of the pair that has this delta at this epsilon >= 0: by Newton's method in logarithms,
-    the derivative of delta being the normal density at shift/2 - epsilon/shift."""
-    reach = math.sqrt(max(-2 * log_delta, 0.0)) + math.exp(log_delta)
-    shift = 2 * max(epsilon, math.exp(log_delta)) / (reach + math.sqrt(reach**2 + 2 * epsilon))
+    from one that is near, the derivative of delta being the normal density at shift/2 - epsilon/shift."""
+    if near is None:
+        reach = math.sqrt(max(-2 * log_delta, 0.0)) + math.exp(log_delta)
+        near = 2 * max(epsilon, math.exp(log_delta)) / (reach + math.sqrt(reach**2 + 2 * epsilon))
+    shift = near
     for _ in range(30):
         found = float(log_gaussian_delta(shift, np.array([epsilon]))[0])
         away = shift / 2 - epsilon / shift
         slope = shift * math.exp(min(-away * away / 2 - found, 600.0)) / math.sqrt(2 * math.pi)
         step = min(max((log_delta - found) / max(slope, 1e-3), -1.0), 1.0)
         shift *= math.exp(step)
-        if abs(step) < 1e-12:
+        if abs(step) < 1e-7:  # and what is left is about its square
             break
     return shift
 

@@ -118,6 +118,16 @@ class LossRule:
             self.missing_p,
         )
 
+    def both_ways(self) -> "LossRule":
+        """The rules of (P, Q) and of (Q, P), of several laws without infinite losses, on the same nodes."""
+        loss, log_q = np.empty((2, *self.loss.shape)), np.empty((2, *self.loss.shape))
+        missing_p, missing_q = np.empty((2, len(self.loss), 1)), np.empty((2, len(self.loss), 1))
+        back = self.reversed()
+        for row, rule in enumerate((self, back)):
+            loss[row], log_q[row] = rule.loss, rule.log_q
+            missing_p[row], missing_q[row] = rule.missing_p, rule.missing_q
+        return LossRule(loss, log_q, 0.0, 0.0, missing_p, missing_q)
+
     def mixed(self, rate: float) -> "LossRule":
         """The rule of ((1-rate) Q + rate P, Q), where no loss is below log(1-rate)."""
         loss, log_q = mixed_loss(self.loss, rate), self.log_q
@@ -202,7 +212,7 @@ class LossRule:
         """Which losses are large for |z| <= reach, and all of E_P[e^{zL}] - 1 but their e^{zl} - 1."""
         size = np.abs(self.loss)
         # all rows have the same nodes, so these are columns
-        is_large = (size if size.ndim == 1 else size.max(axis=0)) * (reach + 1) > _SMALL
+        is_large = size.reshape(-1, size.shape[-1]).max(axis=0) * (reach + 1) > _SMALL
         large, small = is_large.nonzero()[0], (~is_large).nonzero()[0]
         gain = self._gain.take(large, axis=-1).sum(axis=-1, keepdims=True)
         # the listed losses carry less than all of Q, and of P
@@ -242,7 +252,10 @@ def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
     """sum of amplitude e^{i step k loss} for k < count: with k = block m + n, two short tables."""
-    block = count if count <= _FEW else math.isqrt(count - 1) + 1
+    if count <= _FEW:
+        table = np.moveaxis(powers_of_unit(step * loss, count), 0, -2)
+        return (table @ amplitude[..., None])[..., 0]
+    block = math.isqrt(count - 1) + 1
     blocks = -(-count // block)
     total = np.zeros((*loss.shape[:-1], blocks, block), dtype=np.complex128)
     nodes = loss.shape[-1]
