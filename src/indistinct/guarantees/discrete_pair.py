@@ -77,6 +77,10 @@ class DiscretePair(Pair):
         losses = self._finite[2]
         return tuple(losses.tolist()) if losses.size <= _MANY else ()
 
+    @property
+    def tells_nothing(self) -> bool:  # type: ignore[override]
+        return self.p == self.q
+
     @cached_property
     def unit(self) -> float:  # type: ignore[override]
         """The lattice on which all losses lie, or 0 if there is none."""

@@ -29,6 +29,7 @@ from indistinct.numerics.rule import TooFineError
 
 NARROW = 1e-7
 """Engines are asked until epsilon, or log delta, is known to this (relatively, absolutely)."""
+_MORE = np.array([[1.0], [1 + NARROW]])
 _NEAR = 3.0
 """A line whose delta at its aim is this near its level, in nats, was aimed well."""
 _ROUGH = 1e-8
@@ -243,7 +244,7 @@ class LossReader:
                 continue
             wanted = (enough[rows] > 0) & (enough[rows] < math.inf)
             if wanted.any():
-                at = np.outer([1.0, 1 + NARROW], np.where(wanted, enough[rows], 0.0))
+                at = _MORE * np.where(wanted, enough[rows], 0.0)
                 meets = (tail.read(at.ravel()).high.reshape(at.shape) <= log_delta[rows]) & wanted
                 met = meets.any(axis=0)
                 low[rows[met]] = 0.0

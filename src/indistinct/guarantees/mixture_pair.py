@@ -376,4 +376,4 @@ class MixturePair(Pair):
         if order < 0:
             return order * math.log1p(-self.rate)
         power = max(order, 1.0)
-        return power * self.mixed(self.base.log_moment(order) / power)
+        return power * self.mixed(self.base.log_moment(order) / power) * (1 + 8 * EPS)

@@ -91,6 +91,9 @@ class Pair(ABC):
     by_moments: bool = False
     """Whether it is known by its cumulant and envelope alone: a composition of it has a profile."""
 
+    tells_nothing: bool = False
+    """Whether P and Q are the same: however often it is composed, it adds no more than rounding."""
+
     infinite_mass: float = 0.0
     """P-mass where Q has none."""
 

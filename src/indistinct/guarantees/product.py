@@ -42,7 +42,7 @@ class Product:
                 shift = math.hypot(shift, math.sqrt(count) * pair.shift)
                 least = math.hypot(least, math.sqrt(count) * (pair.least if pair.dominates else pair.shift))
                 dominates |= pair.dominates and count > 0
-            elif count:
+            elif count and not pair.tells_nothing:
                 counts[pair] = counts.get(pair, 0) + count
         together = [term for term in counts.items() if term[0].gathers]
         merged = [term for term in counts.items() if not term[0].gathers]
@@ -144,7 +144,7 @@ class Product:
         high[beyond] = self.infinite_mass
         open_ = np.flatnonzero(~beyond & (self.infinite_mass < 1))
         if open_.size:
-            known = np.broadcast_to(enough, epsilon.shape)[open_]
+            known = (np.zeros(epsilon.shape) + enough)[open_]
             try:
                 low[open_], high[open_] = self._reader.delta_bounds(
                     epsilon[open_], known, accuracy, None if other is None else other.loss
@@ -173,13 +173,15 @@ class Product:
         """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
         top, infinite = max(self.finite_top, 0.0), self.infinite_mass
         low, high = np.zeros(delta.shape), np.full(delta.shape, top)
-        high[delta < infinite], high[delta >= 1] = math.inf, 0.0
-        if self.exact:
-            low[(delta <= infinite) & (delta < 1)] = top
-            low[delta < infinite] = math.inf
-        open_ = np.flatnonzero((delta > infinite) & (delta < 1) & (top > 0))
+        inside = (delta > infinite) & (delta < 1)
+        if not inside.all():
+            high[delta < infinite], high[delta >= 1] = math.inf, 0.0
+            if self.exact:
+                low[(delta <= infinite) & (delta < 1)] = top
+                low[delta < infinite] = math.inf
+        open_ = np.flatnonzero(inside & (top > 0))
         if open_.size:
-            known = np.broadcast_to(enough, delta.shape)[open_]
+            known = (np.zeros(delta.shape) + enough)[open_]
             found = None if self.single is None else self.single.found_epsilon(delta[open_])
             try:
                 low[open_], high[open_] = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from indistinct.guarantees.mixture_pair import QUICK_LOSS, SHORT, MixturePair
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -70,6 +70,11 @@ class SampledGaussians:
         return MixturePair(GaussianPair(float(self.shifts.max())), float(self.rates.max()))
 
     @cached_property
+    def _log_odds(self) -> Array:
+        odds: Array = np.log(self.rates) - np.log1p(-self.rates)
+        return odds
+
+    @cached_property
     def _smallest(self) -> MixturePair:
         return MixturePair(GaussianPair(float(self.shifts.min())), float(self.rates.min()))
 
@@ -122,7 +127,7 @@ class SampledGaussians:
         edges: Array = low + (high - low) / cells * np.arange(cells + 1.0)
         base = shifts * edges - shifts * shifts / 2
         bottom, top = base[:, :-1], base[:, 1:]
-        slope = 1 / (1 + np.exp(np.minimum(np.log1p(-rates) - np.log(rates) - top, 700.0)))
+        slope = expit(top + self._log_odds)
         first, last = resolution.orders
         sharpness: Array | float = 0.0
         power: Array | float = max(-first, abs(last))

@@ -93,7 +93,8 @@ class Scan:
         c, k = self.orders, self.values
         if c.size < 3:
             return self.least_epsilon(log_delta)
-        bend = 2 * np.diff(np.diff(k) / np.diff(c)) / (c[2:] - c[:-2])
+        slope = (k[1:] - k[:-1]) / (c[1:] - c[:-1])
+        bend = 2 * (slope[1:] - slope[:-1]) / (c[2:] - c[:-2])
         c, k = c[1:-1], k[1:-1]
         # where a far tail takes over K bends all of a sudden: no more than a few times as a Gaussian's does
         bend = np.clip(bend, 0.0, 16 * np.maximum(k, 0.0) / (c * (c + 1)))
@@ -217,7 +218,8 @@ class ContourLine:
         fixed, per_epsilon = self._rounding
         error = self.truncation + fixed + per_epsilon * np.abs(epsilon)
         log_unit = float(self.log_values[0].real) - self.aim.order * epsilon
-        finite = np.log(np.maximum(total + error, TINY)) + log_unit + GUARD
+        largest = np.maximum(total + error, TINY)
+        finite = np.log(largest) + log_unit + GUARD
         if self.aim.scan.orders.size:
             alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_unit, 700.0))
             with np.errstate(divide="ignore"):
@@ -226,9 +228,8 @@ class ContourLine:
             low = np.full_like(epsilon, -math.inf)
         high = np.logaddexp(finite, self._log_charged)
         low = np.logaddexp(low, math.log(self.infinite)) if self.infinite else low
-        slope = (
-            -(terms * self.nodes).real.sum(axis=1) / np.maximum(total + error, TINY) * np.exp(finite - high)
-        )
+        fall = (terms * self.nodes).real.sum(axis=1) / largest
+        slope = -fall * np.exp(finite - high)
         return LogBounds(low, np.minimum(high, 0.0), slope)
 
     @cached_property

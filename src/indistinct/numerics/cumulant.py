@@ -249,10 +249,11 @@ def log1p(x: ComplexArray) -> ComplexArray:
     """log(1 + x), keeping the relative accuracy of the real part for small x (NumPy's does not)."""
     re, im = x.real, x.imag
     result: ComplexArray = np.empty_like(x)
-    # finite at zero too, so that a power of it is zero and not undefined
+    small = np.abs(re) + np.abs(im) < 0.5
     with np.errstate(over="ignore"):
-        near = 0.5 * np.log1p(np.maximum(2 * re + re * re + im * im, -1 + 1e-16))
-        far = np.log(np.maximum(np.hypot(1 + re, im), 1e-300))
-    result.real = np.where(np.abs(re) + np.abs(im) < 0.5, near, far)
+        result.real = 0.5 * np.log1p(np.maximum(re * (2 + re) + im * im, -1 + 1e-16))
+        if not small.all():  # finite at zero too, so that a power of it is zero and not undefined
+            far = np.log(np.maximum(np.hypot(1 + re, im), 1e-300))
+            result.real = np.where(small, result.real, far)
     result.imag = np.arctan2(im, 1 + re)
     return result

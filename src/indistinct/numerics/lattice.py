@@ -30,7 +30,10 @@ ON_POINT = 1e-9
 _HIGHER = np.array([1.25, 1.5, 2.0, 3.0])
 """Multiples of a tilt whose moments bound what lies beyond a window: each is as far again from 1."""
 _TAILS = 1e-12
-"""Relative error of a cell's mass, from that of the tails whose difference it is."""
+"""Relative error of a cell's mass, from that of the tails whose difference it is..."""
+_LAW = 1e-14
+"""... and of its moment of order c, over 1 + c: errors of tails are weighted by differences of e^{cl} where
+P is placed, and of c e^{(1+c)l} where Q says how (summation by parts). A power multiplies it by its count."""
 
 Tails = Callable[[Array], Sequence[Array]]
 """Gives log P(L > l), Q(L > l), P(L <= l) and Q(L <= l)."""
@@ -43,6 +46,7 @@ class LatticeLaw:
     first: int
     mass: Array
     infinite: float = 0.0
+    charged: float = _LAW  # what a moment of order c may lack, over 1 + c; less than nothing, of a law below
 
 
 def law_above(tails: Tails, low: float, high: float, step: float) -> LatticeLaw:
@@ -57,7 +61,7 @@ def law_above(tails: Tails, low: float, high: float, step: float) -> LatticeLaw:
     mass[:-1] += p - upper
     mass[1:] += upper
     mass[0] += np.exp(p_below[0])
-    return LatticeLaw(first, mass * (1 + _TAILS), float(np.exp(p_above[-1])) * (1 + _TAILS))
+    return LatticeLaw(first, mass, float(np.exp(p_above[-1])) * (1 + _TAILS))
 
 
 def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequence[float] = ()) -> LatticeLaw:
@@ -101,7 +105,7 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     lacks = (surplus < 0) & (from_above == 0)
     down = np.where(lacks, mass, 0.0)
     mass = (mass - down) + np.append(down[1:], 0.0)
-    return LatticeLaw(first, (mass + on_points) * (1 - _TAILS))
+    return LatticeLaw(first, (mass + on_points) * (1 - _TAILS), charged=-_LAW)
 
 
 def _differences(above: Array, below: Array) -> Array:
@@ -201,7 +205,7 @@ def convolve(
     orders = tilt * _HIGHER
     moments = np.zeros(orders.size)
     for (law, n), (mass, log_total) in zip(laws, tilted, strict=True):
-        moments += n * _higher_moments(law, mass, log_total, tilt * step)
+        moments += n * (_higher_moments(law, mass, log_total, tilt * step) + _LAW * (1 + orders))
     while True:
         bottom = math.floor(aim.epsilon / step) - max(2, cells // 8)
         end = step * (bottom + cells)
@@ -213,7 +217,7 @@ def convolve(
     spectrum: npt.NDArray[np.complex128] = np.zeros(cells // 2 + 1, dtype=np.complex128)
     log_moment, log_finite, shift, spread, steps = 0.0, 0.0, 0, 0.0, 0
     for (law, count), (mass, log_total) in zip(laws, tilted, strict=True):
-        log_moment += count * log_total
+        log_moment += count * (log_total + law.charged * (1 + tilt))
         # relative to the heaviest point the transform is 1 + sum of w (e^{i...} - 1) over the others: where
         # nearly all mass is on one point, a power of it keeps its digits
         heaviest = int(np.argmax(mass))

@@ -7,7 +7,7 @@ delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 import math
 
 import numpy as np
-from scipy.special import erfcx, ndtr, ndtri_exp
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri_exp
 
 from indistinct.numerics.arrays import TINY, Array
 
@@ -75,7 +75,7 @@ def gaussian_shift(epsilon: float, log_delta: float, near: float | None = None) 
         near = 2 * max(epsilon, math.exp(log_delta)) / (reach + math.sqrt(reach**2 + 2 * epsilon))
     shift = near
     for _ in range(30):
-        found = float(log_gaussian_delta(shift, np.array([epsilon]))[0])
+        found = _about_log_delta(shift, epsilon)
         away = shift / 2 - epsilon / shift
         slope = shift * math.exp(min(-away * away / 2 - found, 600.0)) / math.sqrt(2 * math.pi)
         step = min(max((log_delta - found) / max(slope, 1e-3), -1.0), 1.0)
@@ -83,6 +83,15 @@ def gaussian_shift(epsilon: float, log_delta: float, near: float | None = None) 
         if abs(step) < 1e-7:  # and what is left is about its square
             break
     return shift
+
+
+def _about_log_delta(shift: float, epsilon: float) -> float:
+    """log delta as a difference of two numbers, where that leaves digits enough."""
+    high, low = (float(log_ndtr(sign * shift / 2 - epsilon / shift)) for sign in (1, -1))
+    left = -math.expm1(min(epsilon + low - high, 0.0))
+    if left > 1e-5:
+        return high + math.log(left)
+    return float(log_gaussian_delta(shift, np.array([epsilon]))[0])
 
 
 def gaussian_tradeoff(shift: float, fpr: Array) -> Array:
