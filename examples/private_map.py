@@ -27,7 +27,9 @@ data = {"longitude": places[:, 0], "latitude": places[:, 1]}
 density = release_density(data, box, Budget(epsilon=1, delta=1e-6))
 
 # The truth, to compare with: it is not private, and would not be published.
-counts, west, south_edge = np.histogram2d(*places.T, bins=60, range=[(-125, -114), (32, 42)], density=True)
+counts, west, south_edge = np.histogram2d(
+    places[:, 0], places[:, 1], bins=60, range=[(-125, -114), (32, 42)], density=True
+)
 
 
 def histogram(points):

@@ -200,7 +200,7 @@ def test_logistic_intervals_hold(epsilon: float, laplace: bool) -> None:
     factor = 1 / epsilon if laplace else {1.0: 4.225, 0.2: 18.99}[epsilon]
     kind, norm = (query.laplace, Norm.L1) if laplace else (query.gaussian, Norm.L2)
     mechanism, held = kind(factor * query.sensitivity(norm)), []
-    for seed in range(100):
+    for seed in range(50 if epsilon == 1 else 25):
         rows = query.fitted(mechanism, mechanism.noisy(data, NotPrivateSource(seed))[0])
         held.append([row.noise_low <= t <= row.noise_high for row, t in zip(rows, truth, strict=True)])
     # the most noise moves logits by so much in the last step that intervals are wide open
@@ -238,7 +238,7 @@ def test_logistic_population_is_covered() -> None:
     draw, held = np.random.default_rng(7), []
     query = LogisticRegression("y", {"x": Numbers(-1, 1), "y": Categories([0, 1])})
     mechanism = query.gaussian(4.2 * query.sensitivity(Norm.L2))
-    for seed in range(120):
+    for seed in range(60):
         x = draw.uniform(-1, 1, 2_000)
         data = {"x": x, "y": (draw.random(2_000) < 1 / (1 + np.exp(-1.5 * x))).astype(int)}
         slope = query.fitted(mechanism, mechanism.noisy(data, NotPrivateSource(seed))[0])[1]
@@ -379,7 +379,7 @@ def test_later_passes_are_bounded(planted: bool, monkeypatch: pytest.MonkeyPatch
     if planted:  # a curvature of p instead of p (1 - p) is not free
         monkeypatch.setattr(regression_scores, "_SHORT", 2**11)
     draw, times, size = np.random.default_rng(2), 6, SCORES.encoding.terms.count - 1
-    places = [scale * draw.normal(size=size) for scale in (0.0, 0.3, 1.0, 3.0, 30.0, 1e3) for _ in range(3)]
+    places = [scale * draw.normal(size=size) for scale in (0.0, 0.3, 1.0, 1.0, 3.0, 30.0, 1e3)]
     for norm in (Norm.L1, Norm.L2):
         found = [contributions(at, times, norm) for at in places]
         asked = BoundedSum(LogisticScores(SCORES.axes, (0,) * size, times, norm))

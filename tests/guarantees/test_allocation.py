@@ -430,7 +430,7 @@ def test_a_series_to_a_power() -> None:
         series: Array = rng.random((9, 2))
         direct = series
         for _ in range(count - 1):
-            direct = np.array([np.convolve(direct[:, c], series[:, c])[:9] for c in (0, 1)]).T
+            direct = np.stack([np.convolve(direct[:, c], series[:, c])[:9] for c in (0, 1)], axis=1)
         np.testing.assert_allclose(power_of_series(series, count), direct, rtol=1e-12)
 
 

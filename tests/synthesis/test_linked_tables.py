@@ -15,6 +15,7 @@ from indistinct.data import Bins, Categories, Intervals, Norm, OrMissing, Record
 from indistinct.errors import ArgumentError, DataError
 from indistinct.ledger import Ledger
 from indistinct.mechanisms.release import Released
+from indistinct.noise import NotPrivateSource
 from indistinct.synthesis.tables import (
     Forbidden,
     LinkedSynthesizer,
@@ -214,7 +215,8 @@ def test_rules_that_leave_a_user_no_visit_are_refused_before_anything_is_paid() 
     people, days = small(1, 40, 90)
     people["age"], people["sex"] = people["age"] % 60, np.where(people["sex"] == "?", "f", people["sex"])
     days["what"] = np.where(days["what"] == "fish", "tea", days["what"])
-    users, visits = design.fit(people, days, Budget(epsilon=1, delta=1e-5), training=QUICK).sample(300)
+    how = {"training": QUICK, "source": NotPrivateSource(0)}
+    users, visits = design.fit(people, days, Budget(epsilon=1, delta=1e-5), **how).sample(300)
     assert (users["age"] < 60).all() and len(visits)
     # missing values, and rules about users alone
     for rule in ({"sex": None}, {"sex": ["f", "m", None], "age": 70}, young):

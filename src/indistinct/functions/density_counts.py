@@ -11,7 +11,7 @@ with the information of a cell as the symbol. At its smoothest this is the unifo
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy.optimize import minimize
@@ -150,9 +150,9 @@ class CountFit:
             value = float(factors @ (penalty * factors)) / 2 - float(height.sum())
             return value, (self.grid.means(shape.share * pull) + penalty * factors) * scale
 
-        options = {"maxcor": 20, "ftol": 1e-8, "gtol": 0.0, "maxiter": _STEPS}
+        options: Any = {"maxcor": 20, "ftol": 1e-8, "gtol": 0.0, "maxiter": _STEPS}
         first = start.factors / scale
-        found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)  # type: ignore[call-overload]
+        found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
         return Shape.of(self.grid, found.x * scale), -float(found.fun)
 
     def _volume(self, penalty: Array, shape: Shape) -> float:

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -246,7 +246,7 @@ def _most_likely(grid: BoxGrid, means: Array, penalty: Array, start: Shape, most
         value = shape.log_total - float(factors @ means) + 0.5 * float(factors @ (penalty * factors))
         return value, (grid.means(shape.share) - means + penalty * factors) * scale
 
-    options = {"maxcor": 20, "ftol": 1e-8, "gtol": 0.0, "maxiter": most}
+    options: Any = {"maxcor": 20, "ftol": 1e-8, "gtol": 0.0, "maxiter": most}
     first = start.factors / scale
-    found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)  # type: ignore[call-overload]
+    found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
     return Shape.of(grid, found.x * scale)

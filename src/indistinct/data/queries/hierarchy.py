@@ -337,6 +337,9 @@ def best_shares(tree: Tree, norm: Norm, weights: Sequence[float]) -> tuple[int, 
     def cost(shares: Values) -> float:
         return float(importance @ means(shares))
 
+    def log_cost(logs: Values) -> float:
+        return math.log(cost(np.exp(logs)))
+
     with np.errstate(divide="ignore"):
         most = moved(alone) / alone**2
     fair: Any = {"type": "ineq", "fun": lambda logs: 0.999 - means(np.exp(logs)) / most}
@@ -344,9 +347,7 @@ def best_shares(tree: Tree, norm: Norm, weights: Sequence[float]) -> tuple[int, 
     found = [alone]
     for left in product((0.0, -6.0), repeat=min(len(weights) - 1, 6) if norm is Norm.L1 else 0):
         start = np.log(alone / alone.max()) + np.array([*left, *[0.0] * (len(weights) - len(left))])
-        logs: Values = minimize(  # type: ignore[call-overload]
-            lambda logs: math.log(cost(np.exp(logs))), start, method="SLSQP", bounds=ends, constraints=fair
-        ).x
+        logs: Values = minimize(log_cost, start, method="SLSQP", bounds=ends, constraints=fair).x
         shares = _counted_up(np.exp(logs)) if np.isfinite(logs).all() else alone
         if (means(shares) <= most).all():
             found.append(shares)

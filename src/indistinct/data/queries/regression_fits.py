@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import ndtri
 
 from indistinct.data.queries.regression_sums import Array
@@ -69,21 +68,17 @@ class NoisyEquations(ABC):
         the variance of that law is the one under which what is seen is likeliest. With little noise it is
         N^-1 r."""
         normal, right = self.matrix[:-1, :-1], self.matrix[:-1, -1]
-        best, found = -math.inf, np.zeros(self.size)
-        for size in _SIZES:
-            prior = np.full(self.size, size)
-            prior[0] = 1.0
-            guess = np.zeros(self.size)
-            for _ in range(4):
-                noise = self.noise(guess)
-                spread = noise @ noise.T + (normal * prior) @ normal.T
-                spread += _RIDGE * np.trace(spread) * np.eye(self.size)  # noise may be next to nothing
-                solved = np.linalg.solve(spread, right)
-                guess = prior * (normal.T @ solved)
-            score = -np.linalg.slogdet(spread)[1] - right @ solved
-            if score > best:
-                best, found = score, guess
-        return found
+        prior = np.repeat(_SIZES[:, None], self.size, axis=1)  # a row for each law
+        prior[:, 0] = 1.0
+        guess, one = np.zeros(prior.shape), np.ones((len(prior), 1))
+        for _ in range(4):
+            noise = self.deviation * np.tensordot(np.hstack([-guess, one]), self.moved[:, :-1], (1, 2))
+            spread = noise.transpose(0, 2, 1) @ noise + (normal * prior[:, None]) @ normal.T
+            ridge = _RIDGE * np.trace(spread, axis1=1, axis2=2)  # noise may be next to nothing
+            spread += ridge[:, None, None] * np.eye(self.size)
+            solved = np.linalg.solve(spread, right[:, None])[:, :, 0]
+            guess = prior * (solved @ normal)
+        return np.asarray(guess[np.argmax(-np.linalg.slogdet(spread)[1] - solved @ right)])
 
     @property
     @abstractmethod
@@ -103,18 +98,18 @@ class NoisyEquations(ABC):
     def whitened(self, *, sampled: bool) -> Whitened:
         """Residuals of variance one: by noise alone, or by noise and sampling."""
         more = self.sampling if sampled else np.zeros((self.size, self.size))
-        far = self.far
+        far, held = self.far, np.diag(1 / self.far)
         turned = self.deviation * self.moved[:, :-1, :-1].reshape(len(self.moved), -1).T
 
         def residuals(coefficients: Array) -> tuple[Array, Array]:
             noise, left = self.noise(coefficients), self.residual(coefficients)
-            root = np.linalg.cholesky(noise @ noise.T + more)
-            blamed = noise.T @ cho_solve((root, True), left)  # the likeliest noise
+            white = np.linalg.inv(np.linalg.cholesky(noise @ noise.T + more))
+            near = white @ left
+            blamed = noise.T @ (white.T @ near)  # the likeliest noise
             # so that the gradient of the sum of squares is exact, the covariance moving too (Kleibergen 2005)
             slope = (turned @ blamed).reshape(self.size, self.size) - self.matrix[:-1, :-1]
-            near = solve_triangular(root, np.column_stack([left, slope]), lower=True)
-            found = np.concatenate([near[:, 0], (coefficients - self.estimate) / far])
-            return found, np.concatenate([near[:, 1:], np.diag(1 / far)])
+            found = np.concatenate([near, (coefficients - self.estimate) / far])
+            return found, np.concatenate([white @ slope, held])
 
         return residuals
 

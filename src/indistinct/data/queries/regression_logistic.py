@@ -84,14 +84,14 @@ def first_coefficients(first: NoisyMoments) -> Array:
     def centred(spread: float) -> float:
         """The mean logit, of this deviation, whose mean answer is the one that is seen."""
         low, high = -_LARGEST, _LARGEST
-        for _ in range(60):
+        for _ in range(40):
             middle = (low + high) / 2
             below = _WEIGHTS @ np.tanh((middle + spread * _NODES) / 2) < answer
             low, high = (middle, high) if below else (low, middle)
         return (low + high) / 2
 
     least, largest = 1.0, _LARGEST
-    for _ in range(30):
+    for _ in range(24):
         factor = math.sqrt(least * largest)
         logit = centred(factor * told)
         slope = float(_WEIGHTS @ (1 - np.tanh((logit + factor * told * _NODES) / 2) ** 2)) / 2
