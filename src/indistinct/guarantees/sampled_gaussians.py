@@ -6,7 +6,7 @@ little more than one phase: what takes time is the number of calls, not the numb
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +32,7 @@ class SampledGaussians:
     rates: Array
     counts: Array
     turned: bool
+    _known: dict[tuple[float, float, float | None], tuple[float, float]] = field(default_factory=dict)
 
     def cumulant(self, resolution: Resolution) -> RuleCumulant:
         """K of them all."""
@@ -94,17 +95,24 @@ class SampledGaussians:
         """Between which x all of them are integrated (`MixturePair.base_range`). What may be cut where L is
         largest (orders from 1) has most mass for the largest shift and rate; Q e^{order L}, order <= 0,
         vanishes last for the smallest, beyond all centres."""
-        forward = resolution.orders[1] >= 1
-        pair = self._largest if forward else self._smallest
-        shift = pair.base.shift  # type: ignore[attr-defined]
-        low, high = (loss / shift + shift / 2 for loss in pair.base_range(resolution))
-        return low, high if forward else max(high, float(self.shifts.max()))
+        assert resolution.log_cut is not None
+        first, last = resolution.orders
+        orders = min(first, 0.0), min(last, 1.0)  # others of the same sign end at the same places
+        key = *orders, resolution.log_cut
+        if key not in self._known:
+            pair = self._largest if last >= 1 else self._smallest
+            shift = pair.base.shift  # type: ignore[attr-defined]
+            low, high = (
+                loss / shift + shift / 2 for loss in pair.base_range(replace(resolution, orders=orders))
+            )
+            self._known[key] = low, high if last >= 1 else max(high, float(self.shifts.max()))
+        return self._known[key]
 
     def _both_reach(self, resolution: Resolution) -> tuple[float, float]:
         """The same for both directions: what is above leaves out half of what may be cut of Q too, which
         is the P of the reversed; so do the lowest x."""
-        assert resolution.log_cut is not None
         low, high = self._reach(resolution)
+        assert resolution.log_cut is not None
         return min(low, -math.sqrt(2 * (math.log(2) - resolution.log_cut))), high
 
     def _rule_on(self, low: float, high: float, resolution: Resolution) -> LossRule:
