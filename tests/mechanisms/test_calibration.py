@@ -207,3 +207,12 @@ def test_either_direction_may_decide(swap: bool) -> None:
     found = calibrate(family, Budget(epsilon=0.5, delta=1e-3))
     assert found.guarantee().epsilon(1e-3) == pytest.approx(0.5, rel=1e-5)
     assert found.guarantee().epsilon(1e-3) <= 0.5
+
+
+def test_a_budget_is_met_by_the_whole_reading() -> None:
+    """Each direction met this one alone, and both together not: by 5e-8, which one may be loose beside the other."""
+    found = calibrate(
+        lambda scale: 20 * Laplace(scale=scale).subsample(0.9931666848404453),
+        Budget(advantage=0.9051097879737221),
+    )
+    assert found.budget.met_by(found.guarantee())

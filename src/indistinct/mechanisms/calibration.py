@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, overload
 
-import numpy as np
-
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, TargetError
 from indistinct.guarantees.guarantee import Guarantee, OneWay, PairGuarantee
@@ -141,20 +139,10 @@ class _Goal:
         known = 0 < square < math.inf and self.budget.limit > 0
         return math.log(square) / 2 - math.log(self._wanted) if known else None
 
-    def met_by(self, way: Guarantee, other: Guarantee) -> bool:
-        """Whether one direction meets the budget, as the other does; it need not be known how closely."""
-        if self.budget.delta and isinstance(way, OneWay):
-            limit = self.budget.limit
-            bounds = way.product.epsilon_bounds(np.array([self.budget.delta]), limit, other.product)
-            return bool(bounds[1][0] <= limit)
-        return self.gap(way) <= 0
-
-    def ways(self, known: Guarantee) -> dict[int, Guarantee]:
-        """The directions to read, each by itself where the reading is the larger of both."""
+    def one_way(self, known: Guarantee) -> Guarantee:
+        """The direction of removal, where the reading is the larger of both: mostly that one."""
         apart = self.budget.epsilon is not None or self.budget.advantage is not None
-        if apart and isinstance(known, PairGuarantee) and len(known.directions) == 2:
-            return {0: OneWay(known, 0), 1: OneWay(known, 1)}
-        return {0: known}
+        return OneWay(known, 0) if apart and isinstance(known, PairGuarantee) else known
 
     def missed(self, allowed: str) -> TargetError:
         whom = "" if self.against is None else f" (against {self.against})"
@@ -182,19 +170,15 @@ def _least_noise(family: Callable[[float], Any], goal: _Goal) -> float:
     # inside a bracket: `high` meets the target, `low` does not
     low, high = -math.inf, math.inf
     x, seen = _root(likely, 0.0, _ROUGH), list[tuple[float, float]]()
-    worse: int | None = 0  # the direction that decides: removal, until the other is found to be worse
+    whole = False  # one direction decides, until the other is found to be worse
     for _ in range(200):
-        ways = goal.ways(guarantee(x))
-        value = max(goal.gap(ways[way]) for way in ([worse] if worse is not None else ways))
-        if worse is not None and -_TOLERANCE <= value <= 0:  # as it seems: ask the other direction too
-            if all(goal.met_by(one, ways[worse]) for way, one in ways.items() if way != worse):
-                return math.exp(x)
-            value, worse, high = max(goal.gap(one) for one in ways.values()), None, math.inf
+        known = guarantee(x)
+        value = goal.gap(known if whole else goal.one_way(known))
+        if not whole and (-_TOLERANCE <= value <= 0 or high - low <= _TOLERANCE):  # as it seems: read both
+            value, whole, low, high = goal.gap(known), True, -math.inf, math.inf
         low, high = (low, x) if value <= 0 else (x, high)
-        if -_TOLERANCE <= value <= 0 or (worse is None and high - low <= _TOLERANCE):
+        if -_TOLERANCE <= value <= 0 or high - low <= _TOLERANCE:
             break
-        if high - low <= _TOLERANCE:  # found by one direction: go on with both
-            worse, low, high = None, -math.inf, math.inf
         if high <= math.log(_SMALLEST):
             raise goal.missed("one that needs noise: any scale meets it")
         if low >= math.log(_LARGEST):
