@@ -377,7 +377,7 @@ def test_later_passes_are_bounded(planted: bool, monkeypatch: pytest.MonkeyPatch
     """At any coefficients, also far out and where the curvature is largest: no record contributes more than
     is stated for all coefficients alike, and some nearly as much; no two are further apart."""
     if planted:  # a curvature of p instead of p (1 - p) is not free
-        monkeypatch.setattr(regression_scores, "_SHORT", 2**11)
+        monkeypatch.setattr(regression_scores, "_SHORT", 2**10)
     draw, times, size = np.random.default_rng(2), 6, SCORES.encoding.terms.count - 1
     places = [scale * draw.normal(size=size) for scale in (0.0, 0.3, 1.0, 3.0, 30.0, 1e3) for _ in range(3)]
     for norm in (Norm.L1, Norm.L2):
