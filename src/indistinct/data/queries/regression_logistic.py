@@ -33,7 +33,8 @@ _LARGEST = 50.0
 _FURTHEST = 2.0
 """How far a typical logit moves in a step, at most: one that went too far finds no curvature."""
 _OPEN = 3.0
-"""If a logit may have moved so far in the last step, nothing is said of how far the maximum is."""
+"""If a logit may have moved so far in the last step, and a typical one or the term itself by 1, nothing is
+said of how far the maximum is."""
 _BENT = 0.35
 """What a step may be off, as a share of it, for each logit that a typical record moves."""
 _ALIKE = 0.3
@@ -103,29 +104,33 @@ class NewtonEquations(NoisyEquations):
         2010, Proposition 1), so the solution of g = H d is off by at most Σ p (1 - p) |x'u| (e^|x'd| - 1 -
         |x'd|) along a. That is at most (e^r - 1 - r)/r² times the sum of |u| times d'Hd, and at most (e^r - 1
         - r)/r times the roots of u'Hu and d'Hd."""
-        (r, square), curvature = self._moved, self.sampling
-        solved = np.linalg.solve(curvature, direction)
         most = _LARGEST * float(np.abs(direction).sum())
-        if r > _OPEN:
-            return most
+        curvature, (step, spread) = self.sampling, self._moved
+        each = np.sqrt(step**2 + np.diag(spread))
+        if each.sum() > _OPEN:
+            typical = float(step @ curvature @ step + np.sum(curvature * spread)) / float(curvature[0, 0])
+            if typical > 1 or (each[direction != 0] > 1).any():
+                return most
+            # what noise hides is elsewhere, with few records: other terms go by all passes
+            step, spread = self.estimate, self.belief.covariance
+        r = min(float(np.sqrt(step**2 + np.diag(spread)).sum()), _OPEN)
+        square = float(step @ curvature @ step + np.sum(curvature * spread))
+        solved = np.linalg.solve(curvature, direction)
         bent = (math.expm1(r) - r) / r**2 if r > 1e-3 else 0.5 + r / 6
         by_box = bent * float(np.abs(solved).sum()) * square
         by_length = bent * r * math.sqrt(float(direction @ solved) * square)
         return min(by_box, by_length, most)
 
     @cached_property
-    def _moved(self) -> tuple[float, float]:
-        """r and d'Hd, of the root of the mean square of d, as the intervals of this pass alone tell it."""
+    def _moved(self) -> tuple[Array, Array]:
+        """The mean and the covariance of d, as the intervals of this pass alone tell it."""
         seen = Centre(self.whitened(sampled=False), self.estimate)
         quantiles = [self.quantile(one) for one in np.eye(self.size)]
         ends = [seen.interval(one, q) for one, q in zip(np.eye(self.size), quantiles, strict=True)]
         middle = np.array([(low + high) / 2 for low, high in ends])
         error = np.array([(high - low) / (2 * q) for (low, high), q in zip(ends, quantiles, strict=True)])
         wider = error / np.sqrt(np.maximum(np.diag(seen.spread), 1e-300))
-        spread = np.outer(wider, wider) * seen.spread
-        curvature = self.sampling
-        square = float(middle @ curvature @ middle + np.sum(curvature * spread))
-        return float(np.sqrt(middle**2 + error**2).sum()), square
+        return middle, np.outer(wider, wider) * seen.spread
 
     @cached_property
     def belief(self) -> Belief:
