@@ -103,7 +103,8 @@ class NewtonEquations(NoisyEquations):
         the solution of H u = a. Within r the curvature of a record changes by at most a factor e^±r (Bach
         2010, Proposition 1), so the solution of g = H d is off by at most Σ p (1 - p) |x'u| (e^|x'd| - 1 -
         |x'd|) along a. That is at most (e^r - 1 - r)/r² times the sum of |u| times d'Hd, and at most (e^r - 1
-        - r)/r times the roots of u'Hu and d'Hd."""
+        - r)/r times the roots of u'Hu and d'Hd. Of d the root of the mean square is taken, as all passes tell
+        it; but nothing is said where the last one alone leaves open that it is long."""
         most = _LARGEST * float(np.abs(direction).sum())
         curvature, (step, spread) = self.sampling, self._moved
         each = np.sqrt(step**2 + np.diag(spread))
@@ -111,8 +112,7 @@ class NewtonEquations(NoisyEquations):
             typical = float(step @ curvature @ step + np.sum(curvature * spread)) / float(curvature[0, 0])
             if typical > 1 or (each[direction != 0] > 1).any():
                 return most
-            # what noise hides is elsewhere, with few records: other terms go by all passes
-            step, spread = self.estimate, self.belief.covariance
+        step, spread = self.estimate, self.belief.covariance
         r = min(float(np.sqrt(step**2 + np.diag(spread)).sum()), _OPEN)
         square = float(step @ curvature @ step + np.sum(curvature * spread))
         solved = np.linalg.solve(curvature, direction)
