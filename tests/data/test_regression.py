@@ -254,8 +254,7 @@ def test_logistic_intervals_are_open_where_newton_has_not_settled() -> None:
 
 
 def test_logistic_estimates_use_all_passes() -> None:
-    """Few records and Laplace noise: better than the last pass alone, and than not to have asked. What
-    diffprivlib's objective perturbation has here is 0.13."""
+    """Few records and Laplace noise: errors of 0.086, and of 0.117 where passes were not taken together."""
     draw = np.random.default_rng(4)
     x = np.where(draw.random((1_000, 4)) < [0.5, 0.2, 0.4, 0.7], 1.0, -1.0)
     answer = draw.random(1_000) < 1 / (1 + np.exp(0.4 - x @ [0.3, 0.5, -0.4, 0.8]))
@@ -266,7 +265,7 @@ def test_logistic_estimates_use_all_passes() -> None:
     mechanism = query.laplace(query.sensitivity(Norm.L1))
     fits = [query.equations(mechanism, mechanism.noisy(data, NotPrivateSource(s))[0])[0] for s in range(30)]
     errors = [np.median(np.abs(fit.coefficients - truth)) for fit in fits if isinstance(fit, NewtonEquations)]
-    assert len(errors) == 30 and np.median(errors) < 0.13
+    assert len(errors) == 30 and np.median(errors) < 0.1
 
 
 def test_interval_with_bias() -> None:
