@@ -1,8 +1,10 @@
 """Regressions: the sum is bounded as stated and the same on every engine, and intervals hold as often as
 they say."""
 
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from pyarrow.csv import write_csv
 from indistinct import Adjacency, Gaussian, Laplace
 from indistinct.data import (
     BoundedSum,
+    CachedTable,
     Categories,
     CovarianceTable,
     CrossProductQuery,
@@ -35,8 +38,8 @@ from indistinct.data import (
     table,
 )
 from indistinct.data.queries import regression_scores, regression_sums
-from indistinct.data.queries.regression_fits import heavy_quantile
-from indistinct.data.queries.regression_logistic import rounded
+from indistinct.data.queries.regression_fits import heavy_quantile, widened
+from indistinct.data.queries.regression_logistic import STEPS, NewtonEquations, rounded
 from indistinct.data.queries.regression_scores import LogisticScores
 from indistinct.errors import ArgumentError, DataError
 from indistinct.noise import KeyedSource, NotPrivateSource
@@ -135,10 +138,12 @@ def test_logistic_without_noise() -> None:
         np.testing.assert_allclose([row.standard_error for row in rows], errors, rtol=0.05)
 
 
-def likeliest(x: Any, answer: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def likeliest(
+    x: Any, answer: Any, steps: int = 30
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Coefficients of largest likelihood, and their standard errors."""
     x, truth = x.astype(float), np.zeros(x.shape[1])
-    for _ in range(30):
+    for _ in range(steps):
         chance = 1 / (1 + np.exp(-x @ truth))
         information = (x.T * (chance * (1 - chance))) @ x
         truth = truth + np.linalg.solve(information, x.T @ (answer - chance))
@@ -200,37 +205,92 @@ def test_logistic_intervals_hold(epsilon: float, laplace: bool) -> None:
     factor = 1 / epsilon if laplace else {1.0: 4.225, 0.2: 18.99}[epsilon]
     kind, norm = (query.laplace, Norm.L1) if laplace else (query.gaussian, Norm.L2)
     mechanism, held = kind(factor * query.sensitivity(norm)), []
-    for seed in range(50 if epsilon == 1 else 25):
+    for seed in range(60):
         rows = query.fitted(mechanism, mechanism.noisy(data, NotPrivateSource(seed))[0])
         held.append([row.noise_low <= t <= row.noise_high for row, t in zip(rows, truth, strict=True)])
-    # the most noise moves logits by so much in the last step that intervals are wide open
-    assert 0.92 <= np.mean(held) <= (1.0 if laplace and epsilon < 1 else 0.99)
+    # where noise moves logits in the last step, what may be left is added for the worst of columns
+    assert 0.92 <= np.mean(held) <= (0.99 if epsilon == 1 and not laplace else 1.0)
+
+
+def test_logistic_intervals_of_skewed_columns_and_steep_slopes() -> None:
+    """A count that is mostly 0, incomes far below their declared end, and a slope of 12 logits: from where
+    normal columns let one begin, plain steps of Newton's method go astray or come too late."""
+    draw, rows = np.random.default_rng(8), 100_000
+    count = np.minimum(draw.poisson(0.5, rows), 6).astype(float)
+    income = np.minimum(np.exp(draw.normal(0, 1, rows)), 50)
+    even = draw.uniform(-1, 1, rows)
+    for x, domain, logit, most in (
+        (count, Numbers(0, 6), 2.1 * (count - 2.5), 2.0),
+        (income, Numbers(0, 50), 0.4 * income - 1.5, 0.5),
+        (even, Numbers(-1, 1), 12 * even, 6.0),
+    ):
+        query = LogisticRegression("owns", {"x": domain, "owns": DOMAINS["owns"]})
+        answer = draw.random(rows) < 1 / (1 + np.exp(-logit))
+        data = CachedTable(table({"x": x, "owns": np.where(answer, "yes", "no")}))
+        truth, _ = likeliest(np.stack([np.ones(rows), x], axis=1), answer, steps=12)
+        mechanism = query.gaussian(4.225 * query.sensitivity(Norm.L2))
+        found = [query.fitted(mechanism, mechanism.noisy(data, NotPrivateSource(s))[0])[1] for s in range(12)]
+        assert np.mean([row.noise_low <= truth[1] <= row.noise_high for row in found]) >= 0.9
+        assert np.median([row.noise_high - row.noise_low for row in found]) < most
 
 
 def test_logistic_intervals_are_open_where_newton_has_not_settled() -> None:
-    """Skewed columns, steep slopes and separable answers: more than three steps have to do."""
-    draw, axes = np.random.default_rng(8), {"x": Numbers(0, 6), "owns": DOMAINS["owns"]}
-    query = LogisticRegression("owns", axes)
-    skewed = np.minimum(draw.poisson(0.5, 20_000), 6).astype(float)
-    even = draw.uniform(0, 6, 20_000)
-    for x, slope, centre in ((skewed, 2.1, 2.5), (even, 4.0, 3.0)):
-        answer = draw.random(x.size) < 1 / (1 + np.exp(-slope * (x - centre)))
+    """Answers that a column nearly separates, and few records of a skewed column: nothing is known of how
+    far the maximum is, and nothing is claimed."""
+    draw = np.random.default_rng(8)
+    even, income = draw.uniform(-1, 1, 5_000), np.minimum(np.exp(draw.normal(0, 1, 2_000)), 50)
+    for x, domain, logit in (
+        (even, Numbers(-1, 1), 40 * even),
+        (income, Numbers(0, 50), 0.4 * income - 1.5),
+    ):
+        query = LogisticRegression("owns", {"x": domain, "owns": DOMAINS["owns"]})
+        answer = draw.random(x.size) < 1 / (1 + np.exp(-logit))
         data = {"x": x, "owns": np.where(answer, "yes", "no")}
-        truth, _ = likeliest(np.stack([np.ones(x.size), x], axis=1), answer)
+        truth, _ = likeliest(np.stack([np.ones(x.size), x], axis=1), answer, steps=14)
         mechanism = query.gaussian(4.225 * query.sensitivity(Norm.L2))
         rows = [query.fitted(mechanism, mechanism.noisy(data, NotPrivateSource(s))[0]) for s in range(20)]
         held = [[row.noise_low <= t <= row.noise_high for row, t in zip(r, truth, strict=True)] for r in rows]
-        assert np.mean(held) >= 0.9
+        assert np.mean(held) >= 0.9 and np.isfinite([row.noise_high for r in rows for row in r]).all()
+
+
+def test_logistic_estimates_use_all_passes() -> None:
+    """Few records and Laplace noise: errors of 0.086, and of 0.117 where passes were not taken together."""
+    draw = np.random.default_rng(4)
+    x = np.where(draw.random((1_000, 4)) < [0.5, 0.2, 0.4, 0.7], 1.0, -1.0)
+    answer = draw.random(1_000) < 1 / (1 + np.exp(0.4 - x @ [0.3, 0.5, -0.4, 0.8]))
+    names = [f"x{n}" for n in range(4)]
+    query = LogisticRegression("y", {name: Categories([-1, 1]) for name in (*names, "y")})
+    data = CachedTable(table(dict(zip(names, x.T, strict=True)) | {"y": np.where(answer, 1, -1)}))
+    truth, _ = likeliest(np.column_stack([np.ones(1_000), x]), answer)
+    mechanism = query.laplace(query.sensitivity(Norm.L1))
+    fits = [query.equations(mechanism, mechanism.noisy(data, NotPrivateSource(s))[0])[0] for s in range(30)]
+    errors = [np.median(np.abs(fit.coefficients - truth)) for fit in fits if isinstance(fit, NewtonEquations)]
+    assert len(errors) == 30 and np.median(errors) < 0.1
+
+
+def test_interval_with_bias() -> None:
+    """It holds what lies beside its middle by as much as is said, as often as it says."""
+    draw = np.random.default_rng(11).normal(size=200_000)
+    for bias in (0.0, 0.1, 0.5, 1.0, 3.0, 30.0):
+        low, high = widened((-1.96, 1.96), 1.96, bias)
+        assert np.mean(np.abs(draw + bias) <= high) == pytest.approx(0.95, abs=2e-3) and low == -high
+    assert widened((2.0, 2.0), 1.96, 0.5) == (1.5, 2.5)
+
+
+def test_a_million_scores_do_not_overflow() -> None:
+    """Sums of users' records are made of rows: these are large numbers."""
+    scores = LogisticScores(LOGISTIC.axes, (0, 0, 0), STEPS[-1], Norm.L1)
+    largest = int(scores.reach.radius(Norm.L1)) // 3
+    rows = np.broadcast_to(np.full(scores.size, largest), (2**20, scores.size))
+    assert scores.total(rows).tolist() == [largest * 2**20] * scores.size
 
 
 def test_noise_of_no_records_is_another_in_each_pass() -> None:
     query = LogisticRegression("owns", {"x": Numbers(0, 6), "owns": DOMAINS["owns"]})
     source = KeyedSource(bytes(range(32)), b"label")
     values, _ = query.gaussian(3.0).noisy({"x": [1.0], "owns": ["neither"]}, source)
-    later = np.split(values[query.encoding.size :], 3)
-    assert not any(
-        np.array_equal(a, b) for a, b in ((later[0], later[1]), (later[1], later[2]), (later[0], later[2]))
-    )
+    later = np.split(values[query.encoding.size :], len(STEPS))
+    assert not any(np.array_equal(a, b) for a, b in itertools.combinations(later, 2))
 
 
 def test_logistic_population_is_covered() -> None:
@@ -377,7 +437,7 @@ def test_later_passes_are_bounded(planted: bool, monkeypatch: pytest.MonkeyPatch
     """At any coefficients, also far out and where the curvature is largest: no record contributes more than
     is stated for all coefficients alike, and some nearly as much; no two are further apart."""
     if planted:  # a curvature of p instead of p (1 - p) is not free
-        monkeypatch.setattr(regression_scores, "_SHORT", 2**11)
+        monkeypatch.setattr(regression_scores, "_SHORT", 2**10)
     draw, times, size = np.random.default_rng(2), 6, SCORES.encoding.terms.count - 1
     places = [scale * draw.normal(size=size) for scale in (0.0, 0.3, 1.0, 1.0, 3.0, 30.0, 1e3)]
     for norm in (Norm.L1, Norm.L2):
@@ -418,10 +478,10 @@ def test_passes_compose() -> None:
     for mechanism, norm in ((LOGISTIC.gaussian(30), Norm.L2), (LOGISTIC.laplace(30), Norm.L1)):
         for adjacency in Adjacency:
             each = LOGISTIC.passes(norm, adjacency)
-            assert len(each) == 4 and LOGISTIC.sensitivity(norm, adjacency) == pytest.approx(norm.of(each))
+            assert len(each) == 5 and LOGISTIC.sensitivity(norm, adjacency) == pytest.approx(norm.of(each))
             of = Gaussian if norm is Norm.L2 else Laplace
             alone = [of(30.0, length).guarantee(adjacency) for length in each]
-            together = alone[0] + alone[1] + alone[2] + alone[3]
+            together = functools.reduce(operator.add, alone)
             assert mechanism.guarantee(adjacency).epsilon(1e-6) == pytest.approx(
                 together.epsilon(1e-6), rel=1e-5
             )

@@ -210,7 +210,7 @@ def test_either_direction_may_decide(swap: bool) -> None:
 
 
 def test_a_budget_is_met_by_the_whole_reading() -> None:
-    """Each direction met this one alone, and both together not: by 5e-8, which one may be loose beside the other."""
+    """Each direction met this one alone, both together not: beside the other one may be loose, by 5e-8."""
     found = calibrate(
         lambda scale: 20 * Laplace(scale=scale).subsample(0.9931666848404453),
         Budget(advantage=0.9051097879737221),

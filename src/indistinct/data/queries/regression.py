@@ -13,11 +13,17 @@ import numpy as np
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data.queries.intervals import Values
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace, noise_of
-from indistinct.data.queries.regression_fits import Centre, NoisyEquations, NoisyMoments, ratio_interval
+from indistinct.data.queries.regression_fits import (
+    Centre,
+    NoisyEquations,
+    NoisyMoments,
+    ratio_interval,
+    widened,
+)
 from indistinct.data.queries.regression_logistic import (
     STEPS,
     NewtonEquations,
-    first_coefficients,
+    beginning,
     newton,
     rounded,
 )
@@ -157,9 +163,10 @@ def _rows(names: list[str], table: Array, fit: NoisyEquations, added: Array) -> 
     rows: list[Coefficient] = []
     for name, ahead, moved in zip(names, table, added.tolist(), strict=True):
         quantile = fit.quantile(ahead)
-        ends = by_noise.interval(ahead, quantile), by_both.interval(ahead, quantile)
-        left = fit.left(ahead)
-        (low, high), (lowest, highest) = ((start - left, end + left) for start, end in ends)
+        (low, high), (lowest, highest) = (
+            widened(centre.interval(ahead, quantile), quantile, fit.left(ahead))
+            for centre in (by_noise, by_both)
+        )
         lowest, highest = min(low, lowest), max(high, highest)
         error, total = ((end - start) / (2 * quantile) for start, end in ((low, high), (lowest, highest)))
         value = min(max(float(ahead @ fit.estimate), low), high)
@@ -233,16 +240,16 @@ class LogisticRegression(CrossProductQuery):
         end = self.encoding.size
         first = self.moments(noise, values[:end])
         equations: NoisyEquations = first
-        found = first_coefficients(first)
+        belief, columns = beginning(first)
         for place in range(len(STEPS)):
-            asked = self._asked(place, found, noise.norm)
+            asked = self._asked(place, belief.mean, noise.norm)
             if len(values) == end:
                 return equations, asked
             scores, start, end = asked.encoding, end, end + asked.encoding.size
             assert isinstance(scores, LogisticScores)
             heavy = isinstance(noise, WithLaplace)
-            equations = newton(scores, values[start:end], noise.deviation, heavy)
-            found = equations.coefficients
+            equations = newton(scores, values[start:end], noise.deviation, heavy, belief, columns)
+            belief = equations.belief
         return equations, None
 
     def fitted(self, noise: NoisyQuery, values: Values) -> list[Coefficient]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import chndtrix, ndtri
 
 from indistinct.data.queries.regression_sums import Array
 
@@ -150,6 +150,20 @@ def heavy_quantile(parts: Array) -> float:
     return _NORMAL + excess * (_NORMAL**3 - 3 * _NORMAL) / 24
 
 
+def widened(interval: tuple[float, float], quantile: float, bias: float) -> tuple[float, float]:
+    """An interval that holds also where its middle is off by as much as `bias`, in either direction: the
+    quantile of |Z + t| in place of that of |Z| (Armstrong and Kolesár 2018, "Optimal inference in a class of
+    regression models", for fixed lengths)."""
+    low, high = interval
+    error = (high - low) / (2 * quantile)
+    if not 0 < bias:
+        return interval
+    off = bias / error if error > 0 else math.inf
+    more = math.sqrt(chndtrix(0.95, 1, off**2)) - _NORMAL if off < 6 else off - 0.31
+    added = error * more if error > 0 else bias
+    return low - added, high + added
+
+
 @dataclass(frozen=True)
 class Centre:
     """Where residuals are least, from a place nearby."""
@@ -166,7 +180,8 @@ class Centre:
         return self._found[1]
 
     @cached_property
-    def _spread(self) -> Array:
+    def spread(self) -> Array:
+        """The covariance of where it is, if noise is small."""
         slope = self.residuals(self._found[1])[1]
         return np.asarray(np.linalg.pinv(slope.T @ slope, hermitian=True))
 
@@ -174,7 +189,7 @@ class Centre:
         """The values of a combination of coefficients that residuals do not refute; at most 1 % too far
         out."""
         best, at = self._found
-        ahead = self._spread @ direction
+        ahead = self.spread @ direction
         middle, unit = float(direction @ at), math.sqrt(float(direction @ ahead))
         # along it the combination moves by 1, and the others as they do where noise is small
         way = ahead / unit**2
@@ -183,7 +198,7 @@ class Centre:
         for sign in (-1.0, 1.0):
             found, root = at, math.sqrt(best)
             inside, outside, tried = 0.0, math.inf, 1.005 * unit * quantile
-            for _ in range(_STEPS):
+            for turn in range(_STEPS):
                 moved = found + way * (middle + sign * tried - float(direction @ found))
                 total, moved = _least(self.residuals, moved, free)
                 if math.sqrt(total) > limit:
@@ -193,7 +208,8 @@ class Centre:
                 else:
                     inside, root, found = tried, math.sqrt(total), moved
                 if outside == math.inf:
-                    tried *= min(max(1.005 * limit / max(root, 1e-9), 1.005), 3.0)
+                    least = 1.005 if turn < 5 else 1.2  # residuals may grow slowly for long
+                    tried *= min(max(1.005 * limit / max(root, 1e-9), least), 3.0)
                 elif outside - inside <= 5e-3 * outside:
                     break
                 else:  # the root is close to a line

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from indistinct.data.queries.regression_reach import GRAIN, Weights
 from indistinct.data.queries.regression_sums import Array, Axis, CrossProducts
+from indistinct.data.records.bounded_sum import parts
 from indistinct.data.records.encoding import Encoding, Integers
 from indistinct.data.records.reach import Norm
 from indistinct.data.records.types import Batch, Mask
@@ -25,11 +26,11 @@ from indistinct.numerics.rounding import root_up, rounded_up
 
 COARSE = 2**16
 """Coefficients are whole numbers of 1/COARSE: logits are exact then, in whatever order they are added."""
-_CHANCE = 2**24
+_CHANCE = 2**22
 """What a chance of 1 is rounded to."""
 _CURVED = 2**17
 """The same of p (1 - p), times products of coordinates that are whole numbers up to `_SHORT`."""
-_SHORT = 2**10
+_SHORT = 2**9
 _HEAVY = _CHANCE * GRAIN // (_CURVED * _SHORT**2)
 """The weight of 1 in the curvature."""
 _END, _NODES = 20, 2**10
@@ -131,6 +132,10 @@ class LogisticScores(Encoding):
         products[squares] = total[0, 0] - products[squares]
         return np.concatenate([slope, products * self._weights.astype(object)]) * self.times
 
+    def total(self, rows: Integers) -> npt.NDArray[Any]:
+        """A million of these do not add up in 64 bits."""
+        return np.asarray(sum(part.sum(axis=0).astype(object) for part in parts(rows, 2**18)))
+
     def _parts(self, batch: Batch) -> tuple[Mask, Array, Array, Array]:
         """The records that are kept, their coordinates, y - p, and p (1 - p) rounded down: whole numbers."""
         keep, rows = self._records.coordinates(batch)
@@ -155,7 +160,8 @@ def _chances(logits: Array) -> Integers:
     node, rest = np.divmod(places, width)
     node += _END * _NODES
     found = _TABLE[node] + (_TABLE[node + 1] - _TABLE[node]) * rest // width
-    return np.asarray(found // (_FINE // _CHANCE))
+    coarser = _FINE // _CHANCE
+    return np.asarray((found + coarser // 2) // coarser)
 
 
 _LOGITS = np.arange(-_END * _NODES, _END * _NODES + 1) / _NODES
