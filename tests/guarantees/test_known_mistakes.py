@@ -398,3 +398,10 @@ def test_what_tells_nothing_counts_for_nothing() -> None:
     strong = Gaussian(scale=475)
     together = strong + 10**16 * RandomizedResponse(truth=0.5)
     assert together.guarantee().delta(4e-4) == strong.guarantee().delta(4e-4)
+
+
+def test_what_cannot_be_integrated_tells_no_more_than_it_can() -> None:
+    """Nearly no noise and a tiny rate: a record is told of at most where it takes part."""
+    g = (2 * Gaussian(scale=0.0076).subsample(1e-6)).guarantee()
+    assert g.delta(0.0) <= 2e-6 * (1 + 1e-9) and g.epsilon(2.1e-6) == 0
+    assert g.tradeoff(0.05) >= 0.95 - 2.1e-6

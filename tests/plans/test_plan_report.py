@@ -12,6 +12,7 @@ from indistinct.plans.kinds.pictures import grouped_pictures, interval_pictures
 from indistinct.report import pdf
 from indistinct.report.blocks import Break, Picture, Rows, Words, blocks
 from indistinct.report.pdf_pages import _FILLS, _STROKES, print_blocks
+from indistinct.report.tables import ReadTable
 
 pytest.importorskip("duckdb")
 
@@ -194,3 +195,12 @@ def test_many_groups_and_many_numbers_are_left_to_the_file() -> None:
     assert interval_pictures("x", [header, *(rows * 2)]) == []
     assert interval_pictures("x", [["count", "standard_error"], ["1", "1"]]) == []
     assert interval_pictures("x", [["town", "word"], ["a", "b"], ["c", "d"]]) == []
+
+
+def test_names_from_records_are_drawn_and_no_markup(tmp_path: Path) -> None:
+    """Groups that are found are called what records say: what no font draws, what is long, what is markup."""
+    names = ["\ufeff", "\u202e", "\ud800", "\x00", "x" * 5000, "<script>![a](b)|`c`"]
+    table = Rows([["town", "count"], *([name, "3"] for name in names)], [False, True], headed=True)
+    assert print_blocks([table], tmp_path / "names.pdf")
+    written = ReadTable.of(["town", "count"], [[name, "3"] for name in names[-1:]]).to_markdown()
+    assert r"\<script\>\!\[a\](b)\|\`c\`" in written

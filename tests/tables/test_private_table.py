@@ -240,3 +240,14 @@ def test_hierarchies() -> None:
     ]
     with pytest.raises(ArgumentError, match="declared as Categories"):
         table.hierarchy("land", "village")
+
+
+def test_regressions_of_groups_that_nobody_is_in() -> None:
+    """No record of a batch in any group is told by an answer like any other, and not by an error."""
+    listed = {"educ": Categories([7, 8]), "age": Numbers(0, 90), "income": Numbers(0, 1e5)}
+    strangers = {name: values[:300] for name, values in DATA.items()}
+    one = {**strangers, "educ": np.where(np.arange(300) == 5, 7, strangers["educ"])}
+    for data in (strangers, one):
+        by = PrivateTable(data, listed).by("educ")
+        for asked, rows in ((by.linear("income", "age"), 4), (by.covariance("age", "income"), 6)):
+            assert len(asked.release(Budget(epsilon=1)).values) == rows

@@ -150,7 +150,7 @@ class Product:
                     epsilon[open_], known, accuracy, None if other is None else other.loss
                 )
             except TooFineError:
-                pass  # and no more is known
+                high[open_] = min(self.loss.most, 1.0)  # and no more is known
             open_ = open_[_wide(low[open_], high[open_], known)]
             if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
@@ -190,7 +190,7 @@ class Product:
                     else (0.0, found)
                 )
             except TooFineError:
-                pass  # and no more is known
+                high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, top)  # and no more is known
             open_ = open_[_wide(low[open_], high[open_], known)]
             if open_.size and (plain := self._plain) is not None:
                 high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))

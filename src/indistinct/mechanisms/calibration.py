@@ -175,7 +175,7 @@ def _least_noise(family: Callable[[float], Any], goal: _Goal) -> float:
         known = guarantee(x)
         value = goal.gap(known if whole else goal.one_way(known))
         if not whole and (-_TOLERANCE <= value <= 0 or high - low <= _TOLERANCE):  # as it seems: read both
-            value, whole, low, high = goal.gap(known), True, -math.inf, math.inf
+            value, whole, high = goal.gap(known), True, math.inf  # what one direction misses both do
         low, high = (low, x) if value <= 0 else (x, high)
         if -_TOLERANCE <= value <= 0 or high - low <= _TOLERANCE:
             break

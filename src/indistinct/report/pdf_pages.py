@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -142,7 +143,7 @@ class _Sheets:
         from matplotlib.text import Text
 
         turned = {"va": "baseline", "fontsize": size, "color": color, "parse_math": False, **more}
-        shown = Text(x, _HIGH - y, text.replace("\N{NO-BREAK SPACE}", " "), **turned)
+        shown = Text(x, _HIGH - y, _drawable(text), **turned)
         shown.set_figure(self._figure)
         self._figure.add_artist(shown)
         shown.set_transform(_identity())
@@ -296,13 +297,21 @@ def _lines(path: str) -> list[list[tuple[float, float]]]:
     return lines
 
 
+def _drawable(text: str) -> str:
+    """The text without what no font draws, such as marks of direction: names may come from records."""
+    return "".join(
+        one if one.isprintable() else " " if one.isspace() else "\N{REPLACEMENT CHARACTER}" for one in text
+    )
+
+
 @lru_cache(maxsize=4096)
 def _long(text: str) -> float:
     """How wide a text is at size 1."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    wide, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=100), ismath=False)
+    font, shown = FontProperties(size=100), _drawable(text)
+    wide, _, _ = text_to_path.get_text_width_height_descent(shown, font, ismath=False)
     return float(wide) / 100
 
 
@@ -320,9 +329,10 @@ def _wrapped(text: str, size: float, room: float) -> list[str]:
 
 def _cut(text: str, size: float, room: float) -> str:
     """As much of it as has room."""
-    while len(text) > 2 and size * _long(text) > room + 4:
-        text = f"{text[:-2]}…"
-    return text
+    if len(text) <= 2 or size * _long(text) <= room + 4:
+        return text
+    letters = bisect_right(range(1, len(text)), room + 4, key=lambda k: size * _long(f"{text[:k]}…"))
+    return f"{text[: max(letters, 1)]}…"
 
 
 def _widths(table: Rows, room: float) -> tuple[list[float], float]:

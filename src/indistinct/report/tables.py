@@ -7,6 +7,7 @@ how many records too many or too few may lie below it.
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -262,4 +263,5 @@ def _unbroken(text: str) -> str:
 
 
 def _piped(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
+    """A cell of a table in Markdown: what it says may come from records, and is no markup."""
+    return " ".join(re.sub(r"([\\`*\[\]<>!|])", r"\\\1", text).split())

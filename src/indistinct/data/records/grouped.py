@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -114,8 +115,8 @@ class ByGroup(Encoding):
         if len(starts) * _FEW > len(rows):
             return None
         totals = np.zeros((self.group_count, self.of.size), dtype=object)
-        for group, own in zip(groups[starts].tolist(), np.split(rows, starts[1:]), strict=True):
-            totals[group] += self.of.add_up(batch.take(own))
+        for first, last in pairwise([*starts.tolist(), len(rows)]):  # none, where no record is in a group
+            totals[groups[first]] += self.of.add_up(batch.take(rows[first:last]))
         return totals.ravel()
 
     def split(self, rows: Integers) -> tuple[Integers, Integers]:
