@@ -15,8 +15,8 @@ balls). That the hole missed the bar was known before, and it was looked at once
 not grow with the number of cells came out worse there at n = 1,000,000, as it then did on the boxes. Blur and
 weights were set by hand and never varied. Of the rule for the number of cells, power and 1.3 come from
 `density.py`, whose ring and hills are among these; and that Pareto missed the bar (.76 at n = 10,000, epsilon
-.2) was seen before the factor for a line was raised from 1.3 to 2, to a value that random densities with jumps
-asked for.
+.2) was seen before the factor for a line was raised from 1.3 to 2, to a value that random densities with
+jumps asked for.
 """
 
 import argparse
