@@ -12,7 +12,7 @@ from indistinct.plans.kinds.pictures import grouped_pictures, interval_pictures
 from indistinct.report import pdf
 from indistinct.report.blocks import Break, Picture, Rows, Words, blocks
 from indistinct.report.pdf_pages import _FILLS, _STROKES, print_blocks
-from indistinct.report.tables import ReadTable
+from indistinct.report.tables import ReadTable, unmarked
 
 pytest.importorskip("duckdb")
 
@@ -202,5 +202,6 @@ def test_names_from_records_are_drawn_and_no_markup(tmp_path: Path) -> None:
     names = ["\ufeff", "\u202e", "\ud800", "\x00", "x" * 5000, "<script>![a](b)|`c`"]
     table = Rows([["town", "count"], *([name, "3"] for name in names)], [False, True], headed=True)
     assert print_blocks([table], tmp_path / "names.pdf")
+    assert unmarked("a\n\n# b") == "a # b"
     written = ReadTable.of(["town", "count"], [[name, "3"] for name in names[-1:]]).to_markdown()
     assert r"\<script\>\!\[a\](b)\|\`c\`" in written

@@ -408,6 +408,18 @@ def test_a_later_release_adds_to_a_saved_one(tmp_path: Path) -> None:
     assert thrice.guarantee().epsilon(delta=1e-6) == math.inf
 
 
+def test_a_fit_depends_on_what_the_noise_is_in_shares_of_the_records() -> None:
+    """Counts and noise that are both 64 times larger say the same, and so they do with a price besides."""
+    tables = {
+        key: value + 1.0
+        for key, value in DESIGN.query.read(DESIGN.query.statistic(records(500, 1)).values).items()
+    }
+    larger = {key: 64 * value for key, value in tables.items()}
+    once, again = (DESIGN.mixture(own, noise, QUICK) for own, noise in ((tables, 5.0), (larger, 320.0)))
+    assert np.allclose(once.chances, again.chances, atol=1e-3)
+    assert not np.allclose(once.chances, DESIGN.mixture(larger, 5.0, QUICK).chances, atol=1e-2)
+
+
 @given(st.integers(0, 10**6))
 @settings(deadline=None, max_examples=20)
 def test_distances_move_no_further_than_stated(seed: int) -> None:

@@ -1,20 +1,25 @@
 """Noisy counts without their noise, where what they count is flat but for jumps and narrow places.
 
-Haar's wavelets at every place and on every scale, not at multiples of the scale only (cycle spinning,
-Coifman and Donoho 1995): a coefficient compares the counts of a block's two halves along some axes. What is
-within √(2 log k) deviations, k the number of blocks of that size, is taken for noise (the universal
-threshold, Donoho and Johnstone 1994), everything else is kept as it is. The variance of a block's count is
-known: that of the noise, and of sampling the count that is fitted. No smoothness is asked for, so a jump
-costs no more than the cells that it crosses.
+On a line by Haar's wavelets at every place and on every scale, not at multiples of the scale only (cycle
+spinning, Coifman and Donoho 1995): a coefficient compares the counts of a block's two halves. What is within
+√(2 log k) deviations, k the number of blocks of that size, is taken for noise (the universal threshold,
+Donoho and Johnstone 1994), everything else is kept as it is.
+
+In the plane and in space by the least total variation (Rudin, Osher and Fatemi 1992): of a count x that was
+seen as y with variance v,
+
+    ½ Σ (x - y)² / v + λ Σ |x - x'| / √v, over all cells and all neighbours,
+
+is least. Edges there are curves, which blocks would have to be cut into many small ones for; here an edge
+costs its length. On a line an edge has no length and the price would depend on how far apart they are.
+
+The variance of a count is known: that of the noise, and of sampling the count that is fitted.
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from indistinct.numerics.arrays import Array
 
@@ -22,65 +27,69 @@ _PASSES: Final = 2
 """The second with the variance of what the first has found."""
 _LEAST: Final = 2.5
 """Deviations: where there are few blocks, the universal threshold would keep much noise."""
+_PRICES: Final = {2: 0.25, 3: 0.13}
+"""λ by dimension, in universal thresholds: a cell has more neighbours in space. Chosen on boxes, discs,
+stripes and balls with n ε from 1,000 to 1,000,000."""
+_STEPS: Final = 200
 
 
 def without_noise(counts: Array, noise: Array | float) -> Array:
     """Noisy counts in cells, as many along each axis, with this variance of the noise on each; not below
     0."""
-    even = np.full_like(counts, max(float(counts.mean()), 0.0))
-    fitted = even
+    fitted = np.full_like(counts, max(float(counts.mean()), 0.0))
+    flat = _flat_on_a_line if counts.ndim == 1 else _flat_in_space
     for _ in range(_PASSES):
-        fitted = np.maximum(_Blocks(counts, fitted + noise).kept(), 0.0)
+        fitted = np.maximum(flat(counts, fitted + noise), 0.0)
     return fitted
 
 
-@dataclass(frozen=True, eq=False)
-class _Blocks:
-    """Counts and their variances, mirrored at the border of the box."""
-
-    counts: Array
-    variance: Array
-
-    @cached_property
-    def _levels(self) -> int:
-        return int(math.log2(self.counts.shape[0]))
-
-    def kept(self) -> Array:
-        """The counts, of which only coefficients above the threshold are left."""
-        axes, cells = range(self.counts.ndim), self.counts.shape[0]
-        sums, variance = (_mirrored(part) for part in (self.counts, self.variance))
-        details: list[list[tuple[npt.NDArray[np.intp], Array]]] = []
-        for level in range(self._levels):
-            blocks = (cells / 2 ** (level + 1)) ** len(axes)
-            threshold = max(_LEAST, math.sqrt(2 * math.log(max(blocks, 1.0))))
-            parts = [sums]
-            for axis in axes:
-                ahead = [np.roll(part, -(2**level), axis) for part in parts]
-                halves = [((one + two) / 2, (one - two) / 2) for one, two in zip(parts, ahead, strict=True)]
-                parts = [part for pair in zip(*halves, strict=True) for part in pair]
-                variance = (variance + np.roll(variance, -(2**level), axis)) / 4
-            sums, bound = parts[0], threshold * np.sqrt(variance)
-            places = [np.flatnonzero(np.abs(part) > bound) for part in parts[1:]]
-            details.append(
-                [(place, part.ravel()[place]) for place, part in zip(places, parts[1:], strict=True)]
-            )
-        for level in reversed(range(self._levels)):
-            parts = [sums, *(_sparse(sums.shape, *detail) for detail in details[level])]
-            for axis in reversed(axes):
-                half = len(parts) // 2
-                pairs = zip(parts[:half], parts[half:], strict=True)
-                parts = [(a + b + np.roll(a - b, 2**level, axis)) / 2 for a, b in pairs]
-            sums = parts[0]
-        return sums[(slice(0, cells),) * len(axes)]
+def _flat_on_a_line(counts: Array, variance: Array) -> Array:
+    """The counts, mirrored at their ends, of which only coefficients above the threshold are left."""
+    cells, details = len(counts), []
+    sums, spread = (np.concatenate([part, np.flip(part)]) for part in (counts, variance))
+    for level in range(int(math.log2(cells))):
+        threshold = max(_LEAST, math.sqrt(2 * math.log(cells / 2 ** (level + 1))))
+        ahead, spread_ahead = (np.roll(part, -(2**level)) for part in (sums, spread))
+        detail, sums, spread = (sums - ahead) / 2, (sums + ahead) / 2, (spread + spread_ahead) / 4
+        details.append(np.where(np.abs(detail) > threshold * np.sqrt(spread), detail, 0.0))
+    for level, detail in reversed(list(enumerate(details))):
+        sums = (sums + detail + np.roll(sums - detail, 2**level)) / 2
+    return sums[:cells]
 
 
-def _mirrored(values: Array) -> Array:
-    for axis in range(values.ndim):
-        values = np.concatenate([values, np.flip(values, axis)], axis)
-    return values
+def _flat_in_space(counts: Array, variance: Array) -> Array:
+    """The counts of least total variation: by projected gradients of the dual problem, accelerated (Beck and
+    Teboulle 2009), with a step for each pair of neighbours that Gershgorin's circles allow."""
+    axes = range(counts.ndim)
+    both = [_halves(variance, axis) for axis in axes]
+    steps = [1 / (2 * counts.ndim * (one + other)) for one, other in both]
+    price = _PRICES[counts.ndim] * math.sqrt(2 * math.log(counts.size))
+    bounds = [price / np.sqrt((one + other) / 2) for one, other in both]
+    pulls = ahead = [np.zeros_like(bound) for bound in bounds]
+    momentum = 1.0
+    for _ in range(_STEPS):
+        made, before = counts - variance * _pulled(ahead), pulls
+        pulls = [
+            np.clip(pull + step * np.diff(made, axis=axis), -bound, bound)
+            for axis, pull, step, bound in zip(axes, ahead, steps, bounds, strict=True)
+        ]
+        momentum, last = (1 + math.sqrt(1 + 4 * momentum**2)) / 2, momentum
+        ahead = [pull + (last - 1) / momentum * (pull - old) for pull, old in zip(pulls, before, strict=True)]
+    return counts - variance * _pulled(pulls)
 
 
-def _sparse(shape: tuple[int, ...], places: npt.NDArray[np.intp], values: Array) -> Array:
-    whole = np.zeros(shape)
-    whole.ravel()[places] = values
-    return whole
+def _halves(values: Array, axis: int) -> tuple[Array, Array]:
+    """All cells that have a neighbour ahead along the axis, and those neighbours."""
+    count = values.shape[axis]
+    return values.take(range(count - 1), axis), values.take(range(1, count), axis)
+
+
+def _pulled(pulls: list[Array]) -> Array:
+    """What neighbours do to each cell together: along each axis, a pull from behind less the one ahead."""
+    ends = np.eye(len(pulls), dtype=np.int64)
+    differences = [
+        np.diff(np.pad(pull, ends[axis, :, None].repeat(2, axis=1)), axis=axis)
+        for axis, pull in enumerate(pulls)
+    ]
+    total: Array = -np.sum(differences, axis=0)
+    return total

@@ -6,7 +6,7 @@ from html import escape
 from indistinct.plans.told import ToldRelease, ToldRun
 from indistinct.report.page import document, guarantee_html
 from indistinct.report.phrases import whom
-from indistinct.report.tables import beside
+from indistinct.report.tables import beside, unmarked
 from indistinct.report.text import LEAD, foot, sentences, subject_lines
 
 _SAMPLE = 12
@@ -65,9 +65,10 @@ def to_markdown(account: ToldRun) -> str:
     lines += [f"- **{name}:** {text}" for name, text in account.facts]
     lines += ["", account.how_to_read, "", "## What was released"]
     for one in account.releases:
-        lines += ["", f"### {one.title}", "", f"{one.words} All numbers: {', '.join(one.files)}", ""]
+        words = f"{one.words} All numbers: {', '.join(one.files)}"
+        lines += ["", f"### {unmarked(one.title)}", "", unmarked(words), ""]
         lines += [one.table.to_markdown(), ""]
-        lines += [f"- {note}" for note in one.notes]
+        lines += [f"- {unmarked(note)}" for note in one.notes]
     data = account.subject.data()
     lines += ["", f"## What this can tell about {whom(data).title}", ""]
     lines += [f"- **{name}:** {text}" for name, text in subject_lines(data)[1:]]

@@ -165,7 +165,9 @@ class ReadTable:
     def to_markdown(self, most: int = _SHOWN) -> str:
         """The same as text."""
         rule = ["---" if place < self.about else "---:" for place in range(len(self.names))]
-        lines = ["| " + " | ".join(map(_piped, row)) + " |" for row in (self.names, rule, *self.rows[:most])]
+        lines = [
+            "| " + " | ".join(map(unmarked, row)) + " |" for row in (self.names, rule, *self.rows[:most])
+        ]
         if len(self.rows) > most:
             lines += ["", self._cut(most)]
         return "\n".join(lines)
@@ -262,6 +264,6 @@ def _unbroken(text: str) -> str:
     return escape(text if len(text) > 24 else text.replace(" ", "\N{NO-BREAK SPACE}"))
 
 
-def _piped(text: str) -> str:
-    """A cell of a table in Markdown: what it says may come from records, and is no markup."""
+def unmarked(text: str) -> str:
+    """A text in Markdown, on one line: what it says may come from records, and is no markup."""
     return " ".join(re.sub(r"([\\`*\[\]<>!|])", r"\\\1", text).split())

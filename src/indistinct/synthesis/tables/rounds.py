@@ -37,7 +37,7 @@ Counts = Mapping[Group, Array]
 Guess = Callable[[Counts, Mechanism, bool], Callable[[Group], Array]]
 """From what was released to what is expected of a table, in records; a quick guess, or a fitted one."""
 
-_ONES, _DISTANCES, _TABLES = 0.35, 0.06, 0.265
+_ONES, _DISTANCES, _TABLES = 0.27, 0.06, 0.305
 """Shares of the budget: of one-way tables and, each of two times, of distances and of tables."""
 _LABEL = 2.0
 """What the distance of a table with the label counts for."""
