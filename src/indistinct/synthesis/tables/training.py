@@ -30,8 +30,8 @@ _REACH, _OWN = 0.25, 0.05
 @dataclass(frozen=True)
 @checked_fields
 class TableTraining:
-    """How the generator is fitted. The defaults were chosen on tables that no benchmark reports
-    (`benchmarks/synthesis_tables.py` says which); they are meant to be left alone."""
+    """How the generator is fitted. The defaults are meant to be left alone; `benchmarks/synthesis_tables.py`
+    says on which tables they were chosen."""
 
     components: PositiveCount = 256
     latent: PositiveCount = 16
