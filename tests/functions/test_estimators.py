@@ -647,7 +647,7 @@ def test_linear_estimators_have_coefficients(tmp_path: Path) -> None:
     draw = np.random.default_rng(1)
     X = draw.uniform([0, 10], [1, 20], (4000, 2))
     y = 3 * X[:, 0] - 0.2 * X[:, 1] + 4
-    declared = {"box": [(0, 1), (10, 20)], "records": 4000, "kernel": "linear"}
+    declared = {"box": [(0, 1), (10, 20)], "records": 4000, "kernel": "linear", "source": NotPrivateSource(1)}
     wide = PrivateKernelRidge(Budget(epsilon=8, delta=1e-6), targets=(-2, 7), **declared).fit(X, y)
     assert wide.coef_.shape == (2,) and isinstance(wide.intercept_, float)
     assert np.allclose(wide.predict(X), X @ wide.coef_ + wide.intercept_)
