@@ -398,6 +398,7 @@ def test_what_tells_nothing_counts_for_nothing() -> None:
     strong = Gaussian(scale=475)
     together = strong + 10**16 * RandomizedResponse(truth=0.5)
     assert together.guarantee().delta(4e-4) == strong.guarantee().delta(4e-4)
+    assert (2 * RandomizedResponse(truth=0.5).subsample(0.5)).guarantee().delta(0.0) == 0
 
 
 def test_what_cannot_be_integrated_tells_no_more_than_it_can() -> None:

@@ -24,7 +24,7 @@ SHORT = 1.4
 
 def mixture(base: Pair, rate: float) -> Pair:
     """((1-rate) Q + rate P, Q) in its simplest form."""
-    if rate == 0:
+    if rate == 0 or base.tells_nothing:
         return GaussianPair(0.0)
     if rate == 1:
         return base

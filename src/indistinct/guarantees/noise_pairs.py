@@ -54,6 +54,10 @@ class GaussianPair(Pair):
         log_q = log_weight - x * x / 2 - _LOG_SQRT_2PI
         return LossRule(mu * x - mu**2 / 2, log_q)
 
+    @property
+    def tells_nothing(self) -> bool:  # type: ignore[override]
+        return self.shift == 0
+
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         if self.shift == 0:
             return math.nextafter(0.0, -1.0), 0.0
