@@ -220,10 +220,9 @@ class ExactGuarantee(PairsGuarantee):
 
 @dataclass(frozen=True)
 class OneWay(PairGuarantee):
-    """One direction of a guarantee: no guarantee by itself, but half the work where it is the worse one."""
+    """A guarantee in the direction of removal: none by itself, but half the work where that is the worse."""
 
     both: PairGuarantee
-    way: int
 
     @property
     def adjacency(self) -> Adjacency:  # type: ignore[override]
@@ -231,7 +230,7 @@ class OneWay(PairGuarantee):
 
     @property
     def product(self) -> Product:
-        return self.both.directions[self.way]
+        return self.both.product
 
     @property
     def directions(self) -> tuple[Product, ...]:

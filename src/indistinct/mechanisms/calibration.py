@@ -142,7 +142,7 @@ class _Goal:
     def one_way(self, known: Guarantee) -> Guarantee:
         """The direction of removal, where the reading is the larger of both: mostly that one."""
         apart = self.budget.epsilon is not None or self.budget.advantage is not None
-        return OneWay(known, 0) if apart and isinstance(known, PairGuarantee) else known
+        return OneWay(known) if apart and isinstance(known, PairGuarantee) else known
 
     def missed(self, allowed: str) -> TargetError:
         whom = "" if self.against is None else f" (against {self.against})"
