@@ -63,6 +63,10 @@ class Product:
         return Product.of([(pair.as_bound(), count) for pair, count in self.terms])
 
     def reverse(self) -> "Product":
+        return self._turned  # one and the same, so that its tails are drawn once
+
+    @cached_property
+    def _turned(self) -> "Product":
         return Product.of([(pair.reverse(), count) for pair, count in self.terms])
 
     @cached_property

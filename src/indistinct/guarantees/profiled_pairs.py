@@ -65,7 +65,7 @@ class CompositionPair(ProfiledPair):
         reach = max(float(one.epsilon(np.array([1e-30]))[0]) for one in (self.product, self._backward))
         return tabulated_pair(self.product.coarse_delta, self._backward.coarse_delta, reach)
 
-    @cached_property
+    @property
     def _backward(self) -> Product:
         return self.product.reverse()
 

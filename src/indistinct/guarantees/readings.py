@@ -12,18 +12,19 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, ndtri
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_array, check_probability
 from indistinct.guarantees.gaussian_report import GaussianReport, fit_gaussian
 from indistinct.guarantees.meaning import Interval, Meaning
-from indistinct.numerics.arrays import TINY, Array, shaped
-from indistinct.numerics.search import largest
+from indistinct.numerics.arrays import EPS, TINY, Array, shaped
+from indistinct.numerics.search import climbed
 
 __all__ = ["Interval", "Readings", "check_same_adjacency"]
 
-_LOST = 1e-11
-"""A delta that a trade-off does not feel, relative to it."""
+_LOST = 1e-9
+"""A delta that a trade-off does not feel, relative to the smaller of a rate and what it leaves."""
 _LARGEST_EPSILON = 700.0
 
 ArrayLike = npt.ArrayLike
@@ -130,18 +131,20 @@ class Readings(Meaning):
         never, advantage = self._delta(np.array([math.inf, 0.0])).tolist()
         fnr = 1 - fpr - np.where(fpr > 0, advantage, never)
         inside = np.flatnonzero((fpr > 0) & (fpr < 1) & (advantage > 0))
-        x = fpr[inside]
+        x, start = fpr[inside], _log_odds(fnr[inside], 1 - fnr[inside])
         steep = np.log(np.minimum(x + advantage, 1.0) / x)
-        for line, high in ((_steep, steep), (_flat, self._far(x, fnr[inside]))):
+        # of Gaussian noise with this advantage the one line has its peak there, or the other one
+        shift = 2 * ndtri(min((1 + advantage) / 2, 1 - EPS))
+        peak = shift * (ndtri(1 - x) - shift / 2)
+        for line, high, guess in ((_steep, steep, peak), (_flat, self._far(x, fnr[inside]), -peak)):
             if (wide := np.flatnonzero(high > 8.0)).size:
                 # where delta is as small as rounding there is nothing to be gained
                 reach = float(self._epsilon(np.array([1e-15]))[0])
                 high[wide] = np.minimum(high[wide], min(reach, _LARGEST_EPSILON))
             high = np.minimum(high, self._renyi(math.inf))
-            least = _LOST * np.maximum(fnr[inside], _LOST)
-            on_line = partial(self._on_line, line, x, least)
-            found = largest(on_line, np.zeros_like(x), high, points=33, power=3)
-            fnr[inside] = np.maximum(fnr[inside], found)
+            found = climbed(partial(self._on_line, line, x), start, np.maximum(guess, shift / 32), high)
+            rate = np.nextafter(expit(found - 8 * EPS * (1 + np.abs(found))), 0.0)  # rounded down
+            fnr[inside] = np.maximum(fnr[inside], rate)
         bounded: Array = np.clip(fnr, 0.0, 1 - fpr)
         return bounded
 
@@ -155,23 +158,31 @@ class Readings(Meaning):
 
     def _on_line(
         self,
-        line: Callable[[Array, Array, Array], Array],
+        line: Callable[[Array, Array, Array], tuple[Array, Array]],
         fpr: Array,
-        least: Array,
         epsilon: Array,
         rows: Any,
     ) -> Array:
-        return line(epsilon, self._delta_above(least[rows], epsilon), fpr[rows])
+        x = fpr[rows]
+        least = np.maximum(_LOST * np.minimum(x, 1 - x), EPS / 16)
+        return _log_odds(*line(epsilon, self._delta_above(least, epsilon), x))
 
 
-def _steep(epsilon: Array, delta: Array, fpr: Array) -> Array:
-    bound: Array = 1 - delta - np.exp(epsilon) * fpr
-    return bound
+def _steep(epsilon: Array, delta: Array, fpr: Array) -> tuple[Array, Array]:
+    """How much is missed, and how much is not."""
+    found: Array = delta + np.exp(epsilon) * fpr
+    return 1 - found, found
 
 
-def _flat(epsilon: Array, delta: Array, fpr: Array) -> Array:
-    bound: Array = np.exp(-epsilon) * (1 - delta - fpr)
-    return bound
+def _flat(epsilon: Array, delta: Array, fpr: Array) -> tuple[Array, Array]:
+    missed: Array = np.exp(-epsilon) * (1 - delta - fpr)
+    return missed, 1 - missed
+
+
+def _log_odds(missed: Array, found: Array) -> Array:
+    """As large as what is missed, and as closely known next to 0 as next to 1; negative rates come last."""
+    odds = np.log(np.maximum(missed, TINY)) - np.log(np.maximum(found, TINY))
+    return np.where(missed > 0, odds, 2 * math.log(TINY) + missed)
 
 
 def check_same_adjacency(first: Readings, second: Readings) -> Adjacency:

@@ -106,6 +106,8 @@ class LossRule:
     """P-mass of the losses that a truncated range leaves out; a column, of several laws."""
     missing_q: float | Array = 0.0
     """Q-mass of those."""
+    turned: bool = False
+    """Whether there are two blocks of rows, and the second is the first reversed (`both_ways`)."""
 
     def reversed(self) -> "LossRule":
         """The rule of (Q, P)."""
@@ -126,7 +128,7 @@ class LossRule:
         for row, rule in enumerate((self, back)):
             loss[row], log_q[row] = rule.loss, rule.log_q
             missing_p[row], missing_q[row] = rule.missing_p, rule.missing_q
-        return LossRule(loss, log_q, 0.0, 0.0, missing_p, missing_q)
+        return LossRule(loss, log_q, 0.0, 0.0, missing_p, missing_q, turned=True)
 
     def mixed(self, rate: float) -> "LossRule":
         """The rule of ((1-rate) Q + rate P, Q), where no loss is below log(1-rate)."""
@@ -185,7 +187,7 @@ class LossRule:
         if c < _SMALL_ORDER:
             small = np.expm1(z[:, None] * loss[..., None, :])
             return total + np.einsum("...kx,...x->...k", small, p), error
-        moment: ComplexArray = total + (_fourier(loss, amplitude, step, stop) - listed)
+        moment: ComplexArray = total + (self._transform(loss, amplitude, step, stop) - listed)
         return moment, error
 
     def log_line(self, c: float, step: float, stop: int) -> tuple[ComplexArray, Array]:
@@ -193,10 +195,18 @@ class LossRule:
         exponent = self.log_q + (1 + c) * self.loss
         top = exponent.max(axis=-1, keepdims=True)
         amplitude = np.exp(exponent - top)
-        moment = _fourier(self.loss, amplitude, step, stop)
+        moment = self._transform(self.loss, amplitude, step, stop)
         size = amplitude.sum(axis=-1, keepdims=True)
         logarithm: ComplexArray = np.log(moment)
         return logarithm + top, _ROUNDING * (np.abs(top) + size / np.maximum(np.abs(moment), 1e-300))
+
+    def _transform(self, loss: Array, amplitude: Array, step: float, stop: int) -> ComplexArray:
+        """sum of amplitude e^{i step k loss} for k < stop; of what is reversed, the conjugates serve."""
+        if not self.turned:
+            return _fourier(loss, amplitude, step, stop)
+        both = _fourier(loss[0], amplitude, step, stop)
+        np.conjugate(both[1], out=both[1])
+        return both
 
     def log_size(self, c: float) -> float:
         """The logarithm of the largest term of E_P[e^{cL}]."""
@@ -251,20 +261,22 @@ def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
 
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
-    """sum of amplitude e^{i step k loss} for k < count: with k = block m + n, two short tables."""
+    """sum of amplitude e^{i step k loss} for k < count, for several amplitudes if these have more axes: with
+    k = block m + n, two short tables."""
     if count <= _FEW:
         table = np.moveaxis(powers_of_unit(step * loss, count), 0, -2)
         return (table @ amplitude[..., None])[..., 0]
     block = math.isqrt(count - 1) + 1
     blocks = -(-count // block)
-    total = np.zeros((*loss.shape[:-1], blocks, block), dtype=np.complex128)
-    nodes = loss.shape[-1]
-    size, angle = max(_CHUNK * nodes // max((blocks + block) * loss.size, 1), 1), step * loss
+    rows, nodes = amplitude.shape[:-1], loss.shape[-1]
+    total = np.zeros((*rows, blocks, block), dtype=np.complex128)
+    size, angle = max(_CHUNK * nodes // max((blocks + block) * amplitude.size, 1), 1), step * loss
     for k in range(0, nodes, size):
         place = np.s_[..., k : k + size]
         fine, coarse = powers_of_unit(angle[place], block), powers_of_unit(block * angle[place], blocks)
-        total += np.matmul(np.moveaxis(coarse * amplitude[place], 0, -2), np.moveaxis(fine, 0, -1))
-    return total.reshape(*loss.shape[:-1], -1)[..., :count]
+        weighed = np.moveaxis(coarse, 0, -2) * amplitude[place][..., None, :]
+        total += np.matmul(weighed, np.moveaxis(fine, 0, -1))
+    return total.reshape(*rows, -1)[..., :count]
 
 
 def powers_of_unit(angle: Array, count: int) -> ComplexArray:

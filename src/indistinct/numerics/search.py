@@ -9,10 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.numerics.arrays import TINY, Array
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
+
+_NEXT_TO = 1e-5
+"""A bound that does not rise from 0 to so little of a guess has its peak at 0, to the square of this."""
 
 _QUADRUPLED = np.power(4.0, np.arange(60.0))
 _WITHIN = np.linspace(0.0, 1.0, 65)
@@ -21,29 +25,43 @@ Objective = Callable[[Array, Any], Array]
 """The bound at each place, for the rows that a slice or an index names."""
 
 
-def largest(objective: Objective, low: Array, high: Array, points: int = 9, power: int = 1) -> Array:
-    """The largest value on [low, high], row by row; with a power, more closely where that begins."""
-    shares = np.linspace(0.0, 1.0, points)[:, None] ** power
-    places = low + shares * (high - low)
-    rows = np.tile(np.arange(low.size), points)
-    values = objective(places.ravel(), rows).reshape(places.shape)
-    peak = np.clip(values.argmax(axis=0), 1, points - 2)
-    near = peak + np.arange(-1, 2)[:, None]
-    found = refined(
-        objective, np.take_along_axis(places, near, axis=0), np.take_along_axis(values, near, axis=0)
-    )
-    best: Array = np.maximum(values.max(axis=0), found)
+def largest(objective: Objective, low: Array, high: Array, points: int = 9) -> Array:
+    """The largest value on [low, high], row by row."""
+    places, rows = np.linspace(low, high, points), np.arange(low.size)
+    values = objective(places.ravel(), np.tile(rows, points)).reshape(places.shape)
+    return _refined(objective, places, values, rows)
+
+
+def climbed(objective: Objective, at_zero: Array, guess: Array, high: Array) -> Array:
+    """The largest value on [0, high], row by row, of a bound that is known at 0, from a guess where its peak
+    is: few places are looked at, and none far beyond the peak."""
+    best = at_zero.copy()
+    guess = np.minimum(guess, high / 4)
+    rises = objective(_NEXT_TO * guess, np.arange(best.size)) > at_zero
+    rows = np.flatnonzero(rises & (high > 0))
+    if not rows.size:
+        return best
+    places = np.multiply.outer(np.array([_NEXT_TO, 0.25, 1.0, 4.0]), guess[rows])
+    values = objective(places.ravel(), np.tile(rows, 4)).reshape(places.shape)
+    while (short := np.flatnonzero((values.argmax(axis=0) == 3) & (places[-1] < high[rows]))).size:
+        further = np.minimum(4 * places[-1, short], high[rows[short]])
+        places[:, short] = np.vstack((places[1:, short], further))
+        values[:, short] = np.vstack((values[1:, short], objective(further, rows[short])))
+    best[rows] = np.maximum(best[rows], _refined(objective, places, values, rows))
     return best
 
 
-def refined(objective: Objective, places: Array, values: Array) -> Array:
-    """The largest value near three places around a peak: by parabolas, which are quick where the bound is
-    smooth, and by halving where they do not settle (at a kink: losses with atoms)."""
+def _refined(objective: Objective, places: Array, values: Array, rows: npt.NDArray[np.intp]) -> Array:
+    """The largest value near the best of several places, row by row: by parabolas, which are quick where the
+    bound is smooth, and by halving where they do not settle (at a kink: losses with atoms)."""
     found: Array = values.max(axis=0)
-    rows = np.arange(found.size)
+    peak = np.clip(values.argmax(axis=0), 1, len(places) - 2)
+    near = peak + np.arange(-1, 2)[:, None]
+    places, values = (np.take_along_axis(each, near, axis=0) for each in (places, values))
+    all_rows, rows = rows, np.arange(found.size)
     for _ in range(9):
         before, (probe, foretold) = found[rows], _parabola_top(places, values)
-        at_probe = objective(probe, rows)
+        at_probe = objective(probe, all_rows[rows])
         found[rows] = np.maximum(before, at_probe)
         places, values = _closest_three(places, values, probe, at_probe)
         # each row as if it were alone: one that has settled is not looked at again
@@ -51,7 +69,7 @@ def refined(objective: Objective, places: Array, values: Array) -> Array:
         places, values, rows = places[:, open_], values[:, open_], rows[open_]
         if not rows.size:
             return found
-    halved = golden(objective, rows, places[::2], values[::2])
+    halved = golden(objective, all_rows[rows], places[::2], values[::2])
     found[rows] = np.maximum(found[rows], halved)
     return found
 
