@@ -6,6 +6,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from indistinct import (
     Adjacency,
@@ -406,3 +407,17 @@ def test_what_cannot_be_integrated_tells_no_more_than_it_can() -> None:
     g = (2 * Gaussian(scale=0.0076).subsample(1e-6)).guarantee()
     assert g.delta(0.0) <= 2e-6 * (1 + 1e-9) and g.epsilon(2.1e-6) == 0
     assert g.tradeoff(0.05) >= 0.95 - 2.1e-6
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.0049, 0.005, 0.0051, 0.02])
+def test_hardly_any_noise_tells_of_those_who_take_part(scale: float) -> None:
+    """Of nobody else. Sampling was not credited from a shift of 200 on (a delta of 1 for 0.01), and a
+    composition near it was told to reveal 0.27 for 0.099."""
+    kept = 0.99**10  # nobody was drawn, in any of ten steps
+    epsilon, shift = 1 - 10 * math.log(0.99), 0.5
+    normal = ndtr(shift / 2 - epsilon / shift) - math.exp(epsilon) * ndtr(-shift / 2 - epsilon / shift)
+    truth = 1 - kept + kept * normal
+    g = (10 * Gaussian(scale=scale).subsample(0.01) + Gaussian(scale=2)).guarantee()
+    assert truth * (1 - 1e-12) <= g.delta(1.0) <= truth * (1 + 1e-7)
+    assert g.epsilon(1e-5) < math.inf and g.renyi(2.0) < math.inf
+    assert g.epsilon(truth * (1 + 1e-6)) <= 1 <= g.epsilon(truth * (1 - 1e-6))

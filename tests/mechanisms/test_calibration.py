@@ -176,6 +176,7 @@ def test_most_steps(mechanism: Mechanism, target: str) -> None:
         (lambda s: Gaussian(scale=1), {"epsilon": 0.1, "delta": 1e-5}),  # scale has no effect
         (lambda s: Gaussian(scale=1), {"epsilon": 100, "delta": 1e-5}),
         (lambda s: Gaussian(scale=s) + Gaussian(scale=1), {"epsilon": 1, "delta": 1e-5}),
+        (lambda s: 1000 * Gaussian(scale=s).subsample(1e-5), {"epsilon": 0.5, "delta": 0.0101}),  # any noise
         (Gaussian(scale=0.1), {"epsilon": 1, "delta": 1e-5}),  # one step is too many
         (Gaussian(scale=1).subsample(0), {"epsilon": 1, "delta": 1e-5}),  # any number of steps will do
         (Gaussian(scale=1), {"epsilon": 1}),

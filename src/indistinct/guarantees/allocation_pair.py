@@ -101,8 +101,8 @@ class AllocationPair(Pair):
         return (((GaussianPair(self.least), 1),),) if self.least else ((),)
 
     @property
-    def plain(self) -> GaussianPair:
-        return GaussianPair(self.shift, dominates=True)
+    def above(self) -> tuple[Pair, ...]:
+        return (GaussianPair(self.shift, dominates=True),)
 
     def reverse(self) -> Pair:
         return replace(self, turned=not self.turned)

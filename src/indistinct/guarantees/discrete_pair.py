@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,9 +25,15 @@ class DiscretePair(Pair):
     p: tuple[float, ...]
     q: tuple[float, ...]
     exact: bool = True
+    beside: Pair | None = None
+    """Another pair that dominates what this one only dominates, and is read in closed form."""
 
     def as_bound(self) -> "DiscretePair":
-        return DiscretePair(self.p, self.q, exact=False)
+        return replace(self, exact=False)
+
+    @property
+    def above(self) -> tuple[Pair, ...]:
+        return (self if self.beside is None else self.beside,)
 
     def __repr__(self) -> str:
         if len(self.p) > _SHOWN:
@@ -139,7 +145,8 @@ class DiscretePair(Pair):
         return float(seen[0]), float(seen[-1] + 2 * EPS * abs(seen[-1]))  # rounded up
 
     def reverse(self) -> "DiscretePair":
-        return DiscretePair(self.q[::-1], self.p[::-1], self.exact)
+        beside = None if self.beside is None else self.beside.reverse()
+        return DiscretePair(self.q[::-1], self.p[::-1], self.exact, beside)
 
     def log_moment(self, order: float) -> float:
         if not self._finite[2].size:

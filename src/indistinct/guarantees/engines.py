@@ -197,7 +197,7 @@ class LossReader:
     loss: ComposedLoss
 
     @cached_property
-    def _listed(self) -> EnumeratedTail | None:
+    def listed(self) -> EnumeratedTail | None:
         """The whole law, where it can be listed: it serves every request."""
         return enumerate_losses(self.loss.factors, self.loss.infinite_mass, None)
 
@@ -206,7 +206,7 @@ class LossReader:
         """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= each delta, for infinite_mass < delta <
         1."""
         low, high = np.zeros_like(delta), np.zeros_like(delta)
-        if (listed := self._listed) is not None:
+        if (listed := self.listed) is not None:
             for least, rows in _by_size(delta):
                 coarse = [listed.coarse(least)]
                 low[rows], high[rows] = self._solved(coarse, [listed], np.log(delta[rows]), enough[rows])
@@ -265,7 +265,7 @@ class LossReader:
     ) -> tuple[Array, Array]:
         """Bounds on delta at each epsilon; those at one level share tails."""
         low, high = np.empty_like(epsilon), np.empty_like(epsilon)
-        if (listed := self._listed) is not None:
+        if (listed := self.listed) is not None:
             for least, rows in _by_size(enough):
                 low[rows], high[rows], _ = listed.coarse(least).read(epsilon[rows])
             exact = listed.exact

@@ -15,7 +15,9 @@ from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow, mixture_enve
 from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
 
 _SHARPEST = 200.0
-"""With a larger Gaussian shift sampling is not credited: the mixture is too sharp to be integrated."""
+"""With a larger Gaussian shift the mixture is too sharp to be integrated..."""
+_SHARP = 16.0
+"""... and from this one on it may be too sharp for engines: who takes part counts as told then."""
 QUICK_LOSS = 9.0
 """Above this base loss, less log q, a negative power that is not small has vanished, and L runs along."""
 SHORT = 1.4
@@ -29,7 +31,7 @@ def mixture(base: Pair, rate: float) -> Pair:
     if rate == 1:
         return base
     if isinstance(base, GaussianPair) and base.shift > _SHARPEST:
-        return base.as_bound()  # it dominates its mixtures
+        return _told(base, rate)
     if isinstance(base, MixturePair):
         return MixturePair(base.base, base.rate * rate)
     if isinstance(base, DiscretePair):
@@ -38,6 +40,13 @@ def mixture(base: Pair, rate: float) -> Pair:
         away = 1 + 2 * EPS * np.sign(p - q)
         return DiscretePair.of(((1 - rate) * q + rate * p) * away, q, exact=base.exact)
     return MixturePair(base, rate)
+
+
+def _told(base: GaussianPair, rate: float) -> DiscretePair:
+    """Whoever takes part is told so, and nobody else: whatever the base is can be made of that. The base
+    itself dominates its mixtures too."""
+    p, q = np.array([1 - rate, rate]) * (1 + 2 * EPS * np.array([-1.0, 1.0])), np.array([1.0, 0.0])
+    return replace(DiscretePair.of(p, q, exact=False), beside=base.as_bound())
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,11 @@ class MixturePair(Pair):
 
     def as_bound(self) -> "MixturePair":
         return MixturePair(self.base.as_bound(), self.rate)
+
+    @property
+    def above(self) -> tuple[Pair, ...]:
+        sharp = isinstance(self.base, GaussianPair) and self.base.shift > _SHARP
+        return (_told(self.base, self.rate), self.base.as_bound()) if sharp else (self,)  # type: ignore[arg-type]
 
     @property
     def profiled(self) -> bool:  # type: ignore[override]

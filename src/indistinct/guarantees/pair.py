@@ -182,9 +182,10 @@ class Pair(ABC):
         return self
 
     @property
-    def plain(self) -> "Pair":
-        """A pair that dominates it and is read in closed form, or itself."""
-        return self
+    def above(self) -> "tuple[Pair, ...]":
+        """Pairs that dominate what it stands for and are read in closed form: an upper end goes by them too,
+        where that helps. Itself, if there is none."""
+        return (self,)
 
     @property
     def below(self) -> "tuple[tuple[tuple[Pair, int], ...], ...]":
@@ -318,6 +319,10 @@ class ReversedPair(Pair):
 
     def as_bound(self) -> Pair:
         return self.pair.as_bound().reverse()
+
+    @property
+    def above(self) -> tuple[Pair, ...]:
+        return tuple(one.reverse() for one in self.pair.above)
 
     @property
     def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:

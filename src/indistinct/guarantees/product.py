@@ -5,12 +5,11 @@ composition is a table pair -> count and costs the same for one step and for a b
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from indistinct.guarantees.composed_loss import ComposedLoss, Term
 from indistinct.guarantees.engines import NARROW, LossReader
@@ -112,7 +111,7 @@ class Product:
         if math.isinf(order):
             return max(self.loss_range[1], 0.0)
         if order >= 1 and self.infinite_mass > 0:
-            return math.inf
+            return min((above.renyi(order) for above in self._above), default=math.inf)
         if order == 1 or 0 < 1 - order < _NEAR_ONE:
             return max(self.mean(), 0.0)  # increasing in the order, so this bounds from above
         order = max(order, 1 + _NEAR_ONE) if order > 1 else order
@@ -127,7 +126,8 @@ class Product:
             values = np.where(moments > -math.inf, np.maximum(moments / (flat - 1), 0.0), math.inf)
         values = values.reshape(orders.shape)
         if self.infinite_mass > 0:
-            values = np.where(orders > 1, math.inf, values)
+            bounds = [np.full(orders.shape, math.inf), *(above.renyi_at(orders) for above in self._above)]
+            values = np.where(orders > 1, np.min(bounds, axis=0), values)
         for k in np.argwhere(np.abs(orders - 1) < _NEAR_ONE):
             values[tuple(k)] = self.renyi(float(orders[tuple(k)]))
         return values
@@ -150,17 +150,12 @@ class Product:
         if open_.size:
             known = (np.zeros(epsilon.shape) + enough)[open_]
             try:
-                low[open_], high[open_] = self._reader.delta_bounds(
+                low[open_], high[open_] = self.reader.delta_bounds(
                     epsilon[open_], known, accuracy, None if other is None else other.loss
                 )
             except TooFineError:
                 high[open_] = min(self.loss.most, 1.0)  # and no more is known
-            open_ = open_[_wide(low[open_], high[open_], known)]
-            if open_.size and (plain := self._plain) is not None:
-                high[open_] = np.minimum(high[open_], plain.delta(epsilon[open_]))
-            for below in self._below if open_.size else ():
-                known = np.maximum(low[open_], below.delta_bounds(epsilon[open_])[0])
-                low[open_] = np.minimum(known, high[open_])
+        self._narrow(Product.delta_bounds, epsilon, low, high, enough)
         return low, high
 
     def delta(self, epsilon: Array) -> Array:
@@ -189,30 +184,45 @@ class Product:
             found = None if self.single is None else self.single.found_epsilon(delta[open_])
             try:
                 low[open_], high[open_] = (
-                    self._reader.epsilon_bounds(delta[open_], known, None if other is None else other.loss)
+                    self.reader.epsilon_bounds(delta[open_], known, None if other is None else other.loss)
                     if found is None
                     else (0.0, found)
                 )
             except TooFineError:
                 high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, top)  # and no more is known
-            open_ = open_[_wide(low[open_], high[open_], known)]
-            if open_.size and (plain := self._plain) is not None:
-                high[open_] = np.minimum(high[open_], plain.epsilon(delta[open_]))
-            for below in self._below if open_.size else ():
-                known = np.maximum(low[open_], below.epsilon_bounds(delta[open_])[0])
-                low[open_] = np.minimum(known, high[open_])
+        self._narrow(Product.epsilon_bounds, delta, low, high, enough)
         return low, high
 
     def epsilon(self, delta: Array) -> Array:
         """Upper bounds on epsilon."""
         return self.epsilon_bounds(delta)[1]
 
+    def _narrow(
+        self,
+        bounds: Callable[..., tuple[Array, Array]],
+        at: Array,
+        low: Array,
+        high: Array,
+        enough: Array | float,
+    ) -> None:
+        """By what dominates it and by what it dominates, where bounds are wide."""
+        with np.errstate(invalid="ignore"):  # two infinite ones are close
+            wide = (high - low > NARROW * np.minimum(high, 1e300)) & (high > enough * (1 + NARROW))
+        rows = np.flatnonzero(wide)
+        for above in self._above if rows.size else ():
+            high[rows] = np.minimum(high[rows], bounds(above, at[rows])[1])
+        for below in self._below if rows.size else ():
+            low[rows] = np.minimum(np.maximum(low[rows], bounds(below, at[rows])[0]), high[rows])
+
     @cached_property
-    def _plain(self) -> "Product | None":
-        """Where all is Gaussian noise without its amplification: that, which dominates, and may be read more
-        closely where little is told."""
-        plain = Product.of([(pair.plain, count) for pair, count in self.terms])
-        return plain if plain != self and isinstance(plain.single, GaussianPair) else None
+    def _above(self) -> "tuple[Product, ...]":
+        """What dominates it, if that is something else, and can be listed."""
+        known = [(pair.above, n) for pair, n in self.terms]
+        found = [
+            Product.of([(above[min(k, len(above) - 1)], n) for above, n in known])
+            for k in range(max(len(above) for above, _ in known))
+        ]
+        return tuple(one for one in found if one != self and one.reader.listed is not None)
 
     @cached_property
     def loss(self) -> ComposedLoss:
@@ -231,13 +241,8 @@ class Product:
         return tuple(dict.fromkeys(one for one in found if one != self))
 
     @cached_property
-    def _reader(self) -> LossReader:
+    def reader(self) -> LossReader:
         return LossReader(self.loss)
-
-
-def _wide(low: Array, high: Array, enough: Array) -> npt.NDArray[np.bool_]:
-    """Which enclosures might be narrower, and should be."""
-    return (high - low > NARROW * np.minimum(high, 1e300)) & (high > enough * (1 + NARROW))
 
 
 def counted_terms(terms: Iterable[tuple[object, int]]) -> str:

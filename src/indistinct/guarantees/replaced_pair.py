@@ -100,9 +100,9 @@ class ReplacedPair(ProfiledPair):
         return 4 * sum(count * pair.size for pair, count in self.product.terms)
 
     @property
-    def plain(self) -> Pair:
-        plain = Product.of([(pair.plain, count) for pair, count in self.product.terms]).single
-        return GaussianPair(2 * plain.shift, dominates=True) if isinstance(plain, GaussianPair) else self
+    def above(self) -> tuple[Pair, ...]:
+        plain = Product.of([(pair.above[0], count) for pair, count in self.product.terms]).single
+        return (GaussianPair(2 * plain.shift, dominates=True) if isinstance(plain, GaussianPair) else self,)
 
     @cached_property
     def stand_in(self) -> DiscretePair:
@@ -200,7 +200,7 @@ class ReplacedPair(ProfiledPair):
             (a - 0.5) / (a - 1) * first.renyi(2 * a) + second.renyi(2 * a - 1)
             for first, second in ((removed, added), (added, removed))
         )
-        plain = self.plain
+        (plain,) = self.above
         return min(found, order * plain.shift**2 / 2) if isinstance(plain, GaussianPair) else found
 
 
