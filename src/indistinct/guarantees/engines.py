@@ -212,7 +212,8 @@ class LossReader:
                 low[rows], high[rows] = self._solved(coarse, [listed], np.log(delta[rows]), enough[rows])
             return (low if listed.exact else np.zeros_like(low)), high
         levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
-        levels[delta >= self.loss.most] = -1  # nothing is told at all
+        most = self.loss.most if other is None else other.most  # which is the same both ways
+        levels[delta >= most] = -1  # nothing is told at all
         for level in sorted(set(levels[levels >= 0].tolist())):
             rows = levels == level
             route = [(engine, level) for engine in ENGINES]

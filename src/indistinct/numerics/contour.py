@@ -38,6 +38,12 @@ _COARSE = 1.5
 """... and more, where log delta is so much larger beside the best of them."""
 
 
+def log_sum(one: float, other: float) -> float:
+    """log(e^one + e^other)."""
+    high = max(one, other)
+    return high + math.log1p(math.exp(-abs(one - other))) if math.isfinite(high) else high
+
+
 class LogBounds(NamedTuple):
     """Logarithms of a lower and an upper bound on delta, and the slope of the upper one in epsilon."""
 
@@ -75,7 +81,7 @@ class Scan:
         integrand is at most e^6 times that of the best, unless the order may not exceed `highest`.
         """
         c, k = self.orders, self.values
-        size = k - c * epsilon - np.log(c * (c + 1))
+        size = self._sizes - c * epsilon
         allowed = c <= max(highest, c[1])
         near = np.flatnonzero(allowed & (size <= size[allowed].min() + 6.0))
         left = (1.0 + self.log_mass - log_level) / c[near]
@@ -95,11 +101,17 @@ class Scan:
             return self.least_epsilon(log_delta)
         slope = (k[1:] - k[:-1]) / (c[1:] - c[:-1])
         bend = 2 * (slope[1:] - slope[:-1]) / (c[2:] - c[:-2])
-        c, k = c[1:-1], k[1:-1]
+        c, k, size = c[1:-1], k[1:-1], self._sizes[1:-1]
         # where a far tail takes over K bends all of a sudden: no more than a few times as a Gaussian's does
         bend = np.clip(bend, 0.0, 16 * np.maximum(k, 0.0) / (c * (c + 1)))
-        size = k - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * (bend + 1 / c**2 + 1 / (c + 1) ** 2))
+        size = size - 0.5 * np.log(2 * math.pi * (bend + 1 / c**2 + 1 / (c + 1) ** 2))
         return float(((size - log_delta) / c).min())
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """log of the integrand at t = 0, for epsilon = 0."""
+        sizes: Array = self.values - np.log(self.orders * (self.orders + 1))
+        return sizes
 
     def _curvature(self, pick: int) -> float:
         """About K'' there: by second differences, over neighbours, or over more where bounds on K that are
@@ -130,11 +142,13 @@ class Aim:
     epsilon: float
     scan: Scan
 
-    def log_alias(self, epsilon: Array) -> Array:
+    def log_alias(self, epsilon: Array) -> list[float]:
         """Log of a bound on all aliases: Chernoff on the right, delta <= 1 on the left, geometric series."""
+        if not self.scan.orders.size:
+            return [math.inf] * epsilon.size
         orders, right, left = self._aliases
-        result: Array = np.logaddexp((right - orders * epsilon[:, None]).min(axis=1, initial=np.inf), left)
-        return result
+        rights = (right - orders * epsilon[:, None]).min(axis=1, initial=np.inf)
+        return [log_sum(one, left) for one in rights.tolist()]
 
     @cached_property
     def _aliases(self) -> tuple[Array, Array, float]:
@@ -209,28 +223,28 @@ class ContourLine:
     """The same line of the reversed loss, if it was drawn along with it: it bounds from above only."""
 
     def read(self, epsilon: Array) -> LogBounds:
-        rows = max(_CHUNK // self.nodes.size, 1)
-        if epsilon.size > rows:
-            parts = [self.read(epsilon[k : k + rows]) for k in range(0, epsilon.size, rows)]
+        most = max(_CHUNK // self.nodes.size, 1)
+        if epsilon.size > most:
+            parts = [self.read(epsilon[k : k + most]) for k in range(0, epsilon.size, most)]
             return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
         terms = self._terms(epsilon)
-        total = terms.real.sum(axis=1)
+        sums = (each.real.sum(axis=1).tolist() for each in (terms, terms * self.nodes))
+        rows = zip(epsilon.tolist(), *sums, self.aim.log_alias(epsilon), strict=True)
+        low, high, slope = np.array([self._bounds(*row) for row in rows]).T
+        return LogBounds(low, high, slope)
+
+    def _bounds(self, epsilon: float, total: float, fall: float, log_alias: float) -> tuple[float, ...]:
+        """Of one sum and what it is times the nodes: in plain numbers, which are few."""
         fixed, per_epsilon = self._rounding
-        error = self.truncation + fixed + per_epsilon * np.abs(epsilon)
-        log_unit = float(self.log_values[0].real) - self.aim.order * epsilon
-        largest = np.maximum(total + error, TINY)
-        finite = np.log(largest) + log_unit + GUARD
-        if self.aim.scan.orders.size:
-            alias = np.exp(np.minimum(self.aim.log_alias(epsilon) - log_unit, 700.0))
-            with np.errstate(divide="ignore"):
-                low = np.log(np.maximum(total - error - alias, 0.0)) + log_unit - GUARD
-        else:
-            low = np.full_like(epsilon, -math.inf)
-        high = np.logaddexp(finite, self._log_charged)
-        low = np.logaddexp(low, math.log(self.infinite)) if self.infinite else low
-        fall = (terms * self.nodes).real.sum(axis=1) / largest
-        slope = -fall * np.exp(finite - high)
-        return LogBounds(low, np.minimum(high, 0.0), slope)
+        error = self.truncation + fixed + per_epsilon * abs(epsilon)
+        log_unit = self._log_unit - self.aim.order * epsilon
+        largest = max(total + error, TINY)
+        finite = math.log(largest) + log_unit + GUARD
+        least = total - error - math.exp(min(log_alias - log_unit, 700.0))
+        low = math.log(least) + log_unit - GUARD if least > 0 else -math.inf
+        high = log_sum(finite, self._log_charged)
+        slope = -fall / largest * math.exp(finite - high)
+        return log_sum(low, math.log(self.infinite)) if self.infinite else low, min(high, 0.0), slope
 
     @cached_property
     def at_aim(self) -> tuple[float, float, float, float]:
@@ -239,22 +253,24 @@ class ContourLine:
         powers = np.multiply.accumulate(np.stack((terms, *[self.nodes] * 3)), axis=0)
         total, first, second, third = powers.real.sum(axis=1).tolist()
         total = max(total, EPS * float(np.abs(terms).sum()), TINY)  # where it cancels nothing is known
-        finite = math.log(total) + float(self.log_values[0].real) - self.aim.order * self.aim.epsilon
-        high = float(np.logaddexp(finite, math.log(self.infinite))) if self.infinite else finite
+        finite = math.log(total) + self._log_unit - self.aim.order * self.aim.epsilon
+        high = log_sum(finite, math.log(self.infinite)) if self.infinite else finite
         slope, bend, twist = (math.exp(finite - high) * sum_ / total for sum_ in (-first, second, -third))
         return high, slope, bend - slope**2, twist - 3 * slope * bend + 2 * slope**3
 
     def guess(self, log_delta: Array) -> Array:
+        return np.array([self._guess(one) for one in log_delta.tolist()])
+
+    def _guess(self, log_delta: float) -> float:
         high, slope, bend, twist = self.at_aim
         if not slope < -1e-9:
-            return np.full_like(log_delta, self.aim.epsilon)
+            return self.aim.epsilon
         step = (log_delta - high) / slope
         # the parabola's, as long as that is a small change, and what the cubic adds, if that is smaller still
-        step = step * (1 - np.clip(step * bend / (2 * slope), -0.5, 0.5))
+        step *= 1 - min(max(step * bend / (2 * slope), -0.5), 0.5)
         over = high - log_delta + step * (slope + step * (bend / 2 + step * twist / 6))
-        more = over / (slope + step * (bend + step * twist / 2))
-        guess: Array = self.aim.epsilon + step - np.where(np.abs(more) < 0.1 * np.abs(step), more, 0.0)
-        return guess
+        steep = slope + step * (bend + step * twist / 2)
+        return self.aim.epsilon + step - (over / steep if abs(over) < 0.1 * abs(step * steep) else 0.0)
 
     def _terms(self, epsilon: Array) -> ComplexArray:
         """The trapezoid rule's, a row for each epsilon."""
@@ -265,6 +281,10 @@ class ContourLine:
         # a row is added up as if it were alone, so in memory too
         terms: ComplexArray = np.multiply(powers, self._weights, order="C")
         return terms
+
+    @cached_property
+    def _log_unit(self) -> float:
+        return float(self.log_values[0].real)
 
     @cached_property
     def _turns(self) -> ComplexArray:
@@ -278,7 +298,7 @@ class ContourLine:
     @cached_property
     def _weights(self) -> ComplexArray:
         """The trapezoid rule's terms at epsilon = 0, relative to the first."""
-        weights: ComplexArray = np.exp(self.log_values - self.log_values[0].real)
+        weights: ComplexArray = np.exp(self.log_values - self._log_unit)
         weights *= 2 / self.aim.period
         weights[0] *= 0.5
         return weights

@@ -176,7 +176,7 @@ class LatticeTail:
             high = np.logaddexp(finite, extra)
             slope = -below / value * np.exp(finite - high)
             above, below, error = self.below.read(epsilon + self.moved)
-            aliases = np.exp(np.minimum(self.aim.log_alias(epsilon) - self.below.log_unit, 700.0))
+            aliases = np.exp(np.minimum(np.array(self.aim.log_alias(epsilon)) - self.below.log_unit, 700.0))
             low = np.log(np.maximum(above - below - error - aliases, 0.0)) + self.below.log_unit
         low = np.logaddexp(low, math.log(self.infinite)) if self.infinite else low
         # nothing is known below the window
