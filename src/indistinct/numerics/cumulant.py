@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import exprel
 
-from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray, vertical_line
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray, summed, vertical_line
 from indistinct.numerics.rule import LossRule
 
 _SMALL, _TERMS = 0.5, 18
@@ -123,7 +123,7 @@ class RuleCumulant:
         if other.any():
             some = np.atleast_2d(other).any(axis=0)
             result[..., some] = self.rule.log_moment(z[some])
-        return result if self.counts is None else self.counts @ result
+        return result if self.counts is None else summed(result.swapaxes(-1, -2), self.counts)
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
         if self.rule.log_size(c) > 600.0:
@@ -134,7 +134,7 @@ class RuleCumulant:
             errors = error * np.exp(-np.maximum(values.real, -600.0))
         if self.counts is None:
             return OnLine(values, errors)
-        return OnLine(self.counts @ values, self.counts @ errors)
+        return OnLine(*(summed(each.swapaxes(-1, -2), self.counts) for each in (values, errors)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -269,7 +269,7 @@ def _higher_moments(law: LatticeLaw, mass: Array, log_total: float, tilt: float)
     power = np.exp(0.25 * tilt * np.arange(1 - mass.size, 1))
     logs = []
     for multiple in _HIGHER.tolist():
-        total = float(mass @ power) * (1 + 4 * mass.size * EPS) + mass.size * TINY
+        total = float((mass * power).sum()) * (1 + 4 * mass.size * EPS) + mass.size * TINY
         logs.append(log_total + math.log(total) + (multiple - 1) * tilt * (law.first + mass.size - 1))
         power *= power
     return np.array(logs)

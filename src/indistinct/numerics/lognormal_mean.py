@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import loggamma, ndtr
 
-from indistinct.numerics.arrays import EPS, Array, ComplexArray
+from indistinct.numerics.arrays import EPS, Array, ComplexArray, summed
 from indistinct.numerics.cumulant import OnLine
 from indistinct.numerics.lognormal_factors import Factors, Grid, factors_on, series_base
 from indistinct.numerics.rule import TooFineError, powers_of_unit
@@ -276,7 +276,7 @@ class LognormalMean:
         below = ndtr(z)
         mass = np.concatenate(([below[0]], np.diff(below), [below[0]])) * (1 + 1e-9)
         x = np.concatenate(([0.0], np.exp(self.scale * z - self.scale**2 / 2)))
-        told = np.exp(-np.multiply.outer(_PLACES / self.count, x)) @ mass
+        told: Array = summed(np.exp(-np.multiply.outer(_PLACES / self.count, x)), mass)
         return self.count * np.log(np.minimum(told, 1.0))  # 0 in the lowest cell keeps it from 0
 
     def _turned(self, p: float, theta: float, last: float) -> float:
@@ -363,5 +363,5 @@ def _fourier(terms: ComplexArray, v: Array, step: float, stop: int) -> ComplexAr
     total = np.zeros(stop, dtype=np.complex128)
     for first in range(0, v.size, 256):
         part = slice(first, first + 256)
-        total += powers_of_unit(-step * v[part], stop) @ terms[part]
+        total += summed(powers_of_unit(-step * v[part], stop), terms[part])
     return total

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, loggamma, ndtr
 
-from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray, summed
 from indistinct.numerics.cumulant import log1p
 from indistinct.numerics.rule import PANEL_SIZE, TooFineError, placed_panels
 
@@ -170,12 +170,12 @@ class Step:
         away, weights, _ = self._rule
         exponent = np.multiply.outer(v, away)
         tilted = np.exp(exponent) * weights
-        total = (np.expm1(exponent) - exponent) @ weights - 1j * places.imag * float(weights @ away)
+        total = summed(np.expm1(exponent) - exponent, weights) - 1j * places.imag * float(weights @ away)
         size = max(_HELD // places.size, 1)
         for k in range(0, away.size, size):
             part = slice(k, k + size)
             table = _powers_less_one(np.multiply.outer(h, away[part]), stop)
-            total += (table.swapaxes(0, 1) @ tilted[:, part, None])[..., 0].T
+            total += summed(table.swapaxes(0, 1), tilted[:, part]).T
         return self._log_of(total, places)
 
     def mean(self, v: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.numerics.arrays import EPS, Array, ComplexArray, vertical_line
+from indistinct.numerics.arrays import EPS, Array, ComplexArray, summed, vertical_line
 
 PANEL_SIZE = 32
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(PANEL_SIZE)
@@ -23,8 +23,8 @@ MAX_NODES = 1 << 19
 """Of a rule."""
 MAX_ENGINE_NODES = 1 << 16
 """With more nodes than this other engines are faster."""
-_CHUNK = 1 << 20
-"""Entries of a table of powers held at once."""
+_ALONE = 1 << 15
+"""A product of matrices with so many multiplications is left to one thread (see `summed`)."""
 _FEW = 32
 """Powers of so many need one table."""
 
@@ -162,7 +162,7 @@ class LossRule:
         exponent = z[:, None] * loss[..., None, :]
         furthest = max(float(np.abs(end).max(initial=0.0)) for end in (exponent, log_p))
         if furthest < 700:
-            gains = np.einsum("...zx,...x->...z", np.expm1(exponent), p)
+            gains = summed(np.expm1(exponent), p)
         else:
             with np.errstate(over="ignore"):
                 gains = (np.exp(log_p[..., None, :] + exponent) - p[..., None, :]).sum(axis=-1)
@@ -186,7 +186,7 @@ class LossRule:
         error: Array = _ROUNDING * (amplitude.sum(axis=-1, keepdims=True) + listed + np.abs(total[..., -1:]))
         if c < _SMALL_ORDER:
             small = np.expm1(z[:, None] * loss[..., None, :])
-            return total + np.einsum("...kx,...x->...k", small, p), error
+            return total + summed(small, p), error
         moment: ComplexArray = total + (self._transform(loss, amplitude, step, stop) - listed)
         return moment, error
 
@@ -252,25 +252,25 @@ def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
     polynomial whose coefficients are the tails of the sequence a_k; in powers of w / reach.
     """
     powers = np.multiply.accumulate(np.multiply.outer(_ONES, reach * loss), axis=0)[1:]
-    scaled = np.einsum("k...x,...x->...k", powers, weight) / _FACTORIALS
+    scaled = summed(np.moveaxis(powers, 0, -2), weight) / _FACTORIALS
     coefficients = scaled @ (_TAILS * reach**-_LAGS)
     w = 1 + z
     table = np.multiply.outer(_ONES[1:], w / reach)
     table[0] = 1.0
-    return (coefficients @ np.multiply.accumulate(table, axis=0)) * w * z
+    return summed(np.multiply.accumulate(table, axis=0).T, coefficients) * w * z
 
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
     """sum of amplitude e^{i step k loss} for k < count, for several amplitudes if these have more axes: with
     k = block m + n, two short tables."""
     if count <= _FEW:
-        table = np.moveaxis(powers_of_unit(step * loss, count), 0, -2)
-        return (table @ amplitude[..., None])[..., 0]
+        found: ComplexArray = summed(np.moveaxis(powers_of_unit(step * loss, count), 0, -2), amplitude)
+        return found
     block = math.isqrt(count - 1) + 1
     blocks = -(-count // block)
     rows, nodes = amplitude.shape[:-1], loss.shape[-1]
     total = np.zeros((*rows, blocks, block), dtype=np.complex128)
-    size, angle = max(_CHUNK * nodes // max((blocks + block) * amplitude.size, 1), 1), step * loss
+    size, angle = max(_ALONE // (blocks * block), 1), step * loss
     for k in range(0, nodes, size):
         place = np.s_[..., k : k + size]
         fine, coarse = powers_of_unit(angle[place], block), powers_of_unit(block * angle[place], blocks)
