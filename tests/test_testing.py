@@ -151,7 +151,7 @@ class PlantedPair(LaplacePair):
 def test_a_pair_that_breaks_a_law(law: str, method: str, wrong: Any) -> None:
     check_pair(PlantedPair(0.7))
     with pytest.raises(AssertionError, match=law):
-        check_pair(PlantedPair(0.7, method, wrong))
+        check_pair(PlantedPair(0.7, method=method, wrong=wrong))
 
 
 def test_pairs_of_all_cases() -> None:

@@ -421,3 +421,14 @@ def test_hardly_any_noise_tells_of_those_who_take_part(scale: float) -> None:
     assert truth * (1 - 1e-12) <= g.delta(1.0) <= truth * (1 + 1e-7)
     assert g.epsilon(1e-5) < math.inf and g.renyi(2.0) < math.inf
     assert g.epsilon(truth * (1 + 1e-6)) <= 1 <= g.epsilon(truth * (1 - 1e-6))
+
+
+def test_divergences_of_what_is_tabled_are_added_up() -> None:
+    """A table ends somewhere, and what is beyond counts as given away: they were infinite."""
+    parts = Gaussian(scale=2).guarantee(), Laplace(scale=3).guarantee()
+    worse, more = parallel(*parts), Gaussian(scale=9).guarantee()
+    for order in (1.0, 1.5, 2.0, 30.0):
+        total = worse.renyi(order) + more.renyi(order)
+        assert (worse + more).renyi(order) == pytest.approx(total)
+        assert (2 * (worse + more) + worse).renyi(order) == pytest.approx(2 * total + worse.renyi(order))
+    assert (worse + more + RenyiCurve([2], [0.1])).renyi(2.0) < 1

@@ -137,7 +137,7 @@ def check_reversed_lines() -> None:
         line = engines.contour(first.loss, 3)
         assert isinstance(line, ContourLine) and line.turned is not None
         epsilon = np.linspace(0.5, 1.0, 5) * line.aim.epsilon
-        low, high = LossReader(second.loss).delta_bounds(epsilon, np.zeros(5), NARROW, None)
+        low, high = LossReader(second.loss, exact=True).delta_bounds(epsilon, np.zeros(5), NARROW, None)
         found = np.exp(line.turned.read(epsilon).high)
         assert (found >= low).all()
         assert found == pytest.approx(high, rel=1e-6)
@@ -163,7 +163,7 @@ def test_a_contradiction_is_not_settled_by_a_third() -> None:
         def guess(self, log_delta: Array) -> Array:
             return np.ones_like(log_delta)
 
-    reader = LossReader(fresh("7 * gaussian(2).subsample(0.5)").product.loss)
+    reader = LossReader(fresh("7 * gaussian(2).subsample(0.5)").product.loss, exact=True)
     tails = [Says(-3.0, -2.9), Says(-9.0, -8.9), Says(-9.0, -8.95)]
     route = [(lambda loss, level, tail=tail: tail, engines.by_bound) for tail in tails]
     with pytest.MonkeyPatch.context() as patch:

@@ -1,13 +1,14 @@
 """Selection by the exponential mechanism: a loss of bounded range."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import bounded_envelope
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.rule import LossRule, panels
 
 
@@ -20,10 +21,26 @@ class BoundedRangePair(Pair):
     (their Section 4, generalized randomized response): delta(epsilon) is the largest of
     (1 - e^{t-width})(1 - e^{epsilon-t})/(1 - e^{-width}), at t = (epsilon + width)/2. That profile,
     (1 - e^{(epsilon-width)/2})^2/(1 - e^{-width}), is that of a loss with density e^{l/2}/(4 sinh(width/2))
-    under P on [-width, width]: one pair dominates them all, and may be composed.
+    under P on [-width, width]: one pair dominates them all, and may be composed. No neighbours have it, so
+    that a composition reveals less, in truth: no less than losses of width/2 and -width/2 do.
     """
 
     width: float
+    dominates: bool = field(default=False, repr=False)
+    """Whether it only dominates what it stands for, alone too."""
+
+    @property
+    def tight(self) -> bool:
+        return not self.dominates
+
+    @property
+    def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+        likely = 1 / (1 + math.exp(-self.width / 2 * (1 - 4 * EPS)))
+        pair = DiscretePair((1 - likely, likely), (likely, 1 - likely))
+        return ((),) if self.dominates else (((pair, 1),),)
+
+    def as_bound(self) -> "BoundedRangePair":
+        return BoundedRangePair(self.width, dominates=True)
 
     @property
     def _log_density(self) -> float:
@@ -80,7 +97,8 @@ class BoundedRangePair(Pair):
         return self
 
     def scaled(self, size: int) -> Pair:
-        return BoundedRangePair(size * self.width)  # losses add up along a chain of neighbours
+        # losses add up along a chain of neighbours
+        return BoundedRangePair(size * self.width, dominates=self.dominates or size > 1)
 
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^w] = log sinh((w - 1/2) width)/(2w - 1) - log sinh(width/2)."""

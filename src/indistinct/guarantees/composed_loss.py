@@ -140,12 +140,6 @@ class ComposedLoss:
         total: Array = np.sum([n * (pair.profile(epsilon) - pair.infinite_mass) for pair, n in self.terms], 0)
         return np.maximum(total, 0.0)
 
-    @property
-    def exact(self) -> bool:
-        """Whether the terms are the mechanism's own pairs, and do not only dominate them: then what is
-        below a reading's lower end is impossible."""
-        return all(pair.exact for pair, _ in self.terms)
-
     def levels_at(self, epsilon: Array) -> Levels:
         """The level of delta at each epsilon: where the Chernoff bound of a level's own law has that level's
         size."""

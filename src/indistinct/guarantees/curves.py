@@ -218,7 +218,7 @@ def _crossing(steep: tuple[float, float], flat: tuple[float, float]) -> float:
 def _numbers(argument: str, values: Any, most: float, allowed: str) -> Array:
     try:
         array = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(argument, values, allowed) from None
     if array.ndim != 1:
         raise ArgumentError(argument, values, f"a list: {allowed}")

@@ -41,7 +41,7 @@ def discrete_laplace_pair(shift: int, scale: float) -> Pair:
         return GaussianPair(0.0)
     if shift > _MANY_STEPS or shift / scale > _LONG:
         slack = 2 * _log_cosh(1 / (2 * scale)) if shift > 1 else 0.0
-        return LaplacePair((shift / scale + slack) * (1 + 4 * EPS))
+        return LaplacePair((shift / scale + slack) * (1 + 4 * EPS), dominates=slack > 0)
     rate = 1 / scale + 4 * EPS  # logarithms of masses near 1/2 lose this much
     between = np.exp(-rate * np.arange(1, shift)) * -math.expm1(-rate)
     q = np.concatenate(([1.0], between, [math.exp(-rate * shift)])) / (1 + math.exp(-rate))
@@ -56,20 +56,23 @@ def discrete_gaussian_pair(shift: float, scale: float) -> Pair:
     variance at most 1/12, so it is the discrete Gaussian of variance s^2 + 1/12 up to a factor
     e^{(k/s^2)^4/96}; rounding is post-processing. Over 40 standard deviations that factor, and what is left
     out beyond, is less than what a shift larger by 3e4/scale^4 adds. So it holds for vectors too: `shift` is
-    then their Euclidean distance.
+    then their Euclidean distance. From below, with Gaussian noise of variance 4 added it is the continuous
+    Gaussian of variance scale^2 + 4, up to a factor 1 + e^-78 (Poisson's summation formula).
     """
     if shift == 0:
         return GaussianPair(0.0)
     if scale < FINE:
         return DiscreteGaussianPair(math.ceil(shift), scale)
     narrow = math.sqrt(1 - 0.0834 * scale**-2) * scale
-    return GaussianPair(shift / narrow * (1 + 3e4 * scale**-4 + 4 * EPS))
+    least = shift / math.hypot(scale, 2.0) * (1 - 1e-12)
+    return GaussianPair(shift / narrow * (1 + 3e4 * scale**-4 + 4 * EPS), dominates=True, least=least)
 
 
 @dataclass(frozen=True)
 class DiscreteGaussianPair(Pair):
     """Integer noise of one number: L = (shift/scale^2)(k - shift/2)."""
 
+    exact = True
     shift: int
     scale: float
 

@@ -27,9 +27,15 @@ class DiscretePair(Pair):
     exact: bool = True
     beside: Pair | None = None
     """Another pair that dominates what this one only dominates, and is read in closed form."""
+    alone: bool = False
+    """Whether it is `tight`, though not `exact`."""
 
     def as_bound(self) -> "DiscretePair":
-        return replace(self, exact=False)
+        return replace(self, exact=False, alone=False)
+
+    @property
+    def tight(self) -> bool:
+        return self.exact or self.alone
 
     @property
     def above(self) -> tuple[Pair, ...]:
@@ -146,7 +152,7 @@ class DiscretePair(Pair):
 
     def reverse(self) -> "DiscretePair":
         beside = None if self.beside is None else self.beside.reverse()
-        return DiscretePair(self.q[::-1], self.p[::-1], self.exact, beside)
+        return DiscretePair(self.q[::-1], self.p[::-1], self.exact, beside, self.alone)
 
     def log_moment(self, order: float) -> float:
         if not self._finite[2].size:

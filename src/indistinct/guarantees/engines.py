@@ -195,6 +195,8 @@ class LossReader:
     upper bound that is no larger, to `NARROW`, need not be close, and that direction's lines may show it."""
 
     loss: ComposedLoss
+    exact: bool
+    """Whether lower ends are of the mechanism itself."""
 
     @cached_property
     def listed(self) -> EnumeratedTail | None:
@@ -210,7 +212,7 @@ class LossReader:
             for least, rows in _by_size(delta):
                 coarse = [listed.coarse(least)]
                 low[rows], high[rows] = self._solved(coarse, [listed], np.log(delta[rows]), enough[rows])
-            return (low if listed.exact else np.zeros_like(low)), high
+            return (low if self.exact else np.zeros_like(low)), high
         levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
         most = self.loss.most if other is None else other.most  # which is the same both ways
         levels[delta >= most] = -1  # nothing is told at all
@@ -222,7 +224,7 @@ class LossReader:
             low[rows], high[rows] = self._solved(
                 self._hints(other, level), asked, np.log(delta[rows]), enough[rows]
             )
-        return (low if self.loss.exact else np.zeros_like(low)), high
+        return (low if self.exact else np.zeros_like(low)), high
 
     def _hints(self, other: ComposedLoss | None, level: int) -> Iterator[tails.Tail | None]:
         """What may show that `enough` is enough, at little cost."""
@@ -269,13 +271,11 @@ class LossReader:
         if (listed := self.listed) is not None:
             for least, rows in _by_size(enough):
                 low[rows], high[rows], _ = listed.coarse(least).read(epsilon[rows])
-            exact = listed.exact
         else:
             with np.errstate(divide="ignore"):
                 low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy, other)
-            exact = self.loss.exact
         low, high = np.exp(low), np.exp(high)
-        return (low if exact else np.zeros_like(low)), high
+        return (low if self.exact else np.zeros_like(low)), high
 
     def _log_delta_bounds(
         self, epsilon: Array, enough: Array, accuracy: float, other: ComposedLoss | None

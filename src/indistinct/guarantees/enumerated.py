@@ -43,7 +43,6 @@ class EnumeratedTail:
     shift: float  # of the losses: they are rounded up by at most this
     infinite: float
     charged: float
-    exact: bool  # whether no pair only dominates the mechanism's own
 
     def read(self, epsilon: Array) -> LogBounds:
         if self.pair is None and self.atoms.loss.size > _DIRECTLY:
@@ -105,11 +104,10 @@ def enumerate_losses(
     a mass e^{log_cut} of each, which is charged."""
     listed: list[tuple[Atoms, int]] = []
     rest: Pair | None = None
-    charged, shift, steps, exact = 0.0, 0.0, 1, True
+    charged, shift, steps = 0.0, 0.0, 1
     for pair, count in terms:
         if pair.profiled and (count > 1 or len(terms) > 1):
             pair = pair.stand_in
-        exact = exact and pair.exact
         if isinstance(pair, DiscretePair) and pair.finite_atoms.loss.size:
             atoms = pair.finite_atoms
         elif isinstance(pair, DiscreteGaussianPair) and log_cut is not None:
@@ -128,4 +126,4 @@ def enumerate_losses(
     if law is None or (rest is not None and law.loss.size > _FEW):
         return None
     shift += law.moved
-    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), shift, infinite, charged, exact)
+    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), shift, infinite, charged)

@@ -21,6 +21,7 @@ from indistinct.description import Described
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import finite_part
 from indistinct.guarantees.gaussian_report import GaussianReport
+from indistinct.guarantees.hooks import Hooks
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product, counted_terms
@@ -218,23 +219,18 @@ class ExactGuarantee(PairsGuarantee):
     """The guarantee of a mechanism, or of several composed, through its pairs."""
 
 
-@dataclass(frozen=True)
-class OneWay(PairGuarantee):
-    """A guarantee in the direction of removal: none by itself, but half the work where that is the worse."""
+@dataclass(frozen=True, repr=False)
+class TabledGuarantee(PairsGuarantee):
+    """Several composed, of which some are known by a table among others: that ends somewhere, and what is
+    beyond counts as given away, so that Rényi divergences are better added up."""
 
-    both: PairGuarantee
+    parts: tuple[tuple[Guarantee, int], ...] = field(default=(), compare=False)
 
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.both.adjacency
+    def _renyi(self, order: float) -> float:
+        total = math.fsum(count * part._renyi(order) for part, count in self.parts)
+        return min(super()._renyi(order), total * (1 + 4 * EPS))
 
-    @property
-    def product(self) -> Product:
-        return self.both.product
-
-    @property
-    def directions(self) -> tuple[Product, ...]:
-        return (self.product,)
+    _renyi_at = Hooks._renyi_at  # which asks for one after the other
 
 
 class RenyiGuarantee(RenyiReadings, Guarantee):
@@ -350,7 +346,7 @@ class RenyiSum(RenyiGuarantee):
 
 def as_bound(guarantee: Guarantee) -> Guarantee:
     """The same of a release that this one only bounds from above: no reading has a lower end."""
-    if isinstance(guarantee, PairsGuarantee):
+    if isinstance(guarantee, PairGuarantee):
         return ExactGuarantee(guarantee.product.as_bound(), guarantee.adjacency)
     return guarantee  # whose readings have none
 
@@ -377,13 +373,17 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
     products = [(part.product, count) for part, count in counted]
     terms = [(p, n * count) for product, count in products if product for p, n in product.terms]
     if all(product is not None for product, _ in products):
-        return ExactGuarantee(Product.of(terms), adjacency, _together(counted))
+        known = Product.of(terms), adjacency, _together(counted)
+        own = [
+            isinstance(part, PairGuarantee) and not isinstance(part, TabledGuarantee) for part, _ in counted
+        ]
+        return ExactGuarantee(*known) if all(own) else TabledGuarantee(*known, tuple(counted))
     merged: dict[Guarantee, int] = {}
     for part, count in counted:
         if count and part.product is None:
             merged[part] = merged.get(part, 0) + count
     if terms:
-        merged[ExactGuarantee(Product.of(terms), adjacency)] = 1
+        merged[compose([(part, n) for part, n in counted if part.product is not None], flat=True)] = 1
     return RenyiSum(tuple(merged.items())) if merged else ExactGuarantee(Product.of([]), adjacency)
 
 

@@ -63,6 +63,10 @@ class MixturePair(Pair):
     def exact(self) -> bool:  # type: ignore[override]
         return self.base.exact
 
+    @property
+    def tight(self) -> bool:
+        return self.base.tight
+
     def as_bound(self) -> "MixturePair":
         return MixturePair(self.base.as_bound(), self.rate)
 

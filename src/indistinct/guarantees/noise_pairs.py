@@ -108,6 +108,15 @@ class LaplacePair(Pair):
     density e^{(l-s)/2}/4 under P between them."""
 
     loss: float
+    dominates: bool = field(default=False, repr=False)
+    """Whether it only dominates what it stands for."""
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return not self.dominates
+
+    def as_bound(self) -> "LaplacePair":
+        return LaplacePair(self.loss, dominates=True)
 
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]

@@ -76,8 +76,9 @@ class Pair(ABC):
     unit: float = 0.0
     """The lattice on which all finite losses lie, or 0 if there is none."""
 
-    exact: bool = True
-    """Whether it is a mechanism's own pair; a table that dominates one is not."""
+    exact: bool = False
+    """Whether two neighbours have it: what only dominates a mechanism, or is made of the worst neighbours at
+    each epsilon, is not exact, and a composition of it has no lower end but that of `below`."""
 
     splits: bool = False
     """Whether its rare, large losses can be split off (`split`)."""
@@ -180,6 +181,11 @@ class Pair(ABC):
         if self.exact:
             raise NotImplementedError(f"{self!r} does not tell a bound from a mechanism's own pair")
         return self
+
+    @property
+    def tight(self) -> bool:
+        """Whether its profile is the best possible, alone: at each epsilon that of two neighbours."""
+        return self.exact
 
     @property
     def above(self) -> "tuple[Pair, ...]":
@@ -304,6 +310,10 @@ class ReversedPair(Pair):
     @property
     def exact(self) -> bool:  # type: ignore[override]
         return self.pair.exact
+
+    @property
+    def tight(self) -> bool:
+        return self.pair.tight
 
     @property
     def profiled(self) -> bool:  # type: ignore[override]

@@ -85,8 +85,11 @@ class Product:
 
     @property
     def exact(self) -> bool:
-        """Whether all pairs are the mechanism's own, and do not only dominate them."""
-        return all(pair.exact for pair, _ in self.terms)
+        """Whether what is below a reading's lower end is impossible: all pairs are neighbours' own, or the
+        only one is tight. What stands in for a profile among others only dominates."""
+        if (alone := self.single) is not None:
+            return alone.tight
+        return all(pair.exact and not pair.profiled for pair, _ in self.terms)
 
     @property
     def loss_range(self) -> tuple[float, float]:
@@ -242,7 +245,7 @@ class Product:
 
     @cached_property
     def reader(self) -> LossReader:
-        return LossReader(self.loss)
+        return LossReader(self.loss, self.exact)
 
 
 def counted_terms(terms: Iterable[tuple[object, int]]) -> str:

@@ -1,7 +1,7 @@
 """Fixed-size sampling without replacement, as one dominating pair."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def spliced(base: Pair, rate: float) -> Pair:
     p, q = p[positive], q[positive]
     rest = max(1 - float(p.sum() + q.sum()), 0.0)
     both = np.concatenate((p, q, [rest])), np.concatenate((q, p, [rest]))
-    return DiscretePair.of(*both, exact=mixed.exact)
+    return replace(DiscretePair.of(*both, exact=False), alone=mixed.exact)
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,20 @@ class SplicedPair(Pair):
     Neither of the two dominates sampling without replacement by itself, and composing one of them is a
     known mistake (Zhu, Dong and Wang 2022, Theorem 11; Lebeda et al. 2024). The two profiles agree at
     zero, so the larger of them is the profile of one pair: the first's positive losses, their mirror
-    image, and an atom at zero for the rest. It is symmetric and may be composed.
+    image, and an atom at zero for the rest. It is symmetric and may be composed; which neighbours are worst
+    depends on epsilon, so that a composition reveals less, in truth.
     """
 
     mixture: MixturePair
 
     @property
-    def exact(self) -> bool:  # type: ignore[override]
+    def tight(self) -> bool:
         return self.mixture.exact
+
+    @property
+    def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+        """Where all others are alike, and what replaces a record is like them: one of the two profiles."""
+        return self.mixture.below
 
     def as_bound(self) -> "SplicedPair":
         return SplicedPair(self.mixture.as_bound())

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final, overload
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.errors import ArgumentError, TargetError
-from indistinct.guarantees.guarantee import Guarantee, OneWay, PairGuarantee
+from indistinct.guarantees.guarantee import Guarantee, PairGuarantee
+from indistinct.guarantees.product import Product
 from indistinct.mechanisms.budget import Budget, check_budget
 from indistinct.mechanisms.mechanism import Mechanism, natural_adjacency
 from indistinct.numerics.arrays import TINY
@@ -95,6 +96,25 @@ def calibrate(
 
 
 @dataclass(frozen=True)
+class _OneWay(PairGuarantee):
+    """A guarantee in the direction of removal: none by itself, but half the work where that is the worse."""
+
+    both: PairGuarantee
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.both.adjacency
+
+    @property
+    def product(self) -> Product:
+        return self.both.product
+
+    @property
+    def directions(self) -> tuple[Product, ...]:
+        return (self.product,)
+
+
+@dataclass(frozen=True)
 class _Goal:
     """A budget for neighbours of one kind, and who reads."""
 
@@ -142,7 +162,7 @@ class _Goal:
     def one_way(self, known: Guarantee) -> Guarantee:
         """The direction of removal, where the reading is the larger of both: mostly that one."""
         apart = self.budget.epsilon is not None or self.budget.advantage is not None
-        return OneWay(known) if apart and isinstance(known, PairGuarantee) else known
+        return _OneWay(known) if apart and isinstance(known, PairGuarantee) else known
 
     def missed(self, allowed: str) -> TargetError:
         whom = "" if self.against is None else f" (against {self.against})"

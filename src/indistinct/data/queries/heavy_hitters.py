@@ -144,7 +144,7 @@ class HeavyHitters(Mechanism):
         if adjacency is not Adjacency.ADD_REMOVE:
             raise ArgumentError("adjacency", adjacency.value, "add/remove for heavy hitters")
         noise, shown = DiscreteLaplace(self.scale, records_of(self.unit)), self.delta
-        coin = DiscretePair.of(np.array([shown, 1 - shown]), np.array([0.0, 1.0]))
+        coin = DiscretePair.of(np.array([shown, 1 - shown]), np.array([0.0, 1.0]), exact=False)
         return noise.guarantee(adjacency) + ExactGuarantee(Product.of([(coin, 1)]), adjacency)
 
     def check(self, data: Any) -> None:
