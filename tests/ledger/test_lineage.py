@@ -318,6 +318,7 @@ def test_what_no_ledger_makes_is_not_taken_in(small: Ledger, tmp_path: Path, cha
 
 
 def test_a_window_that_has_not_begun_is_not_taken_in(small: Ledger, tmp_path: Path) -> None:
+    small.book.clock = lambda: "2098-11-16T00:00:00.000000+00:00"
     ours = small.open_account("w", WHOLE, renews="month")
     ours.spend(Laplace(1))
     with Ledger.open(tmp_path / "other.db") as other:

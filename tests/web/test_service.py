@@ -463,7 +463,7 @@ def test_a_real_server_serves_many_and_ends(served: Served) -> None:
         assert server.stdout is not None
         address = server.stdout.readline().split()[-1]
         assert address.startswith("http://127.0.0.1:")
-        with httpx2.Client(base_url=address, headers=served.header("ana"), timeout=60) as client:
+        with httpx2.Client(base_url=address, headers=served.header("ana"), timeout=600) as client:
 
             def spend(number: int) -> tuple[int, str]:
                 asked = {"account": "census", "mechanism": "laplace(10)", "key": f"k{number % 20}"}
@@ -479,7 +479,7 @@ def test_a_real_server_serves_many_and_ends(served: Served) -> None:
             assert "server" not in answer.headers
     finally:
         server.terminate()
-        said = server.communicate(timeout=30)
+        said = server.communicate(timeout=600)
     assert "Traceback" not in said[1] and "Warning" not in said[1]
     with Ledger.open(served.path, create=False) as ledger:
         assert ledger.verify() == [] and ledger.account("census").left == 0
