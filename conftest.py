@@ -53,16 +53,16 @@ def repeated_noise(config: pytest.Config, label: str) -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+def pytest_runtest_protocol(item: Any) -> Generator[None, Any, Any]:
     """The noise of a test follows from its name, without the group that pytest-xdist adds to it. What other
     libraries draw from generators that all share is the same for every test."""
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+        sys.modules["torch"].default_generator.manual_seed(0)
     if item.get_closest_marker("system_noise"):
         return (yield)
-    with repeated_noise(item.config, item.nodeid.partition("@")[0]):
+    with repeated_noise(item.config, f"{item.parent.nodeid}::{item.name}"):
         return (yield)
 
 
