@@ -17,8 +17,10 @@ demo: .venv/.demo ## private answers from a real table, and a report on them (ou
 # What is compiled is kept, whatever the environment says: tests start many processes, and each would compile all anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# One thread each: two workers share two cores. Tests that share a costly fixture are a group.
-PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2 --dist loadgroup
+# One thread each: two workers share two cores. Tests that share a costly fixture are a group. Sets have one order.
+HASHES = 0
+fuzz: HASHES = $$seed
+PYTEST = PYTHONHASHSEED=$(HASHES) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2 --dist loadgroup
 
 test: .venv/.installed ## check the code and run the tests and doctests, side by side; the same everywhere
 	@$(MAKE) --no-print-directory --jobs 2 lint pytest

@@ -67,14 +67,14 @@ def server() -> Iterator[str]:
         def run(program: str, *options: str) -> None:
             as_user = {"user": user, "group": pwd.getpwnam(user).pw_gid} if os.geteuid() == 0 else {}
             command = [str(found / program), "-D", f"{folder}/data", *options]
-            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, timeout=60, **as_user)
+            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True, **as_user)
 
         run("initdb", "-A", "trust", "-U", "me", "-E", "UTF8", "--locale=C", "--no-sync")
         own = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
         run("pg_ctl", "-w", "-l", f"{folder}/log", "-o", own, "start")
         try:
             # A table that is read is locked against being dropped: better an error than a test that waits.
-            yield f"postgresql:///{{}}?host={folder}&user=me&options=-c%20lock_timeout%3D2s"
+            yield f"postgresql:///{{}}?host={folder}&user=me&options=-c%20lock_timeout%3D60s"
         finally:
             run("pg_ctl", "-w", "-m", "immediate", "stop")
 

@@ -43,7 +43,8 @@ def apply(diff: str, folder: Path) -> None:
 
 def copied(folder: Path) -> Path:
     for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, folder / name)  # with what was compiled, which need not be done again
+        # With what was compiled, which need not be done again, but not with what is being written.
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     return folder

@@ -240,6 +240,14 @@ def test_only_one_place_draws_noise() -> None:
     assert users <= allowed
 
 
+def test_tests_ask_nothing_that_differs_from_run_to_run() -> None:
+    """But for noise, which `conftest.py` repeats."""
+    differs = re.compile(r"\bdefault_rng\(\)|\burandom\(|\buuid[14]\(|\b(?:now|today)\(|\btime\.\w+\(")
+    paths = [path for path in (ROOT / "tests").rglob("*.py") if "reference" not in path.parts]
+    paths += [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+    assert not [path for path in paths if differs.search(path.read_text(encoding="utf-8"))]
+
+
 def test_import_is_lean() -> None:
     code = "import sys, indistinct; print(*{'scipy.stats', 'matplotlib'} & sys.modules.keys())"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

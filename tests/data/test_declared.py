@@ -3,11 +3,9 @@ that one record holds changes how another is read."""
 
 import datetime as dt
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -576,24 +574,19 @@ def test_the_folder_is_private_and_goes(
     del data
     assert own not in spills()
     code = (
-        "import os, time; from indistinct.data.engines.sandbox import Sandbox;"
-        "s = Sandbox('100MB', 1); print('ready', flush=True); time.sleep(60)"
+        "from indistinct.data.engines.sandbox import Sandbox;"
+        "s = Sandbox('100MB', 1); print('ready', flush=True); input()"
     )
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    with child.stdout as said:
-        said.readline()
-    (left,) = spills() - before
-    alive = Sandbox("100MB", 1)
-    assert left in spills()  # its owner lives
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+    asked = [sys.executable, "-c", code]
+    with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        (left,) = spills() - before
+        alive = Sandbox("100MB", 1)
+        assert left in spills()  # its owner lives
+        child.kill()
     del alive
-    for _ in range(50):
-        again = Sandbox("100MB", 1)
-        if left not in spills():
-            break
-        time.sleep(0.05)
+    again = Sandbox("100MB", 1)
     assert left not in spills()
     del again
 

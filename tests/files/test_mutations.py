@@ -180,7 +180,7 @@ def run(arguments: list[str]) -> str:
     return out.getvalue() + err.getvalue() + "".join(str(one.message) for one in told)
 
 
-@cache
+@pytest.fixture(scope="module")
 def saved() -> dict[str, tuple[bytes, Callable[[Path], Any], Any]]:
     """Something of each kind, how it is read, and how it is written."""
     points, axis = {"x": np.linspace(0, 1, 300)}, {"x": Numbers(0, 1)}
@@ -255,10 +255,10 @@ fitted_once = pytest.mark.xdist_group("saved")
 @pytest.mark.parametrize("kind", KINDS)
 @cheaply
 @given(data=st.data())
-def test_mutated_objects_are_refused_or_read(kind: str, data: st.DataObject) -> None:
-    if kind not in saved():
+def test_mutated_objects_are_refused_or_read(saved: Any, kind: str, data: st.DataObject) -> None:
+    if kind not in saved:
         pytest.skip("PyTorch is not installed")
-    content, load, _ = saved()[kind]
+    content, load, _ = saved[kind]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "saved")
         path.write_bytes(data.draw(mutated(content)))
@@ -273,11 +273,11 @@ NONSENSE = PLAIN | st.lists(PLAIN, max_size=2) | st.dictionaries(st.text(max_siz
 @pytest.mark.parametrize("kind", KINDS)
 @cheaply
 @given(data=st.data())
-def test_objects_with_nonsense_in_them_are_refused_or_read(kind: str, data: st.DataObject) -> None:
+def test_objects_with_nonsense_are_refused_or_read(saved: Any, kind: str, data: st.DataObject) -> None:
     """By somebody who writes the digest anew: the description changed somewhere, or an array."""
-    if kind not in saved():
+    if kind not in saved:
         pytest.skip("PyTorch is not installed")
-    content, load, write = saved()[kind]
+    content, load, write = saved[kind]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "saved")
         path.write_bytes(content)

@@ -1,7 +1,6 @@
 """Private densities: the noise and its guarantee are as stated, the density is one, mistakes are caught."""
 
 import math
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -65,11 +64,16 @@ def two_hills(count: int, seed: int = 0) -> dict[str, Array]:
     return {"x": x, "y": draw.normal(0.5, 0.1, count)}
 
 
-@cache
-def usual(count: int, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> PrivateDensity:
-    """A release that several tests look at: counts, or of 7,000 records a function."""
-    bandwidth = 0.08 if count == 7000 else None
-    return release_density(two_hills(count), UNIT, adjacency=adjacency, bandwidth=bandwidth, **BUDGET)
+@pytest.fixture(scope="module")
+def usual() -> dict[tuple[int, Adjacency], PrivateDensity]:
+    """Releases that several tests look at: counts, or of 7,000 records a function."""
+    return {
+        (count, adjacency): release_density(
+            two_hills(count), UNIT, adjacency=adjacency, bandwidth=bandwidth, **BUDGET
+        )
+        for count, bandwidth in ((400, None), (7000, 0.08))
+        for adjacency in Adjacency
+    }
 
 
 looked_at_by_several = pytest.mark.xdist_group("density")
@@ -173,10 +177,10 @@ def test_the_guarantee_is_that_of_a_gaussian() -> None:
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("records_known", [False, True])
 @pytest.mark.parametrize("count", [400, 7000])  # counts are released, and a function
-def test_the_target_is_met(adjacency: Adjacency, records_known: bool, count: int) -> None:
+def test_the_target_is_met(usual: Any, adjacency: Adjacency, records_known: bool, count: int) -> None:
     target = {**BUDGET, "adjacency": adjacency, "records": count + 50}
     target["bandwidth"] = 0.08 if count == 7000 else None
-    density = release_density(two_hills(count), UNIT, **target) if records_known else usual(count, adjacency)
+    density = release_density(two_hills(count), UNIT, **target) if records_known else usual[count, adjacency]
     assert isinstance(density.released, FiniteFunction if count == 7000 else Release)
     spent = density.guarantee(adjacency).epsilon(delta=1e-5)
     assert 0.99 < spent <= 1
@@ -276,8 +280,8 @@ def test_a_place_that_looks_empty_keeps_a_little() -> None:
 
 @looked_at_by_several
 @pytest.mark.parametrize("count", [400, 7000])
-def test_a_density_is_saved_and_read_back(tmp_path: Path, count: int) -> None:
-    density = usual(count)
+def test_a_density_is_saved_and_read_back(usual: Any, tmp_path: Path, count: int) -> None:
+    density = usual[count, Adjacency.ADD_REMOVE]
     density.save(tmp_path / "d.npz")
     again = PrivateDensity.load(tmp_path / "d.npz")
     points = np.random.default_rng(14).random((50, 2))

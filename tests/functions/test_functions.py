@@ -192,13 +192,12 @@ def test_answers_belong_to_one_path(space: Space) -> None:
 
 
 def test_planted_fresh_path_is_caught() -> None:
-    class Fresh:
+    draw = np.random.default_rng(17)
+
+    def fresh(points: np.ndarray) -> np.ndarray:
         """The published training loop: noise drawn again at every call."""
+        return SMOOTH(points, POINTS[:1])[:, 0] + draw.normal(size=len(points))
 
-        def __call__(self, points: np.ndarray) -> np.ndarray:
-            return SMOOTH(points, POINTS[:1])[:, 0] + np.random.default_rng().normal(size=len(points))
-
-    fresh = Fresh()
     assert (fresh(POINTS) != fresh(POINTS)).all()
     # and averaging removes the noise, which it cannot for one path
     mean = np.mean([fresh(POINTS) for _ in range(2000)], axis=0)
@@ -361,9 +360,8 @@ def test_copies_share_the_path_and_pickles_leave_the_data_behind() -> None:
     """Noise that were drawn again for the same point could be averaged away."""
     function = one_column()
     known = function([0.2])
-    for copied in (copy.copy(function), copy.deepcopy(function), 1.0 * function):
-        point = [float(np.random.default_rng().random())]
-        assert copied(point) == function(point)
+    for point, copied in ((0.3, copy.copy(function)), (0.5, copy.deepcopy(function)), (0.8, 1.0 * function)):
+        assert copied([point]) == function([point])
     far = fresh(function)
     assert far.curator is None  # type: ignore[attr-defined]
     assert far([0.2]) == known

@@ -39,7 +39,7 @@ def run(*targets) -> None:
     for one in targets:
         one.start()
     for one in targets:
-        one.join(120)
+        one.join(600)
     assert all(one.exitcode is not None for one in targets)
 
 
@@ -188,7 +188,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         told = PROCESSES.Queue()
         process = PROCESSES.Process(target=fills, args=(address, told))
         process.start()
-        done, error, spent = told.get(timeout=60)
+        done, error, spent = told.get(timeout=600)
         process.join()
         assert 0 < done < 1000 and "nothing was changed" in error
         assert spent == account.spent == Fraction(done + 1, 10_000)
@@ -336,11 +336,11 @@ def test_a_forked_process_outlives_the_one_that_opened_the_ledger(tmp_path: Path
     told, go = PROCESSES.Queue(), PROCESSES.Queue()
     forked = PROCESSES.Process(target=_forked, args=(account, first, told, go))
     forked.start()
-    assert told.get(timeout=60) == "ready"
+    assert told.get(timeout=600) == "ready"
     ledger.close()
     assert _spent_elsewhere(path, 2) == 2  # and the log would be taken away
     go.put("on")
-    assert ("is left" if first else "fork first") in told.get(timeout=60)
+    assert ("is left" if first else "fork first") in told.get(timeout=600)
     forked.join(60)
     with Ledger.open(path) as ledger:
         assert len(ledger.account("census").spends()) == (10 if first else 2)

