@@ -12,6 +12,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data.queries.intervals import Values
+from indistinct.data.queries.perturbed_likelihood import PerturbedLikelihood, cost
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace, noise_of
 from indistinct.data.queries.regression_fits import (
     Centre,
@@ -211,9 +212,16 @@ class LogisticRegression(CrossProductQuery):
         return tuple(bounded.sensitivity(norm, adjacency) for bounded in (self.bounded, *self._later(norm)))
 
     def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
-        """Of all passes, as if they were one."""
-        norm = one_of(Norm)("norm", norm)
-        return norm.of(self.passes(norm, check_adjacency(adjacency)))
+        """Of all passes, as if they were one; for L1 what a release costs at scale 1."""
+        norm, adjacency = one_of(Norm)("norm", norm), check_adjacency(adjacency)
+        if norm is Norm.L1 and not isinstance(self.unit, UserTotals):
+            return cost(self.unit, adjacency)
+        return norm.of(self.passes(norm, adjacency))
+
+    def laplace(self, scale: float) -> WithLaplace:
+        """For a pure epsilon: the maximum of the likelihood with noise in its slope, and the curvature there
+        (`perturbed_likelihood`). Users' totals, which are no slope of anything, keep steps of Newton's."""
+        return WithLaplace(self, scale) if isinstance(self.unit, UserTotals) else PerturbedLikelihood(self, scale)
 
     def _later(self, norm: Norm) -> list[BoundedSum]:
         """What passes after the first add up, but for the coefficients, on which their reach does not
