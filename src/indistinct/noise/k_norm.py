@@ -1,12 +1,11 @@
 """Exact noise for several integers of which one unit may move all at once, each by as much: the K-norm
 mechanism (Hardt and Talwar 2010, "On the geometry of differential privacy") on the integers.
 
-Coordinates lie in blocks. The size of a vector is the largest, over blocks, of the sum of sizes in a block, and
-a vector is less likely by e^(-1/scale) for each unit of its size. With blocks of one coordinate each that is the
-largest coordinate: numbers that all move by up to 1 at once get a noise of variance (d + 1)(d + 2)/3 for d of
-them, where independent Laplace noise has 2 d² (Awan and Slavković 2021, "Structure and sensitivity in
-differential privacy", for objective perturbation).
-"""
+Coordinates lie in blocks. The size of a vector is the largest, over blocks, of the sum of sizes in a block,
+and a vector is less likely by e^(-1/scale) for each unit of its size. With blocks of one coordinate each that
+is the largest coordinate: numbers that all move by up to 1 at once get a noise of variance (d + 1)(d + 2)/3
+for d of them, where independent Laplace noise has 2 d² (Awan and Slavković 2021, "Structure and sensitivity
+in differential privacy", for objective perturbation)."""
 
 import math
 from collections.abc import Sequence
@@ -25,11 +24,12 @@ def block_noise(blocks: Sequence[int], scale: Any, source: Source | None = None)
     """One vector of integers z, as many as all blocks have, with probability proportional to e^(-|z|/scale),
     exactly; |z| is the largest sum of sizes in a block.
 
-    e^(-|z|/scale) is a sum over k ≥ |z| of multiples of e^(-k/scale): so z is uniform among vectors of size at most
-    k, for a k whose probability is proportional to e^(-k/scale) times their number. As a sum of d + 1 geometric
-    numbers k has e^(-k/scale) (k + 1)…(k + d)/d!, and is kept with probability Π_blocks (k + 1)…(k + w) / ((k +
-    1)…(k + d)), w the width of a block. In a block all ways to write a number up to k as a sum of w numbers are
-    equally likely, and signs are coins; all of it is drawn again where a 0 is negative, as 0 has one sign only.
+    e^(-|z|/scale) is a sum over k ≥ |z| of multiples of e^(-k/scale): so z is uniform among vectors of size
+    at most k, for a k whose probability is proportional to e^(-k/scale) times their number. As a sum of d + 1
+    geometric numbers k has e^(-k/scale) (k + 1)…(k + d)/d!, and is kept with probability Π_blocks (k + 1)…(k
+    + w) / ((k + 1)…(k + d)), w the width of a block. In a block all ways to write a number up to k as a sum
+    of w numbers are equally likely, and signs are coins; all of it is drawn again where a 0 is negative, as 0
+    has one sign only.
 
     >>> block_noise([1, 2], 1e-9).tolist()
     [0, 0, 0]
@@ -51,9 +51,9 @@ def block_noise(blocks: Sequence[int], scale: Any, source: Source | None = None)
 
 
 def block_variance(blocks: Sequence[int]) -> tuple[float, ...]:
-    """Of each coordinate of noise of scale 1, where the lattice is fine: the square of a gamma variable of shape
-    d + 1 has a mean of (d + 1)(d + 2), and a coordinate of a block of width w, uniform in |z| ≤ 1, one of 2/((w
-    + 1)(w + 2))."""
+    """Of each coordinate of noise of scale 1, where the lattice is fine: the square of a gamma variable of
+    shape d + 1 has a mean of (d + 1)(d + 2), and a coordinate of a block of width w, uniform in |z| ≤ 1, one
+    of 2/((w + 1)(w + 2))."""
     count = sum(blocks)
     return tuple((count + 1) * (count + 2) * 2 / ((w + 1) * (w + 2)) for w in blocks for _ in range(w))
 
@@ -61,11 +61,7 @@ def block_variance(blocks: Sequence[int]) -> tuple[float, ...]:
 def _all_of(shares: list[tuple[int, int]], source: Source) -> bool:
     """A coin whose probability is the product of all these fractions."""
     return all(
-        bool(
-            bernoulli(
-                Fraction(math.prod(a for a, _ in part), math.prod(b for _, b in part)), 1, source
-            )[0]
-        )
+        bool(bernoulli(Fraction(math.prod(a for a, _ in part), math.prod(b for _, b in part)), 1, source)[0])
         for part in (shares[start : start + 256] for start in range(0, len(shares), 256))
     )
 

@@ -1,11 +1,10 @@
-"""The slope and the curvature of a logistic likelihood at coefficients that are private: what the search for its
-maximum adds up over records.
+"""The slope and the curvature of a logistic likelihood at coefficients that are private: what the search for
+its maximum adds up over records.
 
-The chance of the second category is a table of whole numbers with straight lines between (`TABLE`), and that is
-what is meant by it: the likelihood is defined by this chance. So the slope is an exact sum of whole numbers, but
-for the last bit of each record, which is rounded down at 2^-71. Coefficients are whole numbers of 2^-66: one of a
-billion records still moves the slope by more than its search may leave.
-"""
+The chance of the second category is a table of whole numbers with straight lines between (`TABLE`), and that
+is what is meant by it: the likelihood is defined by this chance. So the slope is an exact sum of whole
+numbers, but for the last bit of each record, which is rounded down at 2^-71. Coefficients are whole numbers
+of 2^-66: one of a billion records still moves the slope by more than its search may leave."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -49,8 +48,8 @@ _RISES = np.concatenate([[0], np.diff(TABLE), [0]])
 
 @dataclass(frozen=True)
 class LikelihoodSums(Encoding):
-    """Σ (y - p) x, and of Σ p (1 - p) x x' what is not known from others, at the coefficients `at`, in parts of
-    2^FINEST; the response is the last column."""
+    """Σ (y - p) x, and of Σ p (1 - p) x x' what is not known from others, at the coefficients `at`, in parts
+    of 2^FINEST; the response is the last column."""
 
     axes: tuple[Axis, ...]
     at: tuple[int, ...]
@@ -140,8 +139,8 @@ class LikelihoodSums(Encoding):
         return np.concatenate([slope, total[list(left), list(right)] << SLOPE - CURVATURE])
 
     def _logits(self, rows: Integers) -> tuple[Integers, Integers, Integers]:
-        """The place in the table before each logit, and how far the logit is beyond it, in two parts. Products
-        may wrap around: sums of them do not, where they are not far out."""
+        """The place in the table before each logit, and how far the logit is beyond it, in two parts.
+        Products may wrap around: sums of them do not, where they are not far out."""
         about = rows.astype(np.float64) @ (np.array([float(one) for one in self.at]) * 2.0**-FINEST) / GRAIN
         high = np.array([(one >> _LOW) for one in self.at], dtype=np.int64)
         lower = rows @ np.array([one & (2**_LOW - 1) for one in self.at], dtype=np.int64)
@@ -152,7 +151,7 @@ class LikelihoodSums(Encoding):
 
 
 def steepest_beyond() -> float:
-    """By how much the slope of the tabled chance is larger anywhere than the smaller of the chance and one less
-    it, at most; never below 0 (the chance's own slope, p (1 - p), is not)."""
+    """By how much the slope of the tabled chance is larger anywhere than the smaller of the chance and one
+    less it, at most; never below 0 (the chance's own slope, p (1 - p), is not)."""
     least = np.minimum(np.minimum(TABLE[:-1], TABLE[1:]), FINE - np.maximum(TABLE[:-1], TABLE[1:]))
     return max(float((np.diff(TABLE) * NODES - least).max()) / FINE, 0.0)

@@ -16,6 +16,7 @@ from indistinct.data import (
     LinearRegression,
     LogisticRegression,
     Numbers,
+    PerturbedLikelihood,
     Table,
     fits_by_group,
 )
@@ -141,6 +142,8 @@ class LogisticPart(RegressionPart):
     keys = RegressionPart.keys - {"by"}
 
     def remark(self, scale: float) -> str:
+        if isinstance(self.at(scale), PerturbedLikelihood):
+            return "; reads the table ten to thirty times more, until the maximum of the likelihood is found"
         again = len(self.asks.passes(self.terms.norm, self.terms.adjacency)) - 1
         return f"; reads the table {again} times more, at coefficients that the times before have told"
 
@@ -148,9 +151,9 @@ class LogisticPart(RegressionPart):
         return LogisticRegression(self.response, self.axes, unit)
 
     def error(self, scale: float) -> float | None:
-        linear = super().error(scale)
-        # of a logit across both halves, where the odds are even; the last pass decides
-        return None if linear is None else 2 * 4 * linear / LogisticRegression.last_weight
+        # of a logit across both halves, where the odds are even and columns are evenly spread
+        records, slope = self.terms.data.records, self.asked_of(self.unit).slope_error(self.at(scale))
+        return None if records is None else 2 * 4 * 3 * slope / records
 
     @property
     def size(self) -> float | None:
