@@ -64,7 +64,7 @@ class CrossProductPart(QueryPart):
         if self.user_total is None:
             return super().unit
         # Of so many records, each as long as the longest: a user who has no more is not scaled down.
-        longest = self.asked_of(RECORDS).sensitivity(self.total_norm)
+        longest = self.asked_of(RECORDS).bounded.sensitivity(self.total_norm)
         return self.terms.totals(self.where, self.total_norm, self.user_total * longest)
 
     def error(self, scale: float) -> float | None:
