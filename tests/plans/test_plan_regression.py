@@ -156,8 +156,8 @@ def test_total_of_a_user(folder: Path) -> None:
 
 
 def test_a_pure_plan(folder: Path) -> None:
-    """Without delta, and users by two of their records: what was drawn once is found again in a second folder,
-    and costs what the plan says."""
+    """Without delta, and users by two of their records: what was drawn once is found again in a second
+    folder, and costs what the plan says."""
     asked = tomllib.loads(PLAN)
     del asked["budget"]["delta"], asked["releases"][1]["user_total"]
     asked["releases"] = asked["releases"][1:2]

@@ -34,7 +34,7 @@ SLOPE = ROUNDING + GRAIN.bit_length() - 1
 _SHORT, _CURVED = 11, 16
 CURVATURE = 2 * _SHORT + _CURVED
 """The curvature is a whole number of 2^-CURVATURE: coordinates and weights are coarser there."""
-MOST_RECORDS = 2**30
+MOST_RECORDS = 2**28
 _FAR = 2.0**14
 """Logits beyond are not computed exactly: the table has ended long before."""
 _LIMB = 15
@@ -56,10 +56,6 @@ class LikelihoodSums(Encoding):
     counts = False
     step = 2.0**-SLOPE
     most = MOST_RECORDS
-
-    @cached_property
-    def _records(self) -> CrossProducts:
-        return CrossProducts(self.axes, True)
 
     @cached_property
     def terms(self) -> TermProducts:
@@ -106,9 +102,7 @@ class LikelihoodSums(Encoding):
     def encode(self, batch: Batch) -> tuple[Mask, Integers]:
         """The coordinates themselves, so that which records of a user take part is the same whatever
         coefficients are asked about."""
-        keep, rows = self._records.coordinates(batch)
-        own = [place for place in self._records.own if place < rows.shape[1] - 1]
-        return keep, rows[:, [*own, rows.shape[1] - 1]].astype(np.int64)
+        return _coordinates(self.axes, batch)
 
     def add_up(self, batch: Batch) -> npt.NDArray[Any]:
         return self.total(self.encode(batch)[1])
@@ -150,8 +144,74 @@ class LikelihoodSums(Encoding):
         return node, whole & (2**_REST - 1), lower & (2**_LOW - 1)
 
 
-def steepest_beyond() -> float:
-    """By how much the slope of the tabled chance is larger anywhere than the smaller of the chance and one
-    less it, at most; never below 0 (the chance's own slope, p (1 - p), is not)."""
-    least = np.minimum(np.minimum(TABLE[:-1], TABLE[1:]), FINE - np.maximum(TABLE[:-1], TABLE[1:]))
-    return max(float((np.diff(TABLE) * NODES - least).max()) / FINE, 0.0)
+@dataclass(frozen=True)
+class FineSlopes(Encoding):
+    """Σ (y - p) x again, without any rounding, at coefficients in parts of 2^`bits`: slowly, one record after
+    the other."""
+
+    axes: tuple[Axis, ...]
+    at: tuple[int, ...]
+    bits: int
+    counts = False
+    most = MOST_RECORDS
+
+    @property
+    def _below(self) -> int:
+        """Bits of a logit below a node of the table."""
+        return self.bits + GRAIN.bit_length() - NODES.bit_length()
+
+    @property
+    def places(self) -> int:
+        """Bits of the sum after the point."""
+        return FINE.bit_length() - 1 + self._below + GRAIN.bit_length() - 1
+
+    @property
+    def step(self) -> float:  # type: ignore[override]
+        return 2.0**-self.places
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.at)
+
+    @property
+    def width(self) -> int:
+        return self.size + 1
+
+    @property
+    def reach(self) -> Box:
+        end = (2.0**self.places,) * self.size
+        return Box(tuple(-one for one in end), end)
+
+    def encode(self, batch: Batch) -> tuple[Mask, Integers]:
+        return _coordinates(self.axes, batch)
+
+    def total(self, rows: Integers) -> npt.NDArray[Any]:
+        found, below, ends = [0] * self.size, self._below, 2 * END * NODES
+        table, rises = TABLE.tolist(), [*np.diff(TABLE).tolist(), 0]
+        for *x, answer in rows.tolist():
+            logit = sum(own * one for own, one in zip(x, self.at, strict=True)) + (END * NODES << below)
+            logit = min(max(logit, 0), ends << below)
+            node = logit >> below
+            chance = (table[node] << below) + rises[node] * (logit & (1 << below) - 1)
+            beside = (FINE << below if answer > 0 else 0) - chance
+            found = [own + beside * one for own, one in zip(found, x, strict=True)]
+        return np.array(found, dtype=object)
+
+
+def _coordinates(axes: tuple[Axis, ...], batch: Batch) -> tuple[Mask, Integers]:
+    """The coordinates of each record that is kept, the response last: whole numbers from -GRAIN to GRAIN."""
+    records = CrossProducts(axes, True)
+    keep, rows = records.coordinates(batch)
+    own = [place for place in records.own if place < rows.shape[1] - 1]
+    return keep, rows[:, [*own, rows.shape[1] - 1]].astype(np.int64)
+
+
+def steeper() -> float:
+    """By how much the slope of the tabled chance p is larger than p (1 - p) anywhere, at most."""
+    chances = TABLE / FINE
+    least = np.minimum(chances[:-1] * (1 - chances[:-1]), chances[1:] * (1 - chances[1:]))
+    return float((np.diff(chances) * NODES - least).max())
+
+
+CURVED_UP = 2.0**-17
+"""By how much the weight p (1 - p) of a record in the curvature is larger than it is, at most: rounding."""

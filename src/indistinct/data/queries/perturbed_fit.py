@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from indistinct.data.queries.perturbed_likelihood import Perturbation
+from indistinct.data.queries.perturbed_likelihood import PLACE, Perturbation
 from indistinct.data.queries.regression_fits import cornish_fisher
 from indistinct.data.queries.regression_logistic import Belief, StepEquations, bordered
 from indistinct.data.queries.regression_normal import at_least
@@ -50,7 +50,7 @@ class PerturbedEquations(StepEquations):
             for one, blocks in zip((slope, curvature[noise.order]), noise.blocks, strict=True)
         ]
         square = sum(variance for variance, _ in told) + float(rest @ rest)
-        fourth = sum(own for _, own in told) + 3 * float(np.sum(rest**4))
+        fourth = sum(own for _, own in told)
         return cornish_fisher(fourth / square**2)
 
 
@@ -77,7 +77,7 @@ def perturbed(noise: Perturbation, values: Array) -> PerturbedEquations:
     numbers = len(values) - size
     moved = terms.matrix(np.diag(noise.curvatures))
     curved = bordered(moved, np.zeros((numbers, size)))
-    # coefficients are off by their own noise, and the slope by as much as that moves it
+    # coefficients are rounded, and the slope is off by as much as that moves it
     steep = at_least(curvature, 0.0) + noise.ridge * np.eye(size)
-    off = bordered(np.zeros((size, size, size)), math.sqrt(2) * noise.smoothing * steep)
+    off = bordered(np.zeros((size, size, size)), PLACE / math.sqrt(12) * steep)
     return PerturbedEquations(matrix, np.concatenate([slopes, curved, off]), 1.0, True, centre, noise)

@@ -1,37 +1,47 @@
 """Logistic regression for a pure epsilon: the maximum of a likelihood with noise in its slope (objective
-perturbation: Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012), and the curvature
-there.
+perturbation), and the curvature there.
 
 What is released are coefficients b and then the curvature at b, with noise. Passes over the records in
-between, by which b is found, are private and leave nothing behind. With s the scale, m the number of columns
-and the constant, and Λ ≥ m s, a record costs (1 + `_CURVED` + `_ROUNDED` + `_SLACK`)/s. The proof:
+between, by which b is found, are private and leave nothing behind. With s the scale, m the number of
+columns and the constant, Λ ≥ m s and noise of scale s/c in the curvature, c being `_CURVED`, a record
+costs (`_TOGETHER` + `_SLACK`)/s. The proof:
 
-**The exact minimum.** The chance p(t) is a table with straight lines between (`likelihood_sums`), and rises,
-so a record's loss, the integral of (p(t) - y) dt to its logit t = x'b, is convex with a continuous slope. Let
-b̂ be where Σ loss + (Λ/2) |b|² + Z'b is least, so that Z = S(b̂) - Λ b̂ with S = Σ (y - p) x. This is a
-one-to-one map of b̂, Lipschitz in both directions, and its derivative -(H + Λ) is there for almost all b: b̂
-has the density g(S(b) - Λ b) det(H(b) + Λ). Z is a multiple of `grain` with probability proportional to
-e^(-|z|/s), |z| the largest, over columns, of the sum of the sizes of their coordinates (`block_noise`), and a
-uniform rest of up to half a grain in each coordinate, which is never drawn. So log g changes by at most (|v|
-+ w grain)/s where S moves by v, w being the most coordinates of a column. A record more moves S(b) by q x
-with q = |y - p|, of size at most q, as x has at most one coordinate in each column that is not 0, of size at
-most 1. It moves H by p' x x', where p' is the slope of the table, and so the determinant by a factor of 1 +
-p' x'(H + Λ)^-1 x ≤ 1 + p' m/Λ ≤ e^(p'/s). Now p' ≤ min(p, 1 - p) + η ≤ 1 - q + η (`steepest_beyond`): where a
-record moves the slope by q, it moves the volume by no more than e^((1 - q + η)/s), and both together cost no
-more than (1 + η + w grain)/s. A record less costs no more. One that is replaced moves S by at most q + q',
-and the determinant by at most the larger factor of the two: at most twice as much. Several records of a user
-cost as much each, since every change of H has rank one and all matrices in between are at least Λ.
+**The minimum.** The chance p(t) is a table with straight lines between (`likelihood_sums`), and rises, so
+a record's loss, the integral of (p(t) - y) dt to its logit t = x'b, is convex with a continuous slope.
+Let b̂ be where Σ loss + (Λ/2) |b|² + Z'b is least, so that Z = S(b̂) - Λ b̂ with S = Σ (y - p) x. This is
+a one-to-one map of b̂, Lipschitz in both directions, and its derivative -(H + Λ) is there for almost all
+b: b̂ has the density g(S(b) - Λ b) det(H(b) + Λ). Z is a multiple of `grain` with probability
+proportional to e^(-|z|/s), |z| the largest, over columns, of the sum of the sizes of their coordinates
+(`block_noise`), and a uniform rest of up to half a grain in each coordinate. So log g changes by at most
+(|v| + w grain)/s where S moves by v, w being the most coordinates of a column. A record more moves S(b)
+by q x with q = |y - p|, of size at most q, as x has at most one coordinate in each column that is not 0,
+of size at most 1. It moves H by p' x x', where p' is the slope of the table, and so the determinant by a
+factor of 1 + p' x'(H + Λ)^-1 x ≤ 1 + p' m/Λ ≤ e^(p'/s), with p' ≤ p (1 - p) + η = q (1 - q) + η
+(`steeper`).
 
-**The one that is computed.** The search ends at a b̃ whose computed slope of the objective is short. How far
-it is from the slope for the Z that has its rest is bounded (rounding of each record, and half a grain):
-`residual` in all, and by strong convexity |b̃ - b̂| ≤ residual/Λ (as Iyengar et al. 2019, "Towards practical
-differentially private convex optimization"). So b̃ with Laplace noise R on a lattice has, for every Z,
-chances within a factor of e^(d/σ) of those of b̂ with the same noise, d being the distance in L1 and σ the
-scale of R; for two neighbours that is 2 d/σ ≤ `_ROUNDED`/s more. b̂ with noise is post-processing of b̂. The
-search is one that arrives for all records; nothing depends on how long it takes but the time.
+**Rounded exactly.** What is released is b̂, rounded to multiples of `PLACE`. The search ends at a b̃
+whose slope of the objective is short, and by strong convexity |b̃ - b̂| is at most its length over Λ,
+with what rounding of records and the rest of Z that is not drawn yet may add. Where that does not decide
+how a coordinate is rounded, more bits of the rest are drawn, and everything is computed with as many bits
+more. So neither rounding nor the search has a part in what is released, whatever the records are; how
+long it takes does.
 
-**The curvature** at what was released: a sum in which a record moves all numbers by at most 1/4, one of each
-two columns, with noise by `block_noise` of scale s/(4 `_CURVED`); that adds `_CURVED`/s by composition."""
+**The curvature** at these coefficients b, a half of `PLACE` from b̂ at most in each coordinate, has noise
+by `block_noise` too. A record moves one number of each two columns, by at most its weight there, p (1 -
+p) at b, which is q (1 - q) at b̂ but for a rest: at most p' m `PLACE`/2 and `CURVED_UP`. So both releases
+together have a density that a record changes by at most e^((q + (1 + c) q (1 - q) + slack)/s), at the
+same q: **where it moves the slope most, it moves neither volume nor curvature.** The largest value over q
+is (2 + c)²/(4 (1 + c)).
+
+A record less costs no more. One that is replaced moves the slope and the curvature by no more than both
+together, and the determinant by at most the larger factor of the two: at most twice as much. Several
+records of a user cost as much each, since every change of H has rank one and all matrices in between are
+at least Λ.
+
+Objective perturbation: Chaudhuri, Monteleoni and Sarwate 2011, "Differentially private empirical risk
+minimization"; Kifer, Smith and Thakurta 2012, for the density; Iyengar et al. 2019, for minima that are
+not exact, which needs noise of its own; Awan and Slavković 2021, for noise by the largest coordinate.
+"""
 
 import math
 from collections.abc import Callable
@@ -53,6 +63,7 @@ from indistinct.data.queries.likelihood_sums import (
     MOST_RECORDS,
     ROUNDING,
     SLOPE,
+    FineSlopes,
     LikelihoodSums,
 )
 from indistinct.data.queries.query import NoisyQuery
@@ -66,24 +77,26 @@ from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.stated import PureDP
 from indistinct.mechanisms import DiscreteLaplace
 from indistinct.mechanisms.release import Lattice
-from indistinct.noise import Source, SystemSource, discrete_laplace
+from indistinct.noise import Source, SystemSource
 from indistinct.noise.k_norm import block_noise, block_variance
 from indistinct.numerics.rounding import quotient_up, rounded_up
 
-_CURVED = Fraction(1, 4)
-"""What the curvature costs, as a share of what the coefficients do: a public rule."""
-_ROUNDED = Fraction(1, 512)
-"""The same of what the search may leave."""
-_SLACK = Fraction(1, 2**20)
-"""The same of the table and the grain."""
+_CURVED = 2
+"""How many times the noise in the slope has the scale of that in the curvature: a public rule."""
+_TOGETHER = Fraction((2 + _CURVED) ** 2, 4 * (1 + _CURVED))
+"""What a record costs at scale 1: the largest q + (1 + `_CURVED`) q (1 - q)."""
+_SLACK = Fraction(1, 2**11)
+"""The same of tables, grains and rounding."""
 _LEAST = 1 / 16
 """No ridge is less than that for each column, whatever the scale."""
-_GRAIN = 2.0**-40
+_GRAIN = 2.0**-44
 """Of the noise in the slope, or finer."""
-PLACE = 2.0**-40
-"""Coefficients are released as multiples of it."""
-_LEFT = 2.0**-32
-"""What the search may leave of the slope, for each column."""
+PLACE = 2.0**-20
+"""Coefficients are rounded to multiples of it."""
+_LEFT = 2.0**-36
+"""What the search may leave of the slope, for each column, at first."""
+_MORE = 64
+"""Bits that are added to everything where that does not decide how a coefficient is rounded."""
 _FURTHEST = 2.0**22
 """No coefficient of a minimum is further out."""
 _TRIES = 64
@@ -92,7 +105,7 @@ _TRIES = 64
 def cost(unit: Unit, adjacency: Adjacency) -> float:
     """Of one release at scale 1: its epsilon."""
     copies = records_of(unit) * (1 if adjacency is Adjacency.ADD_REMOVE else 2)
-    return rounded_up(copies * (1 + _CURVED + _ROUNDED + _SLACK))
+    return rounded_up(copies * (_TOGETHER + _SLACK))
 
 
 @describable("perturbed_likelihood")
@@ -113,7 +126,7 @@ class PerturbedLikelihood(NoisyQuery):
 
     @property
     def unit(self) -> float:
-        return PLACE
+        return 2.0**-CURVATURE
 
     @property
     def deviation(self) -> float:
@@ -144,12 +157,11 @@ class PerturbedLikelihood(NoisyQuery):
         start = noise.start
         # Noise that a key can draw again is another one for other records: the exact slope and curvature at
         # coefficients that nobody has chosen tell them apart.
-        slope = noise.drawn_slope(source.about(records.content(start)))
-        found = np.array(noise.released(_least(noise, records, slope, start), source), dtype=object)
-        place = tuple(int(one) * int(PLACE * 2**FINEST) for one in found)
+        found = _rounded(noise, records, source.about(records.content(start)))
+        place = tuple(one * int(PLACE * 2**FINEST) for one in found)
         numbers = records.curvature(place)
         noisy = noise.noisy_curvature(numbers, source.about(records.content(place)))
-        values = np.concatenate([found.astype(np.float64) * PLACE, noisy * 2.0**-CURVATURE])
+        values = np.concatenate([np.array(found, dtype=np.float64) * PLACE, noisy * 2.0**-CURVATURE])
         return values, source.private
 
 
@@ -186,23 +198,6 @@ class Perturbation:
     def grain(self) -> float:
         return min(Lattice.of(self.scale).unit, _GRAIN)
 
-    @property
-    def left(self) -> float:
-        """How long the computed slope of the objective may be where the search ends."""
-        return _LEFT * len(self.axes)
-
-    @cached_property
-    def residual(self) -> float:
-        """How long that of the exact objective may be: with rounding of all records, and half a grain."""
-        rounding = MOST_RECORDS * 2.0**-ROUNDING + self.grain / 2
-        return (self.left + math.sqrt(self.size) * rounding) * (1 + 1e-9)
-
-    @cached_property
-    def smoothing(self) -> float:
-        """The scale of the noise that hides what the search leaves, and rounding to a lattice."""
-        apart = math.sqrt(self.size) * self.residual / self.ridge + self.size * PLACE
-        return 2 * apart * self.scale / float(_ROUNDED) * (1 + 1e-9)
-
     @cached_property
     def slopes(self) -> Array:
         """The deviation of the noise in the slope, and of that in the coefficients by themselves."""
@@ -231,8 +226,8 @@ class Perturbation:
 
     @property
     def _curvature_scale(self) -> Fraction:
-        """In units of the sum: a record moves it by a quarter."""
-        return Fraction(self.scale) * int(2**CURVATURE) / (4 * _CURVED)
+        """In units of the sum."""
+        return Fraction(self.scale) * int(2**CURVATURE) / _CURVED
 
     @property
     def start(self) -> tuple[int, ...]:
@@ -240,26 +235,47 @@ class Perturbation:
         digests = (blake2b(str(place).encode(), digest_size=8).digest() for place in range(self.size))
         return tuple((int.from_bytes(one, "big") - 2**63) << FINEST - 66 for one in digests)
 
-    def drawn_slope(self, source: Source) -> list[Fraction]:
-        """Noise in the slope, as it is drawn."""
+    def drawn(self, source: Source) -> "DrawnSlope":
+        """Noise in the slope."""
         whole = block_noise(self._sums.slope_blocks, Fraction(self.scale) / Fraction(self.grain), source)
-        return [int(one) * Fraction(self.grain) for one in whole]
-
-    def released(self, found: tuple[int, ...], source: Source) -> list[int]:
-        """Coefficients with noise that hides what the search has left, in units of `PLACE`."""
-        fine = int(PLACE * 2**FINEST)
-        drawn = discrete_laplace(
-            Fraction(self.smoothing) / Fraction(PLACE),
-            self.size,
-            source.about(repr(("coefficients", found)).encode()),
-        )
-        return [(one + fine // 2) // fine + int(more) for one, more in zip(found, drawn, strict=True)]
+        return DrawnSlope([int(one) for one in whole], Fraction(self.grain), source)
 
     def noisy_curvature(self, numbers: list[int], source: Source) -> Array:
         drawn = block_noise(self._sums.curvature_blocks, self._curvature_scale, source)
         noisy = np.array(numbers, dtype=object)
         noisy[self.order] += drawn.astype(object)
         return noisy.astype(np.float64)
+
+
+@dataclass
+class DrawnSlope:
+    """Noise in the slope, of which bits are drawn as they are needed: each coordinate is uniform in an
+    interval of one grain, around what was drawn first."""
+
+    whole: list[int]
+    grain: Fraction
+    source: Source
+    rest: list[int] = field(default_factory=list)
+    bits: int = 0
+
+    def refine(self) -> None:
+        self.bits += _MORE
+        before = self.rest or [0] * len(self.whole)
+        self.rest = [(one << _MORE) + self.source.integer(_MORE) for one in before]
+
+    @property
+    def middle(self) -> list[Fraction]:
+        """Of where it is known to be."""
+        if not self.bits:
+            return [one * self.grain for one in self.whole]
+        parts = (Fraction(2 * one + 1, 2 << self.bits) for one in self.rest)
+        half = Fraction(1, 2)
+        return [(one + part - half) * self.grain for one, part in zip(self.whole, parts, strict=True)]
+
+    @property
+    def half(self) -> Fraction:
+        """How far it may be from there, in each coordinate."""
+        return self.grain / (2 << self.bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,35 +299,65 @@ class SearchedRecords:
     def content(self, at: tuple[int, ...]) -> bytes:
         return repr((at, self._totals(at))).encode()
 
-    def slope(self, at: tuple[int, ...]) -> list[Fraction]:
-        return [Fraction(one, 2**SLOPE) for one in self._totals(at)[: len(at)]]
+    def slope(self, at: tuple[int, ...], bits: int) -> list[Fraction]:
+        """At coefficients in parts of 2^`bits`."""
+        if bits == FINEST:
+            return [Fraction(one, 2**SLOPE) for one in self._totals(at)[: len(at)]]
+        fine = FineSlopes(self.axes, at, bits)
+        return [
+            Fraction(int(one), 2**fine.places) for one in self.table.total(BoundedSum(fine, self.unit)).units
+        ]
 
     def curvature(self, at: tuple[int, ...]) -> list[int]:
         """In units of 2^-CURVATURE."""
         return [one >> SLOPE - CURVATURE for one in self._totals(at)[len(at) :]]
 
 
-Slope = Callable[[tuple[int, ...]], Array]
+Place = tuple[int, ...]
+Slope = Callable[[Place], Array]
+
+
+def _rounded(noise: Perturbation, records: SearchedRecords, source: Source) -> Place:
+    """The exact minimum, rounded to multiples of `PLACE`, in these units."""
+    drawn, at, bits = noise.drawn(source), noise.start, FINEST
+    left = _LEFT * len(noise.axes)
+    while True:
+        at = _least(noise, records, drawn.middle, at, bits, left)
+        each = float(drawn.half) + (MOST_RECORDS * 2.0**-ROUNDING if bits == FINEST else 0.0)
+        off = Fraction((left + math.sqrt(noise.size) * each) / noise.ridge * (1 + 1e-9))
+        near, far = (
+            tuple(
+                math.floor((Fraction(one, 2**bits) + sign * off) / Fraction(PLACE) + Fraction(1, 2))
+                for one in at
+            )
+            for sign in (-1, 1)
+        )
+        if near == far:
+            return near
+        drawn.refine()
+        at, bits, left = tuple(one << _MORE for one in at), bits + _MORE, left * 2.0 ** (4 - _MORE)
 
 
 def _least(
-    noise: Perturbation, records: SearchedRecords, drawn: list[Fraction], start: tuple[int, ...]
-) -> tuple[int, ...]:
-    """Where the objective is least, by Newton's method. Steps end where the objective falls less than half as
-    steeply along them, or where the slope is half as long: both bring a strongly convex function with a
-    Lipschitz slope down to its least (Zoutendijk 1970), and near it the steps are whole ones."""
+    noise: Perturbation, records: SearchedRecords, drawn: list[Fraction], start: Place, bits: int, left: float
+) -> Place:
+    """Where the slope of the objective is no longer than `left`, by Newton's method, in parts of
+    2^`bits`. Steps end where the objective falls less than half as steeply along them, or where the slope
+    is half as long: both bring a strongly convex function with a Lipschitz slope down to its least
+    (Zoutendijk 1970), and near it the steps are whole ones."""
     ridge = Fraction(noise.ridge)
 
-    def slope(at: tuple[int, ...]) -> Array:
-        told = zip(records.slope(at), at, drawn, strict=True)
-        return np.array([float(ridge * one / 2**FINEST + z - own) for own, one, z in told])
+    def slope(at: Place) -> Array:
+        told = zip(records.slope(at, bits), at, drawn, strict=True)
+        return np.array([float(ridge * one / 2**bits + z - own) for own, one, z in told])
 
     here, ahead = start, slope(start)
-    while float(np.linalg.norm(ahead)) * (1 + 1e-9) > noise.left:
-        numbers = np.array(records.curvature(here), dtype=np.float64) * 2.0**-CURVATURE
+    while float(np.linalg.norm(ahead)) * (1 + 1e-9) > left:
+        near = tuple(one >> bits - FINEST for one in here)
+        numbers = np.array(records.curvature(near), dtype=np.float64) * 2.0**-CURVATURE
         curvature = noise.terms.matrix(numbers) + noise.ridge * np.eye(noise.size)
         step = -np.linalg.solve(_positive(curvature, noise.ridge), ahead)
-        here, ahead = _step(slope, here, ahead, np.asarray(step, dtype=np.float64))
+        here, ahead = _step(slope, here, ahead, np.asarray(step, dtype=np.float64), bits)
     return here
 
 
@@ -321,15 +367,14 @@ def _positive(curvature: Array, ridge: float) -> Array:
     return np.asarray((vectors * np.maximum(values, ridge / 2)) @ vectors.T)
 
 
-def _step(slope: Slope, here: tuple[int, ...], ahead: Array, step: Array) -> tuple[tuple[int, ...], Array]:
+def _step(slope: Slope, here: Place, ahead: Array, step: Array, bits: int) -> tuple[Place, Array]:
     """Along a direction in which the objective falls, not too far and far enough."""
     steep, length, low, high = float(ahead @ step), 1.0, 0.0, math.inf
     best = here, ahead
     for _ in range(_TRIES):
-        trial = tuple(
-            one + round(Fraction(length * move) * 2**FINEST) for one, move in zip(here, step, strict=True)
-        )
-        if max(abs(one) for one in trial) > _FURTHEST * 2**FINEST:
+        moves = (round(Fraction(length * float(move)) * 2**bits) for move in step)
+        trial = tuple(one + move for one, move in zip(here, moves, strict=True))
+        if max(abs(one) for one in trial) > int(_FURTHEST) << bits:
             high = length
         else:
             there = slope(trial)
