@@ -143,7 +143,7 @@ class LogisticPart(RegressionPart):
 
     def remark(self, scale: float) -> str:
         if isinstance(self.at(scale), PerturbedLikelihood):
-            return "; reads the table ten to thirty times more, until the maximum of the likelihood is found"
+            return "; reads the table five to twenty times more, until the maximum of the likelihood is found"
         again = len(self.asks.passes(self.terms.norm, self.terms.adjacency)) - 1
         return f"; reads the table {again} times more, at coefficients that the times before have told"
 
