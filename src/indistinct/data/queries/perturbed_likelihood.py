@@ -23,8 +23,8 @@ factor of 1 + p' x'(H + Λ)^-1 x ≤ 1 + p' m/Λ ≤ e^(p'/s), with p' ≤ p (1 
 whose slope of the objective is short, and by strong convexity |b̃ - b̂| is at most its length over Λ,
 with what rounding of records and the rest of Z that is not drawn yet may add. Where that does not decide
 how a coordinate is rounded, more bits of the rest are drawn, and everything is computed with as many bits
-more. So neither rounding nor the search has a part in what is released, whatever the records are; how
-long it takes does.
+more. So neither rounding nor the search has a part in what is released, whatever the records are; only
+how long it takes depends on them.
 
 **The curvature** at these coefficients b, a half of `PLACE` from b̂ at most in each coordinate, has noise
 by `block_noise` too. A record moves one number of each two columns, by at most its weight there, p (1 -
@@ -76,7 +76,7 @@ from indistinct.errors import ArgumentError
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.stated import PureDP
 from indistinct.mechanisms import DiscreteLaplace
-from indistinct.mechanisms.release import Lattice
+from indistinct.mechanisms.release import Lattice, no_guarantee
 from indistinct.noise import Source, SystemSource
 from indistinct.noise.k_norm import block_noise, block_variance
 from indistinct.numerics.rounding import quotient_up, rounded_up
@@ -100,6 +100,8 @@ _MORE = 64
 _FURTHEST = 2.0**22
 """No coefficient of a minimum is further out."""
 _TRIES = 64
+_MOST = 700.0
+"""Beyond this epsilon outcomes are as good as certain: no float tells their chances apart."""
 
 
 def cost(unit: Unit, adjacency: Adjacency) -> float:
@@ -149,7 +151,7 @@ class PerturbedLikelihood(NoisyQuery):
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         epsilon = quotient_up(self.query.sensitivity(self.norm, adjacency), self.scale)
-        return PureDP(epsilon, adjacency=adjacency)
+        return PureDP(epsilon, adjacency=adjacency) if epsilon <= _MOST else no_guarantee(adjacency)
 
     def noisy(self, data: Any, source: Source | None = None) -> tuple[Values, bool]:
         source, noise = SystemSource() if source is None else source, self.noise_in
