@@ -218,6 +218,7 @@ EXAMPLES: list[Described] = [
     SuggestedBounds(Ladder("x").gaussian(3), 0.9),
     LinearRegression("y", {**LINE, "y": Numbers(0, 2)}),
     LogisticRegression("y", {**LINE, "y": Categories(["no", "yes"])}, USERS),
+    LogisticRegression("y", {**LINE, "y": Categories(["no", "yes"])}).laplace(2.0),
     CovarianceTable({**LINE, "y": Numbers(0, 2)}),
     Count().laplace(2),
     AGES.gaussian(3),

@@ -59,6 +59,7 @@ _HOMES = {
     "mechanism matrix": "workloads",
     "mechanism measured_query": "plans.measured",
     "mechanism noisy_distances": "synthesis.tables.rounds",
+    "mechanism perturbed_likelihood": "data",
     "mechanism quantile": "data",
     "mechanism suggested_bounds": "data",
     "mechanism together": "plans.together",

@@ -33,6 +33,7 @@ from indistinct.data import (
     Records,
     UserRecords,
     UserTotals,
+    WithLaplace,
     read_csv,
     read_parquet,
     table,
@@ -262,7 +263,7 @@ def test_logistic_estimates_use_all_passes() -> None:
     query = LogisticRegression("y", {name: Categories([-1, 1]) for name in (*names, "y")})
     data = CachedTable(table(dict(zip(names, x.T, strict=True)) | {"y": np.where(answer, 1, -1)}))
     truth, _ = likeliest(np.column_stack([np.ones(1_000), x]), answer)
-    mechanism = query.laplace(query.sensitivity(Norm.L1))
+    mechanism = WithLaplace(query, Norm.L1.of(query.passes(Norm.L1, Adjacency.ADD_REMOVE)))
     fits = [query.equations(mechanism, mechanism.noisy(data, NotPrivateSource(s))[0])[0] for s in range(30)]
     errors = [np.median(np.abs(fit.coefficients - truth)) for fit in fits if isinstance(fit, NewtonEquations)]
     assert len(errors) == 30 and np.median(errors) < 0.1
@@ -475,17 +476,22 @@ def test_slope_and_curvature() -> None:
 
 def test_passes_compose() -> None:
     """The guarantee is that of the passes one after the other; the query's own sensitivity is that of all."""
-    for mechanism, norm in ((LOGISTIC.gaussian(30), Norm.L2), (LOGISTIC.laplace(30), Norm.L1)):
+    totals = LogisticRegression("owns", dict(LOGISTIC.axes), UserTotals("person", Norm.L1, 9.0))
+    for query, mechanism, norm in (
+        (LOGISTIC, LOGISTIC.gaussian(30), Norm.L2),
+        (totals, totals.laplace(30), Norm.L1),
+    ):
         for adjacency in Adjacency:
-            each = LOGISTIC.passes(norm, adjacency)
-            assert len(each) == 5 and LOGISTIC.sensitivity(norm, adjacency) == pytest.approx(norm.of(each))
+            each = query.passes(norm, adjacency)
+            assert len(each) == 5 and query.sensitivity(norm, adjacency) == pytest.approx(norm.of(each))
             of = Gaussian if norm is Norm.L2 else Laplace
             alone = [of(30.0, length).guarantee(adjacency) for length in each]
             together = functools.reduce(operator.add, alone)
             assert mechanism.guarantee(adjacency).epsilon(1e-6) == pytest.approx(
                 together.epsilon(1e-6), rel=1e-5
             )
-    assert LOGISTIC.laplace(30).guarantee().pure() == pytest.approx(LOGISTIC.sensitivity(Norm.L1) / 30)
+    for query in (LOGISTIC, totals):
+        assert query.laplace(30).guarantee().pure() == pytest.approx(query.sensitivity(Norm.L1) / 30)
 
 
 def test_keyed_noise_of_later_passes_is_of_their_records() -> None:

@@ -153,3 +153,22 @@ def test_total_of_a_user(folder: Path) -> None:
 
     units = [np.asarray(one.query.statistic(read_csv(data)).units, dtype=float) for one in (part, whole)]
     np.testing.assert_allclose(units[0], units[1], rtol=1e-9, atol=1e5)
+
+
+def test_a_pure_plan(folder: Path) -> None:
+    """Without delta, and users by two of their records: what was drawn once is found again in a second
+    folder, and costs what the plan says."""
+    asked = tomllib.loads(PLAN)
+    del asked["budget"]["delta"], asked["releases"][1]["user_total"]
+    asked["releases"] = asked["releases"][1:2]
+    asked = parse_plan(asked, folder)
+    assert "until the maximum of the likelihood is found" in str(check_plan(asked))
+    for name in ("out", "again"):
+        run_plan(asked, folder / name)
+    owners, again = (read(folder / name / "owners.csv") for name in ("out", "again"))
+    assert owners == again and abs(float(owners[1]["coefficient"]) - 1 / 30) < 0.01
+    assert float(owners[1]["noise_high"]) - float(owners[1]["noise_low"]) < 0.01
+    told = check_plan(asked)
+    (part,) = told.parts
+    (scale,) = told.scales.values() if isinstance(told.scales, dict) else told.scales
+    assert part.at(scale).guarantee(part.terms.adjacency).pure() <= 8.0

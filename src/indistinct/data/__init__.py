@@ -43,6 +43,7 @@ from indistinct.data.queries.outside import OutsideDomain as OutsideDomain
 from indistinct.data.queries.outside import Parts as Parts
 from indistinct.data.queries.outside import UsersOver as UsersOver
 from indistinct.data.queries.outside import shares as shares
+from indistinct.data.queries.perturbed_likelihood import PerturbedLikelihood as PerturbedLikelihood
 from indistinct.data.queries.products import Products as Products
 from indistinct.data.queries.products import ProductSum as ProductSum
 from indistinct.data.queries.quantiles import Quantile as Quantile

@@ -17,6 +17,7 @@ from indistinct.data import (
     GroupBy,
     HeavyHitters,
     Hierarchy,
+    LogisticRegression,
     NoisyQuery,
     Norm,
     Quantiles,
@@ -233,6 +234,8 @@ def _error(noisy: NoisyQuery) -> float:
     query = noisy.query.query if isinstance(noisy.query, GroupBy) else noisy.query
     if isinstance(query, Quantiles):
         return query.rank_error(noisy)
+    if isinstance(query, LogisticRegression):
+        return query.slope_error(noisy)
     return noisy.deviation * (float(query.deviations.max()) if isinstance(query, Hierarchy) else 1.0)
 
 

@@ -86,4 +86,5 @@ def fits_by_group(noise: NoisyQuery, values: Values) -> list[Any]:
     query = noise.query.query if isinstance(noise.query, GroupBy) else noise.query
     if not isinstance(query, CrossProductQuery):
         raise ArgumentError("query", query, "a regression or a table of covariances, to be fitted")
-    return [query.fitted(noise, own) for own in values.reshape(-1, query.size)]
+    groups = values.reshape(-1, query.size) if query.by_group else [values]
+    return [query.fitted(noise, own) for own in groups]

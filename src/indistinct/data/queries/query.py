@@ -113,7 +113,7 @@ class Query(Described, ABC):
         """The query answered with Gaussian noise of this standard deviation."""
         return WithGaussian(self, scale)
 
-    def laplace(self, scale: float) -> "WithLaplace":
+    def laplace(self, scale: float) -> "NoisyQuery":
         """The query answered with Laplace noise of this scale."""
         return WithLaplace(self, scale)
 

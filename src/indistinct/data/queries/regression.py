@@ -12,6 +12,8 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.data.queries.intervals import Values
+from indistinct.data.queries.perturbed_fit import perturbed
+from indistinct.data.queries.perturbed_likelihood import PerturbedLikelihood, cost
 from indistinct.data.queries.query import NoisyQuery, Query, WithLaplace, noise_of
 from indistinct.data.queries.regression_fits import (
     Centre,
@@ -22,7 +24,7 @@ from indistinct.data.queries.regression_fits import (
 )
 from indistinct.data.queries.regression_logistic import (
     STEPS,
-    NewtonEquations,
+    StepEquations,
     beginning,
     newton,
     rounded,
@@ -178,8 +180,9 @@ def _rows(names: list[str], table: Array, fit: NoisyEquations, added: Array) -> 
 @describable()
 class LogisticRegression(CrossProductQuery):
     """How the odds of the second of two categories depend on other columns: the coefficients of largest
-    likelihood, by four passes over the records. What the later ones ask depends on what was released before
-    (see `regression_logistic`); what they cost does not."""
+    likelihood. With Laplace noise by the maximum of a likelihood whose slope has noise
+    (`perturbed_likelihood`); with Gaussian noise by five passes over the records, of which the later ones ask
+    what depends on what was released before (`regression_logistic`); what they cost does not."""
 
     by_group = False
     response: str
@@ -211,9 +214,20 @@ class LogisticRegression(CrossProductQuery):
         return tuple(bounded.sensitivity(norm, adjacency) for bounded in (self.bounded, *self._later(norm)))
 
     def sensitivity(self, norm: Norm, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> float:
-        """Of all passes, as if they were one."""
-        norm = one_of(Norm)("norm", norm)
-        return norm.of(self.passes(norm, check_adjacency(adjacency)))
+        """Of all passes, as if they were one; for L1 what a release costs at scale 1."""
+        norm, adjacency = one_of(Norm)("norm", norm), check_adjacency(adjacency)
+        if norm is Norm.L1 and not isinstance(self.unit, UserTotals):
+            return cost(self.unit, adjacency)
+        return norm.of(self.passes(norm, adjacency))
+
+    def laplace(self, scale: float) -> NoisyQuery:
+        """For a pure epsilon: the maximum of the likelihood with noise in its slope, and the curvature there
+        (`perturbed_likelihood`). Users' totals, which are no slope of anything, keep steps of Newton's."""
+        return (
+            WithLaplace(self, scale)
+            if isinstance(self.unit, UserTotals)
+            else PerturbedLikelihood(self, scale)
+        )
 
     def _later(self, norm: Norm) -> list[BoundedSum]:
         """What passes after the first add up, but for the coefficients, on which their reach does not
@@ -237,6 +251,8 @@ class LogisticRegression(CrossProductQuery):
     def equations(self, noise: NoisyQuery, values: Values) -> tuple[NoisyEquations, BoundedSum | None]:
         """What follows from the passes so far, and the next of them, if there is one. The coefficients that
         each is asked about follow from those before."""
+        if isinstance(noise, PerturbedLikelihood):
+            return perturbed(noise.noise_in, values), None
         end = self.encoding.size
         first = self.moments(noise, values[:end])
         equations: NoisyEquations = first
@@ -252,11 +268,17 @@ class LogisticRegression(CrossProductQuery):
             belief = equations.belief
         return equations, None
 
+    def slope_error(self, noise: NoisyQuery) -> float:
+        """The deviation of the noise in the slope of the likelihood, where coefficients are decided."""
+        whole = isinstance(noise, PerturbedLikelihood)
+        return noise.deviation if whole else noise.deviation / self.last_weight
+
     def fitted(self, noise: NoisyQuery, values: Values) -> list[Coefficient]:
-        if len(values) != self.size:
-            raise ArgumentError("release", f"{len(values)} numbers", f"those of all passes, {self.size}")
+        size = noise.noise_in.numbers if isinstance(noise, PerturbedLikelihood) else self.size
+        if len(values) != size:
+            raise ArgumentError("release", f"{len(values)} numbers", f"all of them, {size}")
         equations, _ = self.equations(noise, values)
-        assert isinstance(equations, NewtonEquations)
+        assert isinstance(equations, StepEquations)
         names, table = _in_units(self.axes, self.encoding.terms.owners[:-1])
         return _rows(names, table, equations, table @ equations.centre)
 

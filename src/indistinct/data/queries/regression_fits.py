@@ -146,7 +146,11 @@ def heavy_quantile(parts: Array) -> float:
     of Cornish and Fisher, which is at most 3 % too large (for one variable: 2.17, not 2.12) and not too
     small."""
     square = float(np.sum(parts**2))
-    excess = 3 * float(np.sum(parts**4)) / square**2 if square > 0 else 3.0
+    return cornish_fisher(3 * float(np.sum(parts**4)) / square**2 if square > 0 else 3.0)
+
+
+def cornish_fisher(excess: float) -> float:
+    """The quantile at 97.5 % of a standardised law with this excess of the fourth moment."""
     return _NORMAL + excess * (_NORMAL**3 - 3 * _NORMAL) / 24
 
 

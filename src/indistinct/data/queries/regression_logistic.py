@@ -13,6 +13,7 @@ be from c.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,13 +74,16 @@ def beginning(first: NoisyMoments) -> tuple[Belief, NormalColumns]:
 
 
 @dataclass(frozen=True)
-class NewtonEquations(NoisyEquations):
-    """Of coefficients less those of a pass: a curvature with noise, and a slope with noise as the last
-    column. What was believed `before`, and what columns would be like if they were normal."""
+class StepEquations(NoisyEquations):
+    """Of coefficients less those at which a curvature with noise was measured, and a slope with noise, which
+    is the last column."""
 
     centre: Array
-    before: Belief
-    columns: NormalColumns
+
+    @property
+    @abstractmethod
+    def belief(self) -> Belief:
+        """What is known of the coefficients."""
 
     @property
     def coefficients(self) -> Array:
@@ -131,6 +135,14 @@ class NewtonEquations(NoisyEquations):
         error = np.array([(high - low) / (2 * q) for (low, high), q in zip(ends, quantiles, strict=True)])
         wider = error / np.sqrt(np.maximum(np.diag(seen.spread), 1e-300))
         return middle, np.outer(wider, wider) * seen.spread
+
+
+@dataclass(frozen=True)
+class NewtonEquations(StepEquations):
+    """Of a pass. What was believed `before`, and what columns would be like if they were normal."""
+
+    before: Belief
+    columns: NormalColumns
 
     @cached_property
     def belief(self) -> Belief:
@@ -190,12 +202,12 @@ def newton(
     columns: NormalColumns,
 ) -> NewtonEquations:
     """The equations of a pass, from its numbers."""
-    moved = _bordered(scores.curvatures, scores.slopes.T)
+    moved = bordered(scores.curvatures, scores.slopes.T)
     matrix = np.tensordot(values, moved, 1)
     return NewtonEquations(matrix, moved, deviation, heavy, np.array(scores.at) / COARSE, before, columns)
 
 
-def _bordered(matrices: Array, columns: Array) -> Array:
+def bordered(matrices: Array, columns: Array) -> Array:
     """Matrices with a column more, and the same as a row."""
     count, size = columns.shape
     made = np.zeros((count, size + 1, size + 1))

@@ -33,9 +33,9 @@ _CURVED = 2**17
 _SHORT = 2**9
 _HEAVY = _CHANCE * GRAIN // (_CURVED * _SHORT**2)
 """The weight of 1 in the curvature."""
-_END, _NODES = 20, 2**10
+END, NODES = 20, 2**10
 """Logits in which chances are tabled, in both directions, and how many for each."""
-_FINE = 2**34
+FINE = 2**34
 """What tabled chances are rounded to."""
 _ROWS = 2**11
 """Numbers so large, so many of them: sums that floats hold exactly, in whatever order."""
@@ -155,17 +155,17 @@ class LogisticScores(Encoding):
 def _chances(logits: Array) -> Integers:
     """1/(1 + e^-t) by a table and straight lines between: of a logit alone, whatever is computed beside it.
     Logits are whole numbers of 1/(GRAIN COARSE)."""
-    width = GRAIN * COARSE // _NODES
-    places = np.clip(logits, -_END * _NODES * width, (_END * _NODES - 1) * width).astype(np.int64)
+    width = GRAIN * COARSE // NODES
+    places = np.clip(logits, -END * NODES * width, (END * NODES - 1) * width).astype(np.int64)
     node, rest = np.divmod(places, width)
-    node += _END * _NODES
-    found = _TABLE[node] + (_TABLE[node + 1] - _TABLE[node]) * rest // width
-    coarser = _FINE // _CHANCE
+    node += END * NODES
+    found = TABLE[node] + (TABLE[node + 1] - TABLE[node]) * rest // width
+    coarser = FINE // _CHANCE
     return np.asarray((found + coarser // 2) // coarser)
 
 
-_LOGITS = np.arange(-_END * _NODES, _END * _NODES + 1) / _NODES
-_TABLE = np.rint(_FINE / (1 + np.exp(-_LOGITS))).astype(np.int64)
+_LOGITS = np.arange(-END * NODES, END * NODES + 1) / NODES
+TABLE = np.rint(FINE / (1 + np.exp(-_LOGITS))).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from indistinct.data import (
     LinearRegression,
     LogisticRegression,
     Numbers,
+    PerturbedLikelihood,
     Table,
     fits_by_group,
 )
@@ -63,7 +64,7 @@ class CrossProductPart(QueryPart):
         if self.user_total is None:
             return super().unit
         # Of so many records, each as long as the longest: a user who has no more is not scaled down.
-        longest = self.asked_of(RECORDS).sensitivity(self.total_norm)
+        longest = self.asked_of(RECORDS).bounded.sensitivity(self.total_norm)
         return self.terms.totals(self.where, self.total_norm, self.user_total * longest)
 
     def error(self, scale: float) -> float | None:
@@ -141,6 +142,8 @@ class LogisticPart(RegressionPart):
     keys = RegressionPart.keys - {"by"}
 
     def remark(self, scale: float) -> str:
+        if isinstance(self.at(scale), PerturbedLikelihood):
+            return "; reads the table five to twenty times more, until the maximum of the likelihood is found"
         again = len(self.asks.passes(self.terms.norm, self.terms.adjacency)) - 1
         return f"; reads the table {again} times more, at coefficients that the times before have told"
 
@@ -148,9 +151,9 @@ class LogisticPart(RegressionPart):
         return LogisticRegression(self.response, self.axes, unit)
 
     def error(self, scale: float) -> float | None:
-        linear = super().error(scale)
-        # of a logit across both halves, where the odds are even; the last pass decides
-        return None if linear is None else 2 * 4 * linear / LogisticRegression.last_weight
+        # of a logit across both halves, where the odds are even and columns are evenly spread
+        records, slope = self.terms.data.records, self.asked_of(self.unit).slope_error(self.at(scale))
+        return None if records is None else 2 * 4 * 3 * slope / records
 
     @property
     def size(self) -> float | None:
