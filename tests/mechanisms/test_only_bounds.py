@@ -93,7 +93,7 @@ def test_samples_of_a_fixed_size_composed(scale: float, size: int, epsilon: floa
 
 
 def test_what_is_known_by_a_claim_has_no_lower_end() -> None:
-    """Permute-and-flip at a scale of 2 reveals 0.3935 at epsilon 0, by a search over qualities, for 0.4621."""
+    """Permute-and-flip at a scale of 2 reveals 0.3935 at epsilon 0, by a search, for 0.4621."""
     for mechanism in (PermuteAndFlip(2.0), ReportNoisyMax(2.0), AboveThreshold(3.0, 3.0)):
         assert mechanism.guarantee().delta_interval(0.0).low == 0.0
     fine = DiscreteGaussian(2000.0).guarantee().delta_interval(1e-4)
