@@ -99,9 +99,15 @@ def test_what_only_bounds_a_run_has_no_lower_end() -> None:
         for one in (run, run + run):
             assert one.guarantee().epsilon_interval(1e-5).low == 0.0 < one.epsilon(1e-5)
             assert one.guarantee().delta_interval(0.5).low == 0.0 < one.guarantee().delta(0.5)
-    for way, whom in (("cyclic", "zero-out"), ("poisson", "add/remove"), ("without replacement", None)):
+    # of samples without replacement no neighbours have the pair: composed they have a lower end of their own
+    known_ends = (
+        ("cyclic", "zero-out", 0.99),
+        ("poisson", "add/remove", 0.99),
+        ("without replacement", None, 0.9),
+    )
+    for way, whom, least in known_ends:
         known = dp_sgd(**small, sampling=way, adjacency=whom).guarantee()  # type: ignore[arg-type]
-        assert known.epsilon_interval(1e-5).low > 0.99 * known.epsilon(1e-5)
+        assert known.epsilon_interval(1e-5).low > least * known.epsilon(1e-5)
     # one phase that is only bounded is enough
     mixed = dp_sgd(**small, sampling="shuffled") + dp_sgd(**small, adjacency="zero-out")  # type: ignore[arg-type]
     assert mixed.guarantee().epsilon_interval(1e-5).low == 0.0

@@ -346,7 +346,7 @@ class RenyiSum(RenyiGuarantee):
 
 def as_bound(guarantee: Guarantee) -> Guarantee:
     """The same of a release that this one only bounds from above: no reading has a lower end."""
-    if isinstance(guarantee, PairGuarantee):
+    if isinstance(guarantee, PairsGuarantee):
         return ExactGuarantee(guarantee.product.as_bound(), guarantee.adjacency)
     return guarantee  # whose readings have none
 

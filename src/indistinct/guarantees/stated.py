@@ -8,7 +8,7 @@ import math
 import sys
 from abc import ABC
 from bisect import bisect_left
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -89,6 +89,34 @@ class PureDP(_Bound):
 
     def group(self, size: int) -> Guarantee:
         return PureDP(_multiple(size, self.bound), adjacency=self.adjacency)
+
+
+@dataclass(frozen=True, repr=False)
+class KnownByClaim(PairGuarantee):
+    """The guarantee of a mechanism of which a claim is all that is known: the claim's, without lower ends."""
+
+    claim: PureDP
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.claim.adjacency
+
+    @cached_property
+    def product(self) -> Product:
+        return self.claim.product.as_bound()
+
+    def __repr__(self) -> str:
+        return repr(self.claim)
+
+    def _renyi(self, order: float) -> float:
+        return self.claim._renyi(order)
+
+    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0) -> tuple[Array, Array]:
+        return np.zeros_like(epsilon), self.claim._delta(epsilon)
+
+    def group(self, size: int) -> Guarantee:
+        grouped = self.claim.group(size)
+        return KnownByClaim(grouped) if isinstance(grouped, PureDP) else grouped
 
 
 @describable("approx", epsilon="bound", delta="slack")

@@ -8,8 +8,8 @@ import numpy as np
 from indistinct.adjacency import Adjacency
 from indistinct.description import Nonnegative, Positive, describable
 from indistinct.errors import ArgumentError, check_real
-from indistinct.guarantees.guarantee import Guarantee, as_bound
-from indistinct.guarantees.stated import PureDP
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.guarantees.stated import KnownByClaim, PureDP
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.paying import Payer, charged
@@ -51,7 +51,8 @@ class AboveThreshold(Mechanism):
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         answers = (1 if self.monotonic else 2) * quotient_up(self.sensitivity, self.scale)
         most = (quotient_up(self.sensitivity, self.threshold_scale) + answers) * (1 + 2 * EPS)
-        return no_guarantee(adjacency) if most > NO_NOISE else as_bound(PureDP(most, adjacency=adjacency))
+        known = KnownByClaim(PureDP(most, adjacency=adjacency))
+        return no_guarantee(adjacency) if most > NO_NOISE else known
 
     @charged
     def release(

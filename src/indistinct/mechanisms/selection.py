@@ -12,10 +12,10 @@ from indistinct.adjacency import Adjacency
 from indistinct.description import Nonnegative, Positive, describable
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.bounded_range_pair import BoundedRangePair
-from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, as_bound
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.stated import PureDP
+from indistinct.guarantees.stated import KnownByClaim, PureDP
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.paying import Payer, charged
@@ -52,7 +52,7 @@ class Selection(Mechanism):
         return self._known(adjacency)
 
     def _known(self, adjacency: Adjacency) -> Guarantee:
-        return as_bound(PureDP(self.most, adjacency=adjacency))
+        return KnownByClaim(PureDP(self.most, adjacency=adjacency))
 
     @charged
     def release(

@@ -74,7 +74,7 @@ from indistinct.data.records.unit import Unit, UserTotals, records_of
 from indistinct.description import describable
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.guarantee import Guarantee
-from indistinct.guarantees.stated import PureDP
+from indistinct.guarantees.stated import KnownByClaim, PureDP
 from indistinct.mechanisms import DiscreteLaplace
 from indistinct.mechanisms.release import Lattice, no_guarantee
 from indistinct.noise import Source, SystemSource
@@ -151,7 +151,9 @@ class PerturbedLikelihood(NoisyQuery):
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         epsilon = quotient_up(self.query.sensitivity(self.norm, adjacency), self.scale)
-        return PureDP(epsilon, adjacency=adjacency) if epsilon <= _MOST else no_guarantee(adjacency)
+        if epsilon > _MOST:
+            return no_guarantee(adjacency)
+        return KnownByClaim(PureDP(epsilon, adjacency=adjacency))
 
     def noisy(self, data: Any, source: Source | None = None) -> tuple[Values, bool]:
         source, noise = SystemSource() if source is None else source, self.noise_in
