@@ -204,7 +204,7 @@ def _least_noise(family: Callable[[float], Any], goal: _Goal) -> float:
         if low >= math.log(_LARGEST):
             raise goal.missed(f"within reach; a scale of {_LARGEST:g} misses it{_hint(goal.budget)}")
         seen.append((x, value - likely(x)))
-        x = _next(seen, likely, low, high)
+        x = _next(seen, likely, low, high, min(max(abs(value) * _FINE**0.5, _FINE), _ROUGH))
     else:
         raise ArithmeticError("the calibration did not settle; please report this as a bug")
     return math.exp(high)
@@ -218,13 +218,13 @@ def _hint(budget: Budget) -> str:
 
 
 def _next(
-    seen: list[tuple[float, float]], likely: Callable[[float], float], low: float, high: float
+    seen: list[tuple[float, float]], likely: Callable[[float], float], low: float, high: float, enough: float
 ) -> float:
-    """The next log scale to try."""
+    """The next log scale to try, about."""
     x, more = seen[-1]
     finite = [point for point in seen[-3:] if math.isfinite(point[1])]
     if math.isfinite(more):
-        guess = _root(lambda place: likely(place) + _through(finite, place), x, _FINE)
+        guess = _root(lambda place: likely(place) + _through(finite, place), x, enough)
     else:
         guess = x + math.copysign(3.0, more)
     if math.isinf(high) or math.isinf(low):
