@@ -6,6 +6,11 @@ neighbours are alike: there, too, what a component adds is smooth. The misfit is
 units of its deviation (so its expected value at the truth is known), plus a price on how much the components
 tell about the columns. The price takes the place of a Wiener filter: dependence that the noise could have
 made is not worth it, and at no signal at all the columns are independent.
+
+All labels have the same latents. What a label changes is at first each column by itself, alike in all
+components: columns then speak for or against a label one by one, their logits add up. That components differ
+by label in more than that has a price too. Without it, tables of many columns, which nothing tells about,
+would differ between labels by chance, and whoever learns to predict the label from the rows would learn that.
 """
 
 import math
@@ -41,6 +46,8 @@ class TableTraining:
     price: Nonnegative = 200.0
     """Of one nat that a component tells about a column. How much columns depend on each other is no matter of
     how many records there are, and neither is this: as with a prior, more of them outweigh it."""
+    label_price: Nonnegative = 50.0
+    """Of one nat by which a column in a component differs between labels, beyond what it does in all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,38 +135,44 @@ def train(
     labels, shares = len(records), records / records.sum()
     misfit = _misfit(torch, counts, records / training.components)
 
-    layers = (training.latent + labels, training.width, training.width, sum(sizes))
+    layers = (training.latent, training.width, training.width, sum(sizes))
     weights = [_uniform(torch, draw, a, b) for a, b in pairwise(layers)]
     biases = [_uniform(torch, draw, a, b)[0].clone() for a, b in pairwise(layers)]
     base = torch.log(torch.tensor(counts.ones(), dtype=torch.float32).clamp(min=1.0))  # where it starts
-    parameters = [tensor.requires_grad_() for tensor in (*weights, *biases, base)]
-    latents = torch.randn(labels, training.components, training.latent, generator=draw)
-    which = torch.eye(labels)[:, None].expand(labels, training.components, labels)
-    entry = torch.cat([latents, which], dim=2)
+    apart = torch.zeros(labels, 1, training.width)  # what a label changes in components
+    parameters = [tensor.requires_grad_() for tensor in (*weights, *biases, base, apart)]
+    latents = torch.randn(training.components, training.latent, generator=draw)
     smooth = torch.tensor(_smoothness(counts), dtype=torch.float32)
 
-    def chances() -> Any:
-        hidden = entry
-        for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-            hidden = torch.nn.functional.silu(hidden @ weight + bias)
-        logits = hidden @ (weights[-1] @ smooth) + biases[-1] @ smooth + base[:, None]
-        return torch.cat([torch.softmax(part, dim=2) for part in torch.split(logits, sizes, dim=2)], dim=2)
+    def added() -> Any:
+        """What components add to the logits of the cells, for each label."""
+        hidden = torch.nn.functional.silu(latents @ weights[0] + biases[0] + apart)
+        hidden = torch.nn.functional.silu(hidden @ weights[1] + biases[1])
+        return hidden @ (weights[2] @ smooth) + biases[2] @ smooth
+
+    def logs(components: Any) -> Any:
+        """Of the chances of all cells."""
+        parts = torch.split(components + base[:, None], sizes, dim=2)
+        return torch.cat([torch.log_softmax(part, dim=2) for part in parts], dim=2)
 
     optimiser = torch.optim.Adam(parameters, lr=training.rate)
     for step in range(steps):
         for group in optimiser.param_groups:
             group["lr"] = training.rate * _warmth((step + 1) / steps)
-        each = chances()
-        mean = each.mean(dim=1)
-        told = each * (torch.log(each + 1e-8) - torch.log(mean[:, None] + 1e-8))
-        loss = misfit(each) + training.price * (told.sum(dim=2).mean(dim=1) * shares).sum()
+        components = added()
+        known = logs(components)
+        each = known.exp()
+        alike = (components * shares[:, None, None]).sum(dim=0, keepdim=True)
+        told = known - torch.log(each.mean(dim=1, keepdim=True) + 1e-8)
+        price = training.price * told + training.label_price * (known - logs(alike))
+        loss = misfit(each) + ((each * price).sum(dim=2).mean(dim=1) * shares).sum()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         if progress is not None:
             progress(step + 1, float(loss.detach()))
     with torch.no_grad():
-        final = chances().double().numpy()
+        final = logs(added()).exp().double().numpy()
     return Mixture(counts.sizes, counts.records() / counts.records().sum(), final)
 
 
