@@ -250,7 +250,9 @@ class ContourLine:
     def at_aim(self) -> tuple[float, float, float, float]:
         """About log delta where it was aimed, and its first three derivatives."""
         terms = self._terms(np.array([self.aim.epsilon]))[0]
-        powers = np.multiply.accumulate(np.stack((terms, *[self.nodes] * 3)), axis=0)
+        steep = terms * self.nodes
+        bent = steep * self.nodes
+        powers = np.array((terms, steep, bent, bent * self.nodes))
         total, first, second, third = powers.real.sum(axis=1).tolist()
         total = max(total, EPS * float(np.abs(terms).sum()), TINY)  # where it cancels nothing is known
         finite = math.log(total) + self._log_unit - self.aim.order * self.aim.epsilon
