@@ -16,6 +16,7 @@ import numpy as np
 
 from indistinct.guarantees.composed_loss import ComposedLoss
 from indistinct.guarantees.pair import Band, Resolution
+from indistinct.guarantees.tails import solve
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.contour import ACCURACY, GUARD, ContourLine, LogBounds, Scan, draw_line, scan
 from indistinct.numerics.cumulant import SplitCumulant, log_expm1
@@ -35,6 +36,8 @@ _POOR = 1e-9
 """What a line may leave out, relative to it, rather than not be drawn."""
 _FAR_ABOVE = 40.0
 """Losses so far above epsilon are one band."""
+_FURTHER = 1.1
+"""If delta is reached so many times further out than was aimed at, it is aimed once more."""
 _REACH = 2.5
 """How far below its own delta, in nats, a level is read."""
 _FAR = 16.0
@@ -43,7 +46,14 @@ _FAR = 16.0
 
 def split_tail(loss: ComposedLoss, level: int) -> "SplitTail | None":
     """The engine: None where no pair has rare losses to split off."""
-    return _SplitLoss(loss, loss.log_delta_of(level)).tail() if _splits(loss) else None
+    if not _splits(loss):
+        return None
+    log_delta = loss.log_delta_of(level)
+    tail = _SplitLoss(loss, log_delta).tail()
+    # several losses may add up to more than one is: then once more, around what this one says
+    found = float(solve(tail, np.array([log_delta]), loss.top)[1][0])
+    further = _FURTHER * tail.centre < found < math.inf
+    return _SplitLoss(loss, log_delta, found).tail() if further else tail
 
 
 def expected(loss: ComposedLoss, epsilon: Array) -> Array | None:
@@ -75,6 +85,8 @@ class _SplitLoss:
 
     loss: ComposedLoss
     log_delta: float
+    around: float | None = None
+    """Where delta has this size, if that is known better than single losses tell."""
 
     @cached_property
     def bottom(self) -> float:
@@ -125,7 +137,7 @@ class _SplitLoss:
             alone = np.log(np.maximum(self.loss.single(epsilon), TINY))
             return np.logaddexp(alone, self.bulk.read(epsilon).high - _TOO_MUCH)
 
-        centre = falls_to(log_delta, self.log_delta, self.bottom)
+        centre = self.around or falls_to(log_delta, self.log_delta, self.bottom)
         return centre, falls_to(log_delta, self.log_delta - _REACH, centre)
 
     def _bands(self) -> list[Band]:
