@@ -437,7 +437,7 @@ def test_divergences_of_what_is_tabled_are_added_up() -> None:
 
 
 def test_several_large_losses_that_add_up() -> None:
-    """Rare losses were looked at around what single ones reach, 29, and delta = 1e-5 was in [45.90, 46.21]. By
+    """Rare losses were looked at around what single ones reach, 29, so epsilon was in [45.90, 46.21]. By
     plain convolution on lattices of 0.01 and 0.005, extrapolated, delta(46.2006881) is 1.0000000e-5."""
     phases = ((28, 5.3, 0.0051), (94, 4.6, 0.00079), (2, 5.6, 0.0027))
     run = sum((n * Gaussian(scale=1 / shift).subsample(rate) for n, shift, rate in phases), start=NOTHING)
