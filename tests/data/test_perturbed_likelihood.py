@@ -19,6 +19,7 @@ from indistinct.data import (
     BoundedSum,
     CachedTable,
     Categories,
+    CovarianceTable,
     LogisticRegression,
     Norm,
     Numbers,
@@ -432,3 +433,19 @@ def test_quantiles_of_combinations(blocks: tuple[int, ...]) -> None:
         assert variance == pytest.approx(seen.var(), rel=0.03)
         quantile = np.quantile(np.abs(seen), 0.95) / seen.std()
         assert 0.98 * quantile <= cornish_fisher(fourth / variance**2) <= 1.06 * quantile
+
+
+@pytest.mark.parametrize("scale", [1e6, 4.5e9, 1e15])
+def test_a_tiny_epsilon_ends_too(scale: float) -> None:
+    """The search asked for more than coefficients resolve, and went on for ever."""
+    values, _ = QUERY.laplace(scale).noisy(columns(RECORDS), NotPrivateSource(1))
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("high", [5e-324, 1e-310, 1e-201])
+def test_numbers_that_lie_in_next_to_nothing(high: float) -> None:
+    """0/0 became the smallest of all integers: a record moved sums by 5e8 times what is stated."""
+    for query in (QUERY, CovarianceTable({"x": Numbers(-1, 1)})):
+        axes = {name: Numbers(0, high) if name == "x" else domain for name, domain in query.axes}
+        with pytest.raises(ArgumentError, match="wider than"):
+            LogisticRegression("y", axes) if len(axes) > 1 else CovarianceTable(axes)

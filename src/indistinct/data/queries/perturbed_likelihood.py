@@ -94,7 +94,8 @@ _GRAIN = 2.0**-44
 PLACE = 2.0**-20
 """Coefficients are rounded to multiples of it."""
 _LEFT = 2.0**-36
-"""What the search may leave of the slope, for each column, at first."""
+"""What the search may leave of the slope at first, for each column, and of the ridge if that is larger: no
+coefficient is resolved further."""
 _MORE = 64
 """Bits that are added to everything where that does not decide how a coefficient is rounded."""
 _FURTHEST = 2.0**22
@@ -324,7 +325,7 @@ Slope = Callable[[Place], Array]
 def _rounded(noise: Perturbation, records: SearchedRecords, source: Source) -> Place:
     """The exact minimum, rounded to multiples of `PLACE`, in these units."""
     drawn, at, bits = noise.drawn(source), noise.start, FINEST
-    left = _LEFT * len(noise.axes)
+    left = _LEFT * max(len(noise.axes), noise.ridge)
     while True:
         at = _least(noise, records, drawn.middle, at, bits, left)
         each = float(drawn.half) + (MOST_RECORDS * 2.0**-ROUNDING if bits == FINEST else 0.0)

@@ -35,6 +35,8 @@ _ROWS = 2**18
 """Products of two coordinates, so many of them: integers that floats hold exactly, in whatever order."""
 _HEAVY = 2**7
 """The weight of 1."""
+_NARROWEST = 1e-200
+"""Half of what numbers are declared to lie in: of next to nothing there are no shares."""
 _MOST_TERMS = 400
 
 
@@ -117,6 +119,8 @@ class CrossProducts(Encoding):
                 raise ArgumentError("domain", domain, f"Numbers(...) or Categories(...), for {name!r}")
             if isinstance(domain, Numbers) and not domain.low < domain.high:
                 raise ArgumentError("domain", domain, f"Numbers(low, high) with low below high, for {name!r}")
+            if isinstance(domain, Numbers) and ends(domain)[1] < _NARROWEST:
+                raise ArgumentError("domain", domain, f"wider than {2 * _NARROWEST:g}, for {name!r}")
             if isinstance(domain, Categories) and domain.size < 2:
                 raise ArgumentError("domain", domain, f"two categories or more, for {name!r}")
         if self.terms.count > _MOST_TERMS:
@@ -261,7 +265,8 @@ def _coordinates(name: str, column: Column, domain: Numbers | Categories, keep: 
         middle, half = ends(domain)
         # halved first, so that nothing overflows; rounding may leave [-1, 1] in its last bit
         scaled = (np.clip(numbers, domain.low, domain.high) / 2 - middle / 2) / (half / 2)
-        return np.clip(np.rint(scaled * GRAIN), -GRAIN, GRAIN)[:, None]
+        # what is no number would be any integer at all
+        return np.fmax(np.fmin(np.rint(scaled * GRAIN), GRAIN), -GRAIN)[:, None]
     places = places_in(column, domain)
     settle(name, places == MISSING, domain.missing, keep)
     refuse_outside(name, (places < 0) & (places != MISSING), domain.outside, keep)
