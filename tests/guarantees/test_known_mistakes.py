@@ -14,6 +14,7 @@ from indistinct import (
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exponential,
     Gaussian,
     Laplace,
     PureDP,
@@ -443,3 +444,35 @@ def test_several_large_losses_that_add_up() -> None:
     run = sum((n * Gaussian(scale=1 / shift).subsample(rate) for n, shift, rate in phases), start=NOTHING)
     known = run.guarantee().epsilon_interval(1e-5)
     assert known.high - known.low < 1e-7 and known.low == pytest.approx(46.2006881, abs=2e-7)
+
+
+def test_two_points_that_are_far_apart_are_no_laplace_noise() -> None:
+    """A delta of 0.393 for 0.632, from 600 scales on: between its two losses a step tells more."""
+    for losses in (550.0, 599.0, 601.0, 700.0, 5000.0):
+        g = DiscreteLaplace(scale=1 / losses).guarantee()
+        for below in (0.1, 1.0, 30.0):
+            known = g.delta_interval(losses - below)
+            assert known.low <= -math.expm1(-below) * (1 + 1e-9) and -math.expm1(-below) <= known.high
+
+
+@pytest.mark.parametrize("epsilon", [600.0, 700.0, 709.0, 728.0, 760.0])
+def test_large_shifts_where_exponentials_overflow(epsilon: float) -> None:
+    """0 times infinity was a delta of 1, from below too: 0.962 at 728."""
+    a, b = 20 - epsilon / 40, -20 - epsilon / 40
+    with mpmath.workdps(40):
+        truth = float(mpmath.ncdf(a) - mpmath.exp(epsilon) * mpmath.ncdf(b))
+    known = Gaussian(scale=1 / 40).guarantee().delta_interval(epsilon)
+    assert known.low <= truth <= known.high <= truth * (1 + 1e-9)
+
+
+def test_bounds_stay_bounds_in_groups() -> None:
+    """0.0953 was a lower end of 0.0952."""
+    known = DiscreteLaplace(scale=50.0, sensitivity=5000).guarantee().group(2).delta_interval(199.8)
+    assert known.low <= 0.0951625 <= known.high
+
+
+@pytest.mark.parametrize("rate", [1e-12, 1e-9, 1e-6, 0.05])
+def test_peaks_far_from_zero_are_found(rate: float) -> None:
+    """Where delta next to 0 is known from above only, the line seemed to fall there: 1.7e-4 for 0.806."""
+    g = (3 * Exponential(0.2811346836949145)).guarantee()
+    assert g.tradeoff(rate) == pytest.approx(1 - g.tpr(rate), rel=1e-6)

@@ -206,7 +206,7 @@ def optimal_composition(epsilon: float, delta: float, count: int, at: float) -> 
         gain = math.exp((count - k) * epsilon) - math.exp(at) * math.exp(k * epsilon)
         total += math.comb(count, k) * max(gain, 0.0)
     inside = total / (1 + math.exp(epsilon)) ** count
-    return 1 - (1 - delta) ** count * (1 - inside)
+    return -math.expm1(count * math.log1p(-delta) + math.log1p(-inside))
 
 
 @MANY

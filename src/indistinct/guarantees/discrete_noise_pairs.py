@@ -40,8 +40,8 @@ def discrete_laplace_pair(shift: int, scale: float) -> Pair:
     if shift == 0:
         return GaussianPair(0.0)
     if shift > _MANY_STEPS or shift / scale > _LONG:
-        slack = 2 * _log_cosh(1 / (2 * scale)) if shift > 1 else 0.0
-        return LaplacePair((shift / scale + slack) * (1 + 4 * EPS), dominates=slack > 0)
+        slack = 2 * _log_cosh(1 / (2 * scale))
+        return LaplacePair((shift / scale + slack) * (1 + 4 * EPS), dominates=True)
     rate = 1 / scale + 4 * EPS  # logarithms of masses near 1/2 lose this much
     between = np.exp(-rate * np.arange(1, shift)) * -math.expm1(-rate)
     q = np.concatenate(([1.0], between, [math.exp(-rate * shift)])) / (1 + math.exp(-rate))

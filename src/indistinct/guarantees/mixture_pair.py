@@ -45,7 +45,7 @@ def mixture(base: Pair, rate: float) -> Pair:
 def _told(base: GaussianPair, rate: float) -> DiscretePair:
     """Whoever takes part is told so, and nobody else: whatever the base is can be made of that. The base
     itself dominates its mixtures too."""
-    p, q = np.array([1 - rate, rate]) * (1 + 2 * EPS * np.array([-1.0, 1.0])), np.array([1.0, 0.0])
+    p, q = np.array([math.nextafter(1 - rate, 0.0), rate]), np.array([1.0, 0.0])
     return replace(DiscretePair.of(p, q, exact=False), beside=base.as_bound())
 
 

@@ -83,7 +83,7 @@ class GaussianPair(Pair):
         return self
 
     def scaled(self, size: int) -> Pair:
-        return GaussianPair(size * self.shift, self.dominates)
+        return GaussianPair(size * self.shift, self.dominates, size * self.least)
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return GaussianCumulant(self.shift)
@@ -162,7 +162,7 @@ class LaplacePair(Pair):
         return self
 
     def scaled(self, size: int) -> Pair:
-        return LaplacePair(weighted_sum_up([(self.loss, size)]))
+        return LaplacePair(weighted_sum_up([(self.loss, size)]), self.dominates)
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return LaplaceCumulant(self.loss)

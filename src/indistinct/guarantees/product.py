@@ -15,7 +15,7 @@ from indistinct.guarantees.composed_loss import ComposedLoss, Term
 from indistinct.guarantees.engines import NARROW, LossReader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.rounding import weighted_sum_up
 from indistinct.numerics.rule import TooFineError
 
@@ -179,7 +179,7 @@ class Product:
         if not inside.all():
             high[delta < infinite], high[delta >= 1] = math.inf, 0.0
             if self.exact:
-                low[(delta <= infinite) & (delta < 1)] = top
+                low[(delta <= infinite) & (delta < 1)] = top * (1 - 64 * EPS)  # which was rounded up
                 low[delta < infinite] = math.inf
         open_ = np.flatnonzero(inside & (top > 0))
         if open_.size:

@@ -175,7 +175,7 @@ def _steep(epsilon: Array, delta: Array, fpr: Array) -> tuple[Array, Array]:
 
 
 def _flat(epsilon: Array, delta: Array, fpr: Array) -> tuple[Array, Array]:
-    missed: Array = np.exp(-epsilon) * (1 - delta - fpr)
+    missed: Array = np.exp(-epsilon) * ((1 - fpr) - delta)  # in this order: next to 1 the first is exact
     return missed, 1 - missed
 
 

@@ -13,6 +13,7 @@ from indistinct.numerics.arrays import TINY, Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LOG_2 = float(np.log(2.0))
+_LARGE = 300.0
 
 
 def log_gaussian_delta(shift: float | Array, epsilon: Array) -> Array:
@@ -26,9 +27,13 @@ def log_gaussian_delta(shift: float | Array, epsilon: Array) -> Array:
     body = u < -1.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         tail = np.log(_erfcx_drop(np.maximum(u, -1.0), shift / np.sqrt(2.0))) - _LOG_2 - u * u
-        direct = np.log(ndtr(-np.sqrt(2.0) * u) - np.exp(epsilon) * ndtr(-np.sqrt(2.0) * v))
-    # exp(epsilon) may overflow while its partner underflows; then u decides and delta is 1.
-    direct = np.where(np.isnan(direct), 0.0, direct)
+        below = -np.sqrt(2.0) * v
+        # exp(epsilon) may overflow while its partner underflows
+        far = np.exp(np.maximum(epsilon, _LARGE) + log_ndtr(below))
+        direct = np.log(
+            ndtr(-np.sqrt(2.0) * u) - np.where(epsilon > _LARGE, far, np.exp(epsilon) * ndtr(below))
+        )
+    direct = np.where(np.isnan(direct), 0.0, direct)  # where v is infinite, and delta 1
     result: Array = np.minimum(np.where(body, direct, tail), 0.0)
     return result
 
@@ -52,7 +57,8 @@ def _erfcx_drop(u: Array, width: float | Array) -> Array:
 def _log_error(shift: float, epsilon: Array, log_delta: Array) -> Array:
     """A bound on the rounding error of `log_gaussian_delta`: that of u, amplified by its square."""
     spread = np.abs(epsilon / shift) + shift
-    error: Array = 1e-13 + 1e-15 * (np.abs(log_delta) + spread * np.sqrt(1 + np.abs(log_delta)))
+    large = np.maximum(epsilon - _LARGE, 0.0)  # of its exponential
+    error: Array = 1e-13 + 1e-15 * (np.abs(log_delta) + spread * np.sqrt(1 + np.abs(log_delta)) + large)
     return error
 
 

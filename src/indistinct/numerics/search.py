@@ -16,7 +16,8 @@ from indistinct.numerics.arrays import TINY, Array
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 _NEXT_TO = 1e-5
-"""A bound that does not rise from 0 to so little of a guess has its peak at 0, to the square of this."""
+"""A bound that rises neither from 0 to so little of a guess nor further has its peak at 0, to the square of
+this."""
 
 _QUADRUPLED = np.power(4.0, np.arange(60.0))
 _WITHIN = np.linspace(0.0, 1.0, 65)
@@ -36,14 +37,18 @@ def climbed(objective: Objective, at_zero: Array, guess: Array, high: Array) -> 
     """The largest value on [0, high], row by row, of a bound that is known at 0, from a guess where its peak
     is: few places are looked at, and none far beyond the peak."""
     best = at_zero.copy()
-    guess = np.minimum(guess, high / 4)
-    rises = objective(_NEXT_TO * guess, np.arange(best.size)) > at_zero
-    rows = np.flatnonzero(rises & (high > 0))
+    guess = np.minimum(guess, 0.9 * high)
+    rows = np.flatnonzero(high > 0)
+    places = np.multiply.outer(np.array([_NEXT_TO, 0.25, 0.5, 1.0, 2.0, 4.0]), guess[rows])
+    places[-1] = np.minimum(places[-1], high[rows])
+    places[-2] = (places[-1] + guess[rows]) / 2
+    values = objective(places.ravel(), np.tile(rows, len(places))).reshape(places.shape)
+    rises = values.max(axis=0) > at_zero[rows]
+    rows, places, values = rows[rises], places[:, rises], values[:, rises]
     if not rows.size:
         return best
-    places = np.multiply.outer(np.array([_NEXT_TO, 0.25, 1.0, 4.0]), guess[rows])
-    values = objective(places.ravel(), np.tile(rows, 4)).reshape(places.shape)
-    while (short := np.flatnonzero((values.argmax(axis=0) == 3) & (places[-1] < high[rows]))).size:
+    last = len(places) - 1
+    while (short := np.flatnonzero((values.argmax(axis=0) == last) & (places[-1] < high[rows]))).size:
         further = np.minimum(4 * places[-1, short], high[rows[short]])
         places[:, short] = np.vstack((places[1:, short], further))
         values[:, short] = np.vstack((values[1:, short], objective(further, rows[short])))

@@ -109,15 +109,15 @@ class MatrixMechanism(Mechanism):
         if shift > NO_NOISE:
             return no_guarantee(adjacency)
         if self.noise is Noise.GAUSSIAN or not shift:
-            pair = GaussianPair(shift)
-            return ExactGuarantee(Product.of([(pair, 1)]), adjacency, ((pair, 1),))
+            one = Product.of([(GaussianPair(shift, dominates=shift > 0), 1)])  # it is a bound
+            return ExactGuarantee(one, adjacency, ((GaussianPair(shift), 1),))
         profile = self.strategy.column_profile() if adjacency is Adjacency.ADD_REMOVE else None
         if profile is not None and len(profile) <= _MOST_VALUES:
             parts: list[tuple[Pair, int]] = [
                 (LaplacePair(quotient_up(value, self.scale)), count) for value, count in profile
             ]
             return MeasuredAtOnce(Product.of(parts), adjacency, tuple(parts))
-        one = Product.of([(LaplacePair(shift), 1)])
+        one = Product.of([(LaplacePair(shift, dominates=True), 1)])
         worst = ExactGuarantee(one, adjacency, ((LaplacePair(shift), 1),))
         return MeasuredAtOnce(one, adjacency, self._outputs(adjacency), worst)
 
