@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from logistic_cases import few_records
 from scipy.stats import kstest
 
 from indistinct import Adjacency, Budget, Mechanism, calibrate
 from indistinct.data import (
     BoundedSum,
-    CachedTable,
     Categories,
     CovarianceTable,
     LogisticRegression,
@@ -399,16 +399,7 @@ def test_keyed_noise_is_of_the_records() -> None:
 
 def test_errors_are_small() -> None:
     """Few records and five coefficients: half the error of steps of Newton's method with Laplace noise."""
-    draw = np.random.default_rng(4)
-    x = np.where(draw.random((1_000, 4)) < [0.5, 0.2, 0.4, 0.7], 1.0, -1.0)
-    answer = draw.random(1_000) < 1 / (1 + np.exp(0.4 - x @ [0.3, 0.5, -0.4, 0.8]))
-    names = [f"x{n}" for n in range(4)]
-    query = LogisticRegression("y", {name: Categories([-1, 1]) for name in (*names, "y")})
-    data = CachedTable(table(dict(zip(names, x.T, strict=True)) | {"y": np.where(answer, 1, -1)}))
-    truth, design = np.zeros(5), np.column_stack([np.ones(1_000), x])
-    for _ in range(20):
-        p = 1 / (1 + np.exp(-design @ truth))
-        truth = truth + np.linalg.solve((design.T * (p * (1 - p))) @ design, design.T @ (answer - p))
+    query, data, truth = few_records()
     mechanism = calibrate(query.laplace, Budget(epsilon=1)).mechanism
     errors = []
     for seed in range(30):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from logistic_cases import few_records, likeliest
 from pyarrow.csv import write_csv
 
 from indistinct import Adjacency, Gaussian, Laplace
@@ -139,18 +140,6 @@ def test_logistic_without_noise() -> None:
         np.testing.assert_allclose([row.standard_error for row in rows], errors, rtol=0.05)
 
 
-def likeliest(
-    x: Any, answer: Any, steps: int = 30
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Coefficients of largest likelihood, and their standard errors."""
-    x, truth = x.astype(float), np.zeros(x.shape[1])
-    for _ in range(steps):
-        chance = 1 / (1 + np.exp(-x @ truth))
-        information = (x.T * (chance * (1 - chance))) @ x
-        truth = truth + np.linalg.solve(information, x.T @ (answer - chance))
-    return truth, np.sqrt(np.diag(np.linalg.inv(information)))
-
-
 def noisy(
     query: CrossProductQuery, exact: Any, scale: float, laplace: bool, draw: np.random.Generator
 ) -> Any:
@@ -256,13 +245,7 @@ def test_logistic_intervals_are_open_where_newton_has_not_settled() -> None:
 
 def test_logistic_estimates_use_all_passes() -> None:
     """Few records and Laplace noise: errors of 0.086, and of 0.117 where passes were not taken together."""
-    draw = np.random.default_rng(4)
-    x = np.where(draw.random((1_000, 4)) < [0.5, 0.2, 0.4, 0.7], 1.0, -1.0)
-    answer = draw.random(1_000) < 1 / (1 + np.exp(0.4 - x @ [0.3, 0.5, -0.4, 0.8]))
-    names = [f"x{n}" for n in range(4)]
-    query = LogisticRegression("y", {name: Categories([-1, 1]) for name in (*names, "y")})
-    data = CachedTable(table(dict(zip(names, x.T, strict=True)) | {"y": np.where(answer, 1, -1)}))
-    truth, _ = likeliest(np.column_stack([np.ones(1_000), x]), answer)
+    query, data, truth = few_records()
     mechanism = WithLaplace(query, Norm.L1.of(query.passes(Norm.L1, Adjacency.ADD_REMOVE)))
     fits = [query.equations(mechanism, mechanism.noisy(data, NotPrivateSource(s))[0])[0] for s in range(30)]
     errors = [np.median(np.abs(fit.coefficients - truth)) for fit in fits if isinstance(fit, NewtonEquations)]

@@ -86,8 +86,7 @@ class Along:
         if not isinstance(line, ContourLine):
             return None
         if line.turned is not None:  # it was drawn along with the other
-            same = line.turned.infinite == loss.infinite_mass
-            return line.turned if same else replace(line.turned, infinite=loss.infinite_mass)
+            return replace(line.turned, infinite=loss.infinite_mass)
         return _line(loss, level, replace(line.aim, scan=NOT_SCANNED), ACCURACY)
 
 
