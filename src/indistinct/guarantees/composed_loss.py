@@ -78,6 +78,10 @@ class ComposedLoss:
             self._scans[level] = scan(lambda last: self.cumulant(log_cut, 0.0, last).real, log_delta, start)
         return self._scans[level]
 
+    def likely_epsilon(self, log_delta: float) -> float:
+        """About where delta has this size."""
+        return self.scan(self.level_of(log_delta)).likely_epsilon(log_delta)
+
     @cached_property
     def _size(self) -> float:
         """About how large the composed loss is."""

@@ -123,7 +123,9 @@ def lattice(cells: int, coarser: Lattice | None = None) -> Lattice:
         highest = -2 * log_level / widest
         unit = common_unit([pair for pair, _ in loss.terms])
         atoms = [atom for pair, _ in loss.terms for atom in pair.atoms]
-        if coarser is None:
+        if level == 0:
+            centre = 0.0  # whatever is more than this level's delta lies between here and there
+        elif coarser is None:
             first = found.aim(min(found.least_epsilon(log_delta), loss.top), log_level, highest)
             centre = max(found.likely_epsilon(log_delta), -first.period)
         else:
@@ -137,9 +139,11 @@ def lattice(cells: int, coarser: Lattice | None = None) -> Lattice:
             below = [(law_below(pair.tails, *span, step, pair.atoms), n) for (pair, n), span in placed]
             high, low = (convolve(laws, step, aim, log_level) for laws in (above, below))
             tail = LatticeTail(high, low, aim, loss.infinite_mass, ON_POINT * step * loss.steps)
+            if level == 0 or coarser is not None:
+                break
             centre = float(tails.solve(tail, np.array([log_delta]), loss.top)[1][0])
             # aimed badly: once more, at what this one says
-            if coarser is not None or not abs(centre - aim.epsilon) > aim.period / 16 or math.isinf(centre):
+            if not abs(centre - aim.epsilon) > aim.period / 16 or math.isinf(centre):
                 break
         return tail
 

@@ -105,7 +105,15 @@ class Scan:
         # where a far tail takes over K bends all of a sudden: no more than a few times as a Gaussian's does
         bend = np.clip(bend, 0.0, 16 * np.maximum(k, 0.0) / (c * (c + 1)))
         size = size - 0.5 * np.log(2 * math.pi * (bend + 1 / c**2 + 1 / (c + 1) ** 2))
-        return float(((size - log_delta) / c).min())
+        least = (size - log_delta) / c
+        best = int(least.argmin())
+        if not 0 < best < least.size - 1:
+            return float(least[best])
+        # between the orders that were tried: by a parabola
+        (x, y, z), (p, q, r) = np.log(c[best - 1 : best + 2]).tolist(), least[best - 1 : best + 2].tolist()
+        before, after = (q - p) / (y - x), (r - q) / (z - y)
+        slope = (before * (z - y) + after * (y - x)) / (z - x)
+        return q - slope * slope * (z - x) / (4 * (after - before)) if before < after else q
 
     @cached_property
     def _sizes(self) -> Array:
