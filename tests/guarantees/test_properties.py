@@ -9,8 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from indistinct import ApproxDP, Discrete, Gaussian, Laplace, PureDP, RenyiCurve
+from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.engines import NARROW
 from indistinct.guarantees.guarantee import ExactGuarantee
+from indistinct.numerics.lattice import LatticeLaw, law_above, law_below
 
 WIDE = settings(
     max_examples=settings.default.max_examples // 3
@@ -40,12 +42,12 @@ def pairs(draw: st.DrawFn) -> Discrete:
     return Discrete(draw(distributions(size)), draw(distributions(size)))
 
 
-def brute_delta(terms: list[Discrete], epsilon: float) -> float:
-    """The worse direction of the product, outcome by outcome."""
+def brute_delta(terms: list[Discrete], epsilon: float, *, both: bool = True) -> float:
+    """The worse direction of the product, or the first, outcome by outcome."""
     p, q = np.ones(1), np.ones(1)
     for term in terms:
         p, q = np.multiply.outer(p, term.p).ravel(), np.multiply.outer(q, term.q).ravel()
-    return max(math.fsum(np.maximum(a - math.exp(epsilon) * b, 0)) for a, b in ((p, q), (q, p)))
+    return max(math.fsum(np.maximum(a - math.exp(epsilon) * b, 0)) for a, b in ((p, q), (q, p))[: 1 + both])
 
 
 def assert_just_above(value: float, truth: float, relative: float) -> None:
@@ -156,6 +158,41 @@ def test_subsampled_pairs_by_enumeration(pair: Discrete, rate: float, count: int
     mixed = tuple((1 - rate) * b + rate * a for a, b in zip(pair.p, pair.q, strict=True))
     truth = brute_delta([Discrete(mixed, pair.q)] * count, epsilon)
     assert_just_above((count * pair.subsample(rate)).guarantee().delta(epsilon), truth, 1e-7)
+
+
+def listed_delta(law: LatticeLaw, step: float, count: int, epsilon: float) -> float:
+    """Of a lattice law composed with itself, by convolution."""
+    mass = law.mass
+    for _ in range(count - 1):
+        mass = np.convolve(mass, law.mass)
+    above = step * (count * law.first + np.arange(mass.size)) - epsilon
+    return 1 - (1 - law.infinite) ** count + math.fsum(mass * -np.expm1(-np.maximum(above, 0.0)))
+
+
+@MANY
+@given(pairs(), log_uniform(1e-3, 1.0), st.integers(1, 3), st.floats(0, 6))
+def test_lattices_are_above_and_below(pair: Discrete, step: float, count: int, epsilon: float) -> None:
+    for p, q in ((pair.p, pair.q), (pair.q, pair.p)):
+        one = DiscretePair.of(np.array(p), np.array(q))
+        assume(one.infinite_mass < 1)
+        span = one.outer_losses(1.0, -math.inf)
+        above = listed_delta(law_above(one.tails, *span, step), step, count, epsilon)
+        low = law_below(one.tails, *span, step, one.atoms)
+        truth = brute_delta(count * [Discrete(p, q)], epsilon, both=False)
+        below = listed_delta(low, step, count, epsilon)
+        assert below <= truth + 1e-14 and truth <= above + 1e-14
+
+
+@given(st.floats(0.51, 0.99), st.integers(1, 400), log_uniform(1e-7, 1e-2), st.floats(0, 4))
+def test_an_atom_beside_a_point_costs_what_it_lies_beside(
+    truth: float, cells: int, beside: float, epsilon: float
+) -> None:
+    """And not a whole step: its mass is made up for from the atom on the other side."""
+    response = DiscretePair.of(np.array([truth, 1 - truth]), np.array([1 - truth, truth]))
+    step = response.loss_range[1] / (cells + beside)
+    low = law_below(response.tails, *response.loss_range, step, response.atoms)
+    exact = brute_delta(3 * [Discrete((truth, 1 - truth), (1 - truth, truth))], epsilon)
+    assert exact - 6 * beside * step - 1e-11 <= listed_delta(low, step, 3, epsilon) <= exact + 1e-14
 
 
 @given(pairs(), st.sampled_from([0.5, 0.7, 1.0, 1.3, 2.0, 7.0]))

@@ -171,14 +171,15 @@ def common_unit(pairs: Sequence[Pair]) -> float:
 
 def lattice_step(atoms: Sequence[float], wanted: float) -> float:
     """A lattice step of about `wanted` on which the atoms fall, or nearly: an atom between two points
-    is rounded apart, and that is felt wherever delta has a kink."""
+    is rounded apart, and that is felt wherever delta has a kink; least, if it is a little further out than the
+    point."""
     sizes = np.unique(np.abs(np.array([atom for atom in atoms if atom])))
     if sizes.size == 0 or sizes.size > _MANY_ATOMS or sizes[-1] < wanted:
         return wanted
     first = math.ceil(sizes[-1] / wanted)
     parts = np.arange(first, 2 * first + 1)
     places = parts[:, None] * (sizes / sizes[-1])
-    return float(sizes[-1]) / int(parts[np.argmin(np.abs(places - np.rint(places)).max(axis=1))])
+    return float(sizes[-1]) / int(parts[np.argmin((places - np.floor(places + ON_POINT)).max(axis=1))])
 
 
 # -- what is asked of them -------------------------------------------------------------------------

@@ -101,11 +101,26 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     from_below *= np.maximum(1 - share, 0.0)
     given = np.append(0.0, from_above[:-1]) + np.append(from_below[1:], 0.0)
     mass = np.maximum(p - given, 0.0) + from_above + from_below
+    # an atom that has no such neighbour takes from the heaviest cell above, a little too, since that is far away
+    lacks = np.flatnonzero((surplus < 0) & (from_above == 0) & (p > 0))
+    donor = _heaviest_above(p)[lacks]
+    wanted = -surplus[lacks] / np.maximum(-np.expm1(points[lacks] - loss[donor]), TINY)
+    wanted[(donor == lacks) | (np.bincount(donor, wanted, p.size) + given > 0.25 * p)[donor]] = 0.0
+    mass[lacks] += wanted
+    mass -= np.bincount(donor, wanted, p.size)
     # what still lacks is rounded down by one point
-    lacks = (surplus < 0) & (from_above == 0)
-    down = np.where(lacks, mass, 0.0)
+    down = np.zeros(p.size)
+    down[lacks] = np.where(wanted > 0, 0.0, mass[lacks])
     mass = (mass - down) + np.append(down[1:], 0.0)
     return LatticeLaw(first, (mass + on_points) * (1 - _TAILS), charged=-_LAW)
+
+
+def _heaviest_above(mass: Array) -> npt.NDArray[np.intp]:
+    """For each cell the heaviest of those above it, the highest if there are several; the last, of itself."""
+    turned = mass[::-1]
+    record = np.maximum.accumulate(turned)
+    best = np.maximum.accumulate(np.where(turned == record, np.arange(mass.size), 0))[::-1]
+    return mass.size - 1 - np.append(best[1:], 0)
 
 
 def _differences(above: Array, below: Array) -> Array:
