@@ -17,11 +17,14 @@ from indistinct import (
     Exponential,
     Gaussian,
     Laplace,
+    PrivacyProfile,
     PureDP,
     RandomizedResponse,
     RenyiCurve,
     ZeroConcentratedDP,
+    mixture,
     parallel,
+    parse,
     parse_guarantee,
 )
 from indistinct.guarantees.guarantee import ExactGuarantee
@@ -476,3 +479,96 @@ def test_peaks_far_from_zero_are_found(rate: float) -> None:
     """Where delta next to 0 is known from above only, the line seemed to fall there: 1.7e-4 for 0.806."""
     g = (3 * Exponential(0.2811346836949145)).guarantee()
     assert g.tradeoff(rate) == pytest.approx(1 - g.tpr(rate), rel=1e-6)
+
+
+@pytest.mark.parametrize("rare", [1e-17, 1e-10, 1e-6, 0.3])
+@pytest.mark.parametrize("scales", [(1.0, 10.0), (0.5, 20.0), (0.93, 24.0), (50.0, 40.0)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_rare_part_counts_for_what_it_is(rare: float, scales: tuple[float, float], whole: bool) -> None:
+    """What weights lack of 1, or lose by rounding, was taken off the largest moment: 0.04 for 0.712."""
+    parts, weights = (
+        [Gaussian(scale=scale) for scale in scales],
+        [rare, 1.0 if whole and rare < 1e-9 else 1 - rare],
+    )
+    for order in (0.7, 1.5, 8.0, 60.0):
+        with mpmath.workdps(60):
+            exact = [mpmath.mpf(weight) / mpmath.fsum(weights) for weight in weights]
+            moments = [mpmath.exp(order * (order - 1) / 2 / mpmath.mpf(scale) ** 2) for scale in scales]
+            truth = mpmath.log(mpmath.fsum(w * m for w, m in zip(exact, moments, strict=True))) / (order - 1)
+        value = mixture(parts, weights).guarantee().renyi(order)
+        assert truth * (1 - 1e-15) <= value <= truth * (1 + 1e-11)
+
+
+def test_mixtures_of_claims_tell_no_less_than_what_meets_them() -> None:
+    """The same: 0.216 for 0.986."""
+    claims = [RenyiCurve([36], [1.0]), RenyiCurve([36], [1e-6])]
+    stated = mixture(claims, [1e-10, 1.0]) + RenyiCurve([36], [1e-9])
+    meets = mixture([PureDP(1.0), PureDP(0.0)], [1e-10, 1.0])
+    for delta in (1e-14, 1e-12, 1e-11):
+        assert stated.epsilon(delta) >= meets.epsilon(delta)
+
+
+def test_a_profile_is_what_was_stated() -> None:
+    """1e-14 for a stated 1e-18, and a lower end above what was stated."""
+    claim = PrivacyProfile([1.0, 5.0], [0.5, 1e-18])
+    known = claim.delta_interval([1.0, 5.0, 7.0])
+    assert (known.high <= [0.5, 1e-18, 1e-18]).all() and (known.low <= known.high).all()
+    assert claim.epsilon(1e-18) <= 5.0
+
+
+@pytest.mark.parametrize(("scale", "delta"), [(0.2, 3.9e-7), (0.12, 5e-12), (0.27, 1e-10)])
+def test_deltas_that_fall_in_jumps_have_an_epsilon(scale: float, delta: float) -> None:
+    """Infinity: before a jump the slope is 1e-22, and its step led out of sight."""
+    g = (DiscreteGaussian(scale, 2) + RandomizedResponse(0.7)).guarantee()
+    known = g.epsilon_interval(delta)
+    assert known.high < math.inf and known.high - known.low <= 1e-7 * known.high
+    assert g.delta(known.high) <= delta * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 2.0, 10.0])
+def test_large_deltas_are_known(epsilon: float) -> None:
+    """[0, 0.99995]: the window of a lattice began above epsilon. Two Laplace losses: an atom with probability
+    1/4 that gives 20, and integrals of the others, by a plain sum."""
+    s, mid = 10.0, (np.arange(400_000) + 0.5) / 400_000 * 20.0 - 10.0
+    density = 0.25 * np.exp((mid - s) / 2) * (20.0 / 400_000)  # of one loss between its atoms
+
+    def one(at: np.ndarray) -> np.ndarray:
+        return np.where(at < -s, -np.expm1(at), np.maximum(-np.expm1((np.minimum(at, s) - s) / 2), 0.0))
+
+    truth = 0.5 * one(np.array([epsilon - s]))[0] + 0.5 * math.exp(-s) * one(np.array([epsilon + s]))[0]
+    truth += float((density * one(epsilon - mid)).sum())
+    known = (2 * Laplace(scale=0.1)).guarantee().delta_interval(epsilon)
+    assert known.low - 1e-9 <= truth <= known.high + 1e-9 and known.high - known.low < 1e-6
+
+
+def test_orders_next_to_nothing_keep_their_digits() -> None:
+    """1 + 7e-12 less 1 is not 7e-12: 4.99998e21 for what is 5e21 on the average."""
+    for count in (10**15, 10**17, 10**20):
+        g, plain = (count * DiscreteGaussian(1.0, 10)).guarantee(), (count * Gaussian(1.0, 10)).guarantee()
+        assert count * 50 < g.epsilon(1e-5) and g.epsilon(1e-5) == pytest.approx(
+            plain.epsilon(1e-5), rel=1e-4
+        )
+
+
+def test_a_composition_is_known_to_tell_no_less_than_a_part() -> None:
+    """A lower end of 0.81, beside a part's own of 1.62."""
+    part = Exponential(1.2340959049867872)
+    both = Gaussian(3.967372826353562).subsample(0.3).group(2) + part
+    alone = part.guarantee().epsilon_interval(1e-9)
+    assert both.guarantee().epsilon_interval(1e-9).low >= alone.low * (1 - 1e-9)
+
+
+EXTREMES = """random_shift(1e308, [2147483647, 0.5], [0.5, 0.5]); sampled_sum(9.2e18, 1e-300, 2)
+drawn_sum(9.2e18, 10, 3); random_shift(2, [1, 1e308], [0.5, 0.5]); laplace(0.1, 1e30); exponential(1e308, 2)
+repeat_and_select(randomized_response(0.9), 1.000001, 0); repeat_and_select(exponential(1e15), 1.5, 0.01)
+pure(1e15) + gaussian(3, 1e9); 1000000000000000000 * sampled_sum(0.1, 0.01, 2)"""
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("text", [one.strip() for one in EXTREMES.replace(";", "\n").splitlines()])
+def test_extremes_are_answered(text: str) -> None:
+    """Python's errors, NumPy's warnings, and a loop without end."""
+    g = parse(text).guarantee()
+    assert (
+        0 <= g.delta(2.0) <= 1 and g.epsilon(1e-5) >= 0 and 0 <= g.tradeoff(1e-300) <= 1 and g.renyi(2) >= 0
+    )

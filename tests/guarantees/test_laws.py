@@ -13,6 +13,7 @@ from indistinct import Discrete, Gaussian, Guarantee, Laplace, Mechanism, Random
 from indistinct.guarantees import engines
 from indistinct.guarantees.guarantee import PairGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.product import Product
 from indistinct.testing import (
     check_edges,
@@ -110,6 +111,20 @@ def test_engines_agree(case: Case) -> None:
     known = case.fresh()
     assert isinstance(known, PairGuarantee)
     check_engine(engines.contour, known)
+
+
+@each([*SINGLE, *COMPOSED])
+def test_cumulants_of_tiny_orders_are_no_less_than_their_tangent(case: Case) -> None:
+    """K is convex, nothing at 0, and rises there by the mean loss: a count of 1e20 asks for such orders."""
+    for pair, _ in getattr(case.guarantee().product, "terms", ()):
+        for one in (pair.stand_in, pair.stand_in.reverse()):
+            if (
+                one.infinite_mass or one.reversed_infinite_mass or one.by_moments
+            ):  # whose mean is a bound only
+                continue
+            for z in (1e-3, 1e-6, 1e-9, 1e-11, 1e-13):
+                value = one.cumulant(Resolution((1.0, 1 + 4 * z), 0.0, -90.0)).real(np.array([z]))[0]
+                assert value >= z * one.mean() * (1 - 1e-11) - 1e-38, (one, z)
 
 
 @pytest.mark.parametrize(("scale", "steps"), [(1, 2), (5, 10), (100, 10**4), (1e4, 10**9)])

@@ -10,8 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from indistinct.adversaries.solvers.laws import GaussianShape, LaplaceShape, NoiseShape
 from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_positive, check_real
+from indistinct.numerics.cumulant import LaplaceCumulant
 
 WHY_INVALID = (
     "the proof of Theorem 13 keeps b^A at full weight and the other terms at 2^-d; for ε = 0.1 and order 3 "
@@ -86,12 +89,9 @@ def _corrected(noise: NoiseShape, order: float, shift: float) -> float:
 
 
 def _laplace_renyi(order: float, shift: float) -> float:
-    """All functions (Theorem 11; Mironov 2017, Proposition 6), written so that small shifts keep digits."""
-    up, down = (order - 1) * shift, -order * shift
-    share = order / (2 * order - 1)
-    if up > 700:
-        return (up + math.log(share)) / (order - 1)
-    return math.log1p(share * math.expm1(up) + (1 - share) * math.expm1(down)) / (order - 1) * (1 + 1e-12)
+    """All functions (Theorem 11; Mironov 2017, Proposition 6)."""
+    log_moment = LaplaceCumulant(shift).real(np.array([order - 1]))
+    return float(log_moment[0]) / (order - 1) * (1 + 1e-12)
 
 
 # -- as printed, not valid ------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from indistinct.guarantees.dominating_pairs import tabulated_pair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.readings import check_same_adjacency
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.rounding import log_mean_exp
 from indistinct.numerics.search import bisect
 from indistinct.numerics.worst import worst, worst_of
 
@@ -104,20 +105,16 @@ class Mixed(_OneOf):
 
     def _combined(self, deltas: Iterable[Array]) -> Array:
         total: Array = np.sum([w * delta for w, delta in zip(self.weights, deltas, strict=True)], axis=0)
-        return np.minimum(total, 1.0)
+        return np.minimum(total * (1 + 4 * EPS), 1.0)
 
     def _renyi(self, order: float) -> float:
         values = [part._renyi(order) for part in self.parts]
         if math.isinf(order):
             return worst_of(values)
         if order == 1:
-            return math.fsum(w * value for w, value in zip(self.weights, values, strict=True))
-        exponents = [(order - 1) * value for value in values]
-        top = worst_of(exponents)
-        if math.isinf(top):
-            return math.inf
-        total = math.fsum(w * math.expm1(e - top) for w, e in zip(self.weights, exponents, strict=True))
-        return max((top + math.log1p(total)) / (order - 1) * (1 + 1e-12), 0.0)
+            return math.fsum(w * value for w, value in zip(self.weights, values, strict=True)) * (1 + 4 * EPS)
+        log_moment = log_mean_exp(self.weights, [(order - 1) * value for value in values])
+        return worst_of([log_moment / (order - 1) * (1 + 1e-12), 0.0])
 
     def _epsilon(self, delta: Array) -> Array:
         return self._epsilon_below(worst(part._epsilon(delta) for part in self.parts), delta)
@@ -206,9 +203,10 @@ def check_shares(parts: int, weights: Sequence[float]) -> list[float]:
     if not parts or parts != len(weights):
         raise ArgumentError("weights", weights, "one probability for each part, at least one")
     shares = [check_probability(f"weights[{k}]", weight) for k, weight in enumerate(weights)]
-    if abs(math.fsum(shares) - 1) > 1e-9:
+    if abs((total := math.fsum(shares)) - 1) > 1e-9:
         raise ArgumentError("weights", weights, "probabilities that add up to 1")
-    return shares
+    # what they lack is everybody's share: a rare part may weigh less than that, and count for more
+    return shares if abs(total - 1) <= parts * EPS else [share / total for share in shares]
 
 
 def _outputs(guarantee: Guarantee) -> object:

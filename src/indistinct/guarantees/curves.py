@@ -5,7 +5,7 @@ composition, is as good as the claim allows.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from indistinct.guarantees.polygon import (
     with_ends,
 )
 from indistinct.guarantees.product import Product
+from indistinct.guarantees.stated import StatedPoints
 from indistinct.numerics.arrays import EPS, Array
 
 _POINTS = 1 << 14
@@ -140,7 +141,7 @@ class TradeoffCurve(Claim, PairGuarantee):
 
 
 @describable("profile")
-class PrivacyProfile(Claim, PairGuarantee):
+class PrivacyProfile(StatedPoints):
     """Several (epsilon, delta) claims that hold at the same time, of one mechanism.
 
     Together they say more than any of them: the trade-off curve is the largest of theirs.
@@ -172,6 +173,10 @@ class PrivacyProfile(Claim, PairGuarantee):
         object.__setattr__(self, "epsilons", tuple(epsilon.tolist()))
         object.__setattr__(self, "deltas", tuple(delta.tolist()))
         object.__setattr__(self, "adjacency", check_adjacency(adjacency))
+
+    @property
+    def points(self) -> tuple[Sequence[float], Sequence[float]]:
+        return self.epsilons, self.deltas
 
     @cached_property
     def product(self) -> Product:
@@ -209,7 +214,8 @@ def profile_pair(epsilon: Array, delta: Array) -> DiscretePair:
 
 
 def _crossing(steep: tuple[float, float], flat: tuple[float, float]) -> float:
-    return (flat[1] - steep[1]) / (steep[0] - flat[0])
+    """Where two lines meet; those of epsilons too large to tell apart are alike."""
+    return (flat[1] - steep[1]) / (steep[0] - flat[0]) if steep[0] > flat[0] else 0.0
 
 
 # -- checks ------------------------------------------------------------------------------------------------

@@ -207,8 +207,12 @@ class DiscreteGaussianPair(Pair):
         """log E_Q[(dP/dQ)^w] = w(w-1) shift^2/(2 scale^2) + log theta(w shift) - log theta(0), theta(c) being
         the sum of e^{-(k-c)^2/(2 scale^2)}: at most the Gaussian one (Canonne, Kamath and Steinke 2020,
         Proposition 5)."""
-        whole = orders * (orders - 1) * self._moved**2 / 2
-        change = _log_theta(orders * self.shift, self.scale) - _log_theta(np.zeros(1), self.scale)
+        return self.log_moments_beyond(orders, orders - 1)
+
+    def log_moments_beyond(self, orders: Array, beyond: Array) -> Array:
+        """The same, where an order less 1 has digits that the order has not."""
+        whole = orders * beyond * self._moved**2 / 2
+        change = _log_theta(beyond * self.shift, self.scale) - _log_theta(np.zeros(1), self.scale)
         value = whole + change
         waves = min(math.exp(-2 * (math.pi * self.scale) ** 2), 1.0)
         guard = 8 * EPS * (np.abs(whole) + np.abs(change) + waves)
@@ -239,7 +243,7 @@ class DiscreteGaussianCumulant:
         return self._sum.size
 
     def real(self, z: Array) -> Array:
-        return self.pair.log_moments(1 + z)
+        return self.pair.log_moments_beyond(1 + z, z)
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
         return self._sum.line(c, step, stop)

@@ -19,6 +19,8 @@ from indistinct.numerics.arrays import Array
 _POINTS = 8193
 _SLACK = 1e-14
 """Of a bound that is lowered: more than its rounding."""
+_NEAREST = 1e-9
+"""Where a table ends at the least: e to the power of its points must tell them apart."""
 _GRADED = 6.0
 """The points of a table are as close to each other, relatively, from its end to e^-6 of it."""
 
@@ -27,7 +29,9 @@ def tabulated_pair(
     forward: Callable[[Array], Array], backward: Callable[[Array], Array], reach: float
 ) -> DiscretePair:
     """A finite pair that dominates (P, Q), from the profiles of both directions up to `reach`."""
-    epsilon = min(reach, 300.0) / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _POINTS))
+    epsilon = (
+        min(max(reach, _NEAREST), 300.0) / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _POINTS))
+    )
     there, back = _joined(epsilon, forward(epsilon), backward(epsilon))
     (ratio, q), p_infinite = _half(epsilon, there)
     (other, p), q_infinite = _half(epsilon, back)

@@ -48,7 +48,7 @@ class EnumeratedTail:
         if self.pair is None and self.atoms.loss.size > _DIRECTLY:
             return self._read_sums(epsilon)
         rows = max(1, _CHUNK // self.atoms.loss.size)
-        parts = [self._read(epsilon[k : k + rows]) for k in range(0, epsilon.size, rows)]
+        parts = [self._read(epsilon[k : k + rows]) for k in range(0, max(epsilon.size, 1), rows)]
         return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def coarse(self, enough: float) -> "EnumeratedTail":

@@ -134,32 +134,43 @@ class PairGuarantee(Guarantee):
     def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
         return self._delta_bounds(epsilon)
 
-    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0) -> tuple[Array, Array]:
+    def _delta_bounds(
+        self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False
+    ) -> tuple[Array, Array]:
         """Bounds on delta, which need not be close below `least`."""
-        return self._worst(Product.delta_bounds, epsilon, least)
+        return self._worst(Product.delta_bounds, epsilon, least, upper_only=upper_only)
 
     def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
-        return self._worst(Product.epsilon_bounds, delta)
+        return self._epsilon_bounds(delta)
+
+    def _epsilon_bounds(self, delta: Array, *, upper_only: bool = False) -> tuple[Array, Array]:
+        return self._worst(Product.epsilon_bounds, delta, upper_only=upper_only)
 
     def _worst(
-        self, bounds: Callable[..., tuple[Array, Array]], at: Array, least: Array | float = 0.0
+        self,
+        bounds: Callable[..., tuple[Array, Array]],
+        at: Array,
+        least: Array | float = 0.0,
+        *,
+        upper_only: bool = False,
     ) -> tuple[Array, Array]:
         """Bounds on the larger of both directions: the second is read only as far as it may be that."""
         first, *others = self.directions
-        low, high = bounds(first, at, least)
+        low, high = bounds(first, at, least, upper_only=upper_only)
         for direction in others:
-            other_low, other_high = bounds(direction, at, np.maximum(high, least), other=first)
+            enough = np.maximum(high, least)
+            other_low, other_high = bounds(direction, at, enough, other=first, upper_only=upper_only)
             low, high = np.maximum(low, other_low), np.maximum(high, other_high)
         return low, high
 
     def _delta(self, epsilon: Array) -> Array:
-        return self._delta_interval(epsilon)[1]
+        return self._delta_bounds(epsilon, upper_only=True)[1]
 
     def _delta_above(self, least: Array, epsilon: Array) -> Array:
-        return self._delta_bounds(epsilon, least)[1]
+        return self._delta_bounds(epsilon, least, upper_only=True)[1]
 
     def _epsilon(self, delta: Array) -> Array:
-        return self._epsilon_interval(delta)[1]
+        return self._epsilon_bounds(delta, upper_only=True)[1]
 
     def _tradeoff(self, fpr: Array) -> Array:
         pair = self.product.single

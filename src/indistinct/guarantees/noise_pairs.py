@@ -63,7 +63,7 @@ class GaussianPair(Pair):
             return math.nextafter(0.0, -1.0), 0.0
         # Phi(-r) <= e^{-r^2/2}
         reach = math.sqrt(max(-2 * log_tail, 0.0))
-        centre = (tilt - 0.5) * self.shift**2
+        centre = (tilt - 0.5) * self.shift * self.shift
         return centre - self.shift * reach, centre + self.shift * reach
 
     def tails(self, loss: Array) -> Tails:

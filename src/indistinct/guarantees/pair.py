@@ -293,8 +293,9 @@ def guarded(orders: Array, log_moments: Array) -> Array:
     what lies beyond a rule."""
     far = np.maximum(np.minimum(np.abs(orders), np.abs(orders - 1)), 1e-15)
     larger: Array = log_moments * (1 + 1e-12 + 1e-15 / far)
-    # of a pair that tells nothing there is nothing beyond
-    return larger + np.where(log_moments == 0, 0.0, orders * (orders - 1) * _BEYOND)
+    with np.errstate(over="ignore"):
+        # of a pair that tells nothing there is nothing beyond
+        return larger + np.where(log_moments == 0, 0.0, orders * (orders - 1) * _BEYOND)
 
 
 @dataclass(frozen=True)

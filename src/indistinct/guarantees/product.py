@@ -21,6 +21,8 @@ from indistinct.numerics.rule import TooFineError
 
 _FOR_TABLES = 1e-32, 1e-6
 """Smaller deltas are not told apart; relative accuracy of the others."""
+_FEW = 4
+"""Parts of a composition, each of which is read alone where not enough is known of all."""
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
 
@@ -141,10 +143,12 @@ class Product:
         enough: Array | float = 0.0,
         accuracy: float = NARROW,
         other: "Product | None" = None,
+        *,
+        upper_only: bool = False,
     ) -> tuple[Array, Array]:
         """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
         close if that can be; where delta is shown to be below `enough`, as it may be beside another
-        direction, they need not be."""
+        direction, they need not be. For upper ones only, no other composition is read for a lower one."""
         known_infinite = self.infinite_mass if self.exact else 0.0
         low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
         beyond = epsilon >= self.finite_top
@@ -158,19 +162,24 @@ class Product:
                 )
             except TooFineError:
                 high[open_] = min(self.loss.most, 1.0)  # and no more is known
-        self._narrow(Product.delta_bounds, epsilon, low, high, enough)
+        self._narrow(Product.delta_bounds, epsilon, low, high, enough, upper_only)
         return low, high
 
     def delta(self, epsilon: Array) -> Array:
         """Upper bounds on delta."""
-        return self.delta_bounds(epsilon)[1]
+        return self.delta_bounds(epsilon, upper_only=True)[1]
 
     def coarse_delta(self, epsilon: Array) -> Array:
         """Upper bounds on delta for a table, whose own error is larger and which ends somewhere."""
-        return self.delta_bounds(epsilon, *_FOR_TABLES)[1]
+        return self.delta_bounds(epsilon, *_FOR_TABLES, upper_only=True)[1]
 
     def epsilon_bounds(
-        self, delta: Array, enough: Array | float = 0.0, other: "Product | None" = None
+        self,
+        delta: Array,
+        enough: Array | float = 0.0,
+        other: "Product | None" = None,
+        *,
+        upper_only: bool = False,
     ) -> tuple[Array, Array]:
         """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
         top, infinite = max(self.finite_top, 0.0), self.infinite_mass
@@ -193,12 +202,12 @@ class Product:
                 )
             except TooFineError:
                 high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, top)  # and no more is known
-        self._narrow(Product.epsilon_bounds, delta, low, high, enough)
+        self._narrow(Product.epsilon_bounds, delta, low, high, enough, upper_only)
         return low, high
 
     def epsilon(self, delta: Array) -> Array:
         """Upper bounds on epsilon."""
-        return self.epsilon_bounds(delta)[1]
+        return self.epsilon_bounds(delta, upper_only=True)[1]
 
     def _narrow(
         self,
@@ -207,14 +216,15 @@ class Product:
         low: Array,
         high: Array,
         enough: Array | float,
+        upper_only: bool,
     ) -> None:
         """By what dominates it and by what it dominates, where bounds are wide."""
         with np.errstate(invalid="ignore"):  # two infinite ones are close
             wide = (high - low > NARROW * np.minimum(high, 1e300)) & (high > enough * (1 + NARROW))
         rows = np.flatnonzero(wide)
         for above in self._above if rows.size else ():
-            high[rows] = np.minimum(high[rows], bounds(above, at[rows])[1])
-        for below in self._below if rows.size else ():
+            high[rows] = np.minimum(high[rows], bounds(above, at[rows], upper_only=True)[1])
+        for below in self._below if rows.size and not upper_only else ():
             low[rows] = np.minimum(np.maximum(low[rows], bounds(below, at[rows])[0]), high[rows])
 
     @cached_property
@@ -234,12 +244,14 @@ class Product:
 
     @cached_property
     def _below(self) -> "tuple[Product, ...]":
-        """What it dominates, if that is something else; both ways round, where it is symmetric."""
+        """What it dominates, if that is something else: of each pair what that does, and one pair of a few
+        alone; both ways round, where it is symmetric."""
         known = [(pair.below, n) for pair, n in self.terms]
         found = []
         for k in range(max(len(below) for below, _ in known)):
             terms = [(one, n * count) for below, n in known for one, count in below[min(k, len(below) - 1)]]
             found += [Product.of(terms)] if terms else []
+        found += [Product.of([term]) for term in self.terms if 1 < len(self.terms) <= _FEW]
         found += [one.reverse() for one in found] if self.reverse() == self else []
         return tuple(dict.fromkeys(one for one in found if one != self))
 

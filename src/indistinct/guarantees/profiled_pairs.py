@@ -91,8 +91,9 @@ class CompositionPair(ProfiledPair):
         """At any epsilon: below zero 1 - e^epsilon + e^epsilon delta(-epsilon) of the other direction."""
         flat = epsilon.ravel()
         delta, below = np.empty_like(flat), flat < 0
-        delta[~below] = forward.delta_bounds(flat[~below], self.enough)[self.upper]
-        rest = backward.delta_bounds(-flat[below], self.enough)[self.upper]
+        above = forward.delta_bounds(flat[~below], self.enough, upper_only=self.upper)
+        rest = backward.delta_bounds(-flat[below], self.enough, upper_only=self.upper)[self.upper]
+        delta[~below] = above[self.upper]
         delta[below] = -np.expm1(flat[below]) + np.exp(flat[below]) * rest
         return delta.reshape(epsilon.shape)
 
@@ -231,7 +232,12 @@ def group_pair(pair: Pair, size: int) -> Pair:
 
 def group_table(pair: Pair, size: int) -> DiscretePair:
     """A finite pair that dominates a group's: exactly it, if the pair itself is finite."""
-    one = curve = TestCurve.symmetric(finite_pair(pair, size))
-    for _ in range(size - 1):
-        curve = curve.then(one)
-    return curve.pair()
+    power = TestCurve.symmetric(finite_pair(pair, size))
+    curve, left = None, size
+    while True:  # by doubling
+        if left & 1:
+            curve = power if curve is None else curve.then(power)
+        left >>= 1
+        if curve is not None and not left:
+            return curve.pair()
+        power = power.then(power)

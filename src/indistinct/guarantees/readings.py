@@ -132,10 +132,10 @@ class Readings(Meaning):
         fnr = 1 - fpr - np.where(fpr > 0, advantage, never)
         inside = np.flatnonzero((fpr > 0) & (fpr < 1) & (advantage > 0))
         x, start = fpr[inside], _log_odds(fnr[inside], 1 - fnr[inside])
-        steep = np.log(np.minimum(x + advantage, 1.0) / x)
+        steep = np.log(np.minimum(x + advantage, 1.0)) - np.log(x)
         # of Gaussian noise with this advantage the one line has its peak there, or the other one
         shift = 2 * ndtri(min((1 + advantage) / 2, 1 - EPS))
-        peak = shift * (ndtri(1 - x) - shift / 2)
+        peak = -shift * (ndtri(x) + shift / 2)
         for line, high, guess in ((_steep, steep, peak), (_flat, self._far(x, fnr[inside]), -peak)):
             if (wide := np.flatnonzero(high > 8.0)).size:
                 # where delta is as small as rounding there is nothing to be gained

@@ -14,6 +14,7 @@ from indistinct.numerics.rule import LossRule, panels
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _FAR = 200.0
 """Orders times the largest shift, beyond which moments are bounded by those of the parts."""
+_OUTSIDE = 1e6
 _CHUNK = 64
 _PROFILE = 1e-12
 """Relative error of a profile: it is rounded up by as much."""
@@ -108,10 +109,9 @@ class RepeatedDrawsPair(Pair):
         """The released number with this loss; minus infinity below the smallest."""
         shape, loss = loss.shape, loss.ravel()
         low, high = np.full(loss.shape, -60.0 - self._largest), np.full(loss.shape, 60.0 + 2 * self._largest)
-        while (short := self._loss(high)[0] < loss).any():
-            high = np.where(short & np.isfinite(loss), 2 * high, high)
-            if not np.isfinite(loss[short]).all():
-                break
+        furthest = _OUTSIDE * (1 + self._largest)  # beyond it there is no mass that a number can hold
+        while (short := (self._loss(high)[0] < loss) & (high < furthest)).any():
+            high = np.where(short, 2 * high, high)
         x = (low + high) / 2
         open_ = np.arange(loss.size)  # each as if it were alone: one that has settled is not looked at again
         for _ in range(200):

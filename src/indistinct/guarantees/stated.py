@@ -6,8 +6,9 @@ attain them, Gaussian DP into its pair, Rényi claims into their curve.
 
 import math
 import sys
-from abc import ABC
+from abc import ABC, abstractmethod
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -50,20 +51,42 @@ _LARGEST_MU = 1e150
 """Its square is a number."""
 
 
-class _Bound(Claim, PairGuarantee, ABC):
-    """(epsilon, delta)-DP as it was stated, whatever rounding makes of its pair."""
+class StatedPoints(Claim, PairGuarantee, ABC):
+    """One or more (epsilon, delta) as they were stated, whatever rounding makes of their pair."""
+
+    @property
+    @abstractmethod
+    def points(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Epsilons, which grow, and deltas, which fall."""
+
+    def _delta_bounds(
+        self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False
+    ) -> tuple[Array, Array]:
+        low, high = super()._delta_bounds(epsilon, least, upper_only=upper_only)
+        epsilons, deltas = self.points
+        stated = np.array([1.0, *deltas])[np.searchsorted(epsilons, epsilon, side="right")]
+        return np.minimum(low, stated), np.minimum(high, stated)
+
+    def _epsilon_bounds(self, delta: Array, *, upper_only: bool = False) -> tuple[Array, Array]:
+        low, high = super()._epsilon_bounds(delta, upper_only=upper_only)
+        epsilons, deltas = self.points
+        stated = np.array([*epsilons, math.inf])[np.searchsorted(-np.array(deltas), -delta)]
+        return np.minimum(low, stated), np.minimum(high, stated)
+
+
+class _Bound(StatedPoints, ABC):
+    """(epsilon, delta)-DP."""
 
     bound: float
     slack: float
 
+    @property
+    def points(self) -> tuple[Sequence[float], Sequence[float]]:
+        return (self.bound,), (self.slack,)
+
     @cached_property
     def product(self) -> Product:
         return Product.of([(claim_pair(self.bound, self.slack), 1)])
-
-    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0) -> tuple[Array, Array]:
-        low, high = super()._delta_bounds(epsilon, least)
-        stated = np.where(epsilon >= self.bound, self.slack, 1.0)
-        return np.minimum(low, stated), np.minimum(high, stated)
 
 
 @describable("pure", epsilon="bound")
@@ -111,7 +134,9 @@ class KnownByClaim(PairGuarantee):
     def _renyi(self, order: float) -> float:
         return self.claim._renyi(order)
 
-    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0) -> tuple[Array, Array]:
+    def _delta_bounds(
+        self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False
+    ) -> tuple[Array, Array]:
         return np.zeros_like(epsilon), self.claim._delta(epsilon)
 
     def group(self, size: int) -> Guarantee:

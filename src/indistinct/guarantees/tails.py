@@ -73,7 +73,7 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
 
 def _ends(log_delta: float, at: float, top: float) -> Search:
     """Safeguarded Newton steps on the upper bound; then to the left, until the lower one is above."""
-    fails, meets, gap, steep = -math.inf, math.inf, 0.0, 1.0
+    fails, meets, least, gap, steep = -math.inf, math.inf, 0.0, 0.0, 1.0
     at = max(min(at, top), 0.0)
     for _ in range(80):
         low, high, slope = yield at
@@ -82,6 +82,7 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
             meets, gap, steep = at, log_delta - low, fall
         else:
             fails = at
+            least = at if low >= log_delta else least
         # no closer than the bounds themselves are
         close = -value <= min(max((high - low) / 2, _CLOSE[0]), _CLOSE[1])
         tight = meets < math.inf and meets - fails <= 1e-13 * abs(meets)
@@ -95,19 +96,21 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
                 at = max(2 * fails, fails + 8 / max(fall, 1e-12)) if fails > 0 else 1.0
             else:
                 at = meets / 2 if math.isinf(fails) else (fails + meets) / 2
+        if math.isinf(meets):  # where delta falls in jumps, the slope before one says nothing of it
+            at = min(at, 16 * max(fails, 1.0))
         if not abs(at) < _FURTHEST:
             break
     if math.isinf(meets):
-        return 0.0, math.inf
+        return least, math.inf
     known = math.isfinite(gap)
     width = min(1.01 * gap / steep, 0.5 * abs(meets)) if known else 1e-13 * abs(meets)
     width += 1e-14 * abs(meets)
     end = min(max(meets, 0.0), max(top, 0.0))
     for _ in range(50):
         below = meets - width
-        if not below > 0:
+        if not below > least:
             break
         if (yield below)[0] >= log_delta:
             return below, end
         width *= 2.0 if known else 4.0
-    return 0.0, end
+    return min(least, end), end

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from indistinct.errors import ArgumentError, check_count, check_nonnegative, check_real
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import TINY, Array
 
 _MOST = 1e9
 _LONGEST = 1e6
@@ -83,7 +83,7 @@ class Tries:
 
     def _mean_of(self, log_g: float) -> float:
         odds = math.expm1(-log_g)  # (1 - g)/g
-        if self.shape == 0:
+        if self.shape < TINY:  # or as good as nothing: the limit
             return odds / -log_g
         return self.shape * odds / -math.expm1(self.shape * log_g)
 
@@ -108,9 +108,10 @@ class Tries:
         """The y at which the weight has fallen so far; 1 if it falls no further."""
         if self.shape == math.inf:
             return np.minimum(fall / self.mean, 1.0)
-        with np.errstate(over="ignore"):
-            reached = np.expm1(fall / (1 + self.shape))
-        return np.minimum(reached / self._odds, 1.0) if self._odds else np.ones_like(fall)
+        if not self._odds:
+            return np.ones_like(fall)
+        with np.errstate(over="ignore"):  # beyond 1 there is nothing
+            return np.minimum(np.expm1(fall / (1 + self.shape)) / self._odds, 1.0)
 
     def weight(self, y: Array) -> Array:
         """phi'(1 - y)."""

@@ -13,7 +13,9 @@ from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair
+from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.mechanism import Mechanism
+from indistinct.mechanisms.release import no_guarantee
 
 _FINEST = 256
 """Distances are multiples of this part of the largest, or are rounded up to such."""
@@ -54,6 +56,8 @@ class RandomShift(Mechanism):
             (shift, weight) for shift, weight in zip(self.shifts, self.weights, strict=True) if weight > 0
         }
         largest = max(shift for shift, _ in moving)
+        if largest / self.noise > NO_NOISE:
+            return no_guarantee(adjacency)
         if largest == 0 or largest / self.noise > _SHARPEST:
             only = all(shift == largest for shift, _ in moving)
             pair: GaussianPair | RepeatedDrawsPair = GaussianPair(largest / self.noise, dominates=not only)

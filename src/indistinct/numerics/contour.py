@@ -29,6 +29,8 @@ MAX_NODES = 1 << 14
 MAX_WORK = 1 << 24
 _RELATIVE_ERROR = 8 * EPS
 """Of an exponential and of its exponent."""
+_KNOWN = 1e-12
+"""Of K on real orders, relatively: it is rounded up by as much."""
 _CHUNK = 1 << 18
 _FEW = 64
 """Powers of so many nodes need no doublings."""
@@ -211,7 +213,8 @@ def scan(
         order = np.argsort(np.concatenate((orders, near)))
         orders, values = np.concatenate((orders, near))[order], np.concatenate((values, real(near)))[order]
     usable = np.isfinite(values)
-    return Scan(orders[usable], values[usable], log_mass)
+    orders, values = orders[usable], values[usable]
+    return Scan(orders, values + _KNOWN * np.abs(values), log_mass)
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,9 @@ class LaplaceCumulant:
         scaled = (z + 1) / twice * np.exp(z * s - shift) + z / twice * np.exp(-(z + 1) * s - shift)
         parts = (z + 1) / twice * np.expm1(z * s - shift), z / twice * np.expm1(-(z + 1) * s - shift)
         up, down = (np.where(large | small, 0.0, part) for part in parts)
-        less = np.where(small, self._series(np.where(small, z, 0.0)), up + down) + 0j
+        less = up + down + 0j
+        if small.any():
+            less[small] = self._series(z[small])
         values = shift + np.where(large, np.log(scaled + 0j), log1p(less))
         lost = np.where(large, 1.0, (np.abs(up) + np.abs(down)) / np.maximum(np.abs(1 + less), 1e-300))
         return OnLine(values, 16 * EPS * (np.abs(values) + lost))

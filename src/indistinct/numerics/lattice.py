@@ -25,6 +25,8 @@ from indistinct.numerics.cumulant import log1p
 
 MAX_CELLS = 1 << 18
 _UNDERFLOW = 1e-300
+_FAR, _FEW_TERMS = 600.0, 32
+"""Losses so far above an epsilon count in full; of those between, so many are added up one by one."""
 ON_POINT = 1e-9
 """Steps by which an atom may miss a lattice point that it is said to be; a reading is moved by as much."""
 _HIGHER = np.array([1.25, 1.5, 2.0, 3.0])
@@ -160,9 +162,15 @@ class LatticeWindow:
         mass = np.append(np.cumsum(self.weights[::-1])[::-1], 0.0)
         discounted = np.zeros(mass.size)
         start, size = 0, self.points.size
+        apart = float(np.diff(self.points).min(initial=math.inf))
+        if apart > _FAR / _FEW_TERMS:  # few of them count
+            for k in range(min(math.ceil(_FAR / apart), size)):
+                terms = self.weights[k:] * np.exp(self.points[: size - k] - self.points[k:])
+                discounted[: size - k] += terms
+            return mass, discounted
         # in blocks, so that e^{l_j - l_i} neither overflows nor vanishes where it matters
         while start < size:
-            end, stop = np.searchsorted(self.points, self.points[start] + np.array([300.0, 600.0]))
+            end, stop = np.searchsorted(self.points, self.points[start] + np.array([_FAR / 2, _FAR]))
             offset = self.points[start:stop] - self.points[start]
             suffix = np.cumsum((self.weights[start:stop] * np.exp(-offset))[::-1])[::-1]
             discounted[start:end] = (suffix * np.exp(offset))[: end - start]

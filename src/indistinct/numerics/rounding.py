@@ -1,7 +1,7 @@
 """Exact numbers as floats, rounded up."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 
@@ -20,14 +20,26 @@ def quotient_up(number: float, divisor: float) -> float:
 
 
 def weighted_sum_up(terms: Iterable[tuple[float, int]]) -> float:
-    """The sum of count times number, rounded up; numbers may be infinite, of one sign."""
+    """The sum of count times number, rounded up; infinite, if one of them is."""
     listed = list(terms)
     if not all(math.isfinite(number) for number, _ in listed):
-        return math.fsum(number for number, count in listed if count and math.isinf(number))
+        return max((number for number, count in listed if count and math.isinf(number)), default=0.0)
     try:
         return rounded_up(sum((count * Fraction(number) for number, count in listed), Fraction(0)))
     except OverflowError:
         return math.inf
+
+
+def log_mean_exp(weights: Sequence[float], exponents: Sequence[float]) -> float:
+    """log of the sum of weight times e^exponent, for weights that add up to 1 and exponents of one sign: to
+    some units of the last place, relatively. Terms of one sign are added up, so that a mean next to 1 keeps its
+    digits and a rare part that is far from it does too."""
+    terms = list(zip(weights, exponents, strict=True))
+    total = math.fsum(weight * math.expm1(min(exponent, 700.0)) for weight, exponent in terms)
+    top = max(exponents)
+    if math.isinf(top) or (top < 700 and total > -0.5):
+        return math.log1p(total) if math.isfinite(top) else top
+    return top + math.log(math.fsum(weight * math.exp(exponent - top) for weight, exponent in terms))
 
 
 def root_up(square: Fraction) -> float:
