@@ -170,9 +170,8 @@ def common_unit(pairs: Sequence[Pair]) -> float:
 
 
 def lattice_step(atoms: Sequence[float], wanted: float) -> float:
-    """A lattice step of about `wanted` on which the atoms fall, or nearly: an atom between two points
-    is rounded apart, and that is felt wherever delta has a kink; least, if it is a little further out than the
-    point."""
+    """A lattice step of about `wanted` on which the atoms fall, or nearly: an atom between two points is
+    rounded apart, and that is felt wherever delta has a kink; least, if it lies a little further out."""
     sizes = np.unique(np.abs(np.array([atom for atom in atoms if atom])))
     if sizes.size == 0 or sizes.size > _MANY_ATOMS or sizes[-1] < wanted:
         return wanted

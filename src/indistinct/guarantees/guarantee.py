@@ -24,7 +24,7 @@ from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.hooks import Hooks
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
-from indistinct.guarantees.product import Product, counted_terms
+from indistinct.guarantees.product import Ends, Product, counted_terms
 from indistinct.guarantees.profiled_pairs import CompositionPair, as_step, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings
@@ -131,29 +131,20 @@ class PairGuarantee(Guarantee):
     def _renyi_at(self, orders: Array) -> Array:
         return worst(direction.renyi_at(orders) for direction in self.directions)
 
-    def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
+    def _delta_interval(self, epsilon: Array) -> Ends:
         return self._delta_bounds(epsilon)
 
-    def _delta_bounds(
-        self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False
-    ) -> tuple[Array, Array]:
+    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False) -> Ends:
         """Bounds on delta, which need not be close below `least`."""
-        return self._worst(Product.delta_bounds, epsilon, least, upper_only=upper_only)
+        return self._worst(Product.delta_bounds, epsilon, least, upper_only)
 
-    def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
+    def _epsilon_interval(self, delta: Array) -> Ends:
         return self._epsilon_bounds(delta)
 
-    def _epsilon_bounds(self, delta: Array, *, upper_only: bool = False) -> tuple[Array, Array]:
-        return self._worst(Product.epsilon_bounds, delta, upper_only=upper_only)
+    def _epsilon_bounds(self, delta: Array, *, upper_only: bool = False) -> Ends:
+        return self._worst(Product.epsilon_bounds, delta, 0.0, upper_only)
 
-    def _worst(
-        self,
-        bounds: Callable[..., tuple[Array, Array]],
-        at: Array,
-        least: Array | float = 0.0,
-        *,
-        upper_only: bool = False,
-    ) -> tuple[Array, Array]:
+    def _worst(self, bounds: Callable[..., Ends], at: Array, least: Array | float, upper_only: bool) -> Ends:
         """Bounds on the larger of both directions: the second is read only as far as it may be that."""
         first, *others = self.directions
         low, high = bounds(first, at, least, upper_only=upper_only)
@@ -288,14 +279,14 @@ class RenyiSum(RenyiGuarantee):
         between = [np.linspace(a, b, 1 + math.ceil((b - a) / _APART))[:-1] for a, b in pairwise(ends)]
         return np.unique(np.concatenate([merged, *(1 + np.exp(part) for part in between)]))
 
-    def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
+    def _delta_interval(self, epsilon: Array) -> Ends:
         if self._set_aside is None:
             return super()._delta_interval(epsilon)
         rest, masses, shift = self._set_aside
         inner = np.where(epsilon >= shift, rest._delta(np.maximum(epsilon - shift, 0.0)), 1.0)
         return np.zeros_like(inner), np.minimum(max(masses) + inner, 1.0)
 
-    def _epsilon_interval(self, delta: Array) -> tuple[Array, Array]:
+    def _epsilon_interval(self, delta: Array) -> Ends:
         if self._set_aside is None:
             return super()._epsilon_interval(delta)
         rest, masses, shift = self._set_aside

@@ -19,6 +19,8 @@ from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.rounding import weighted_sum_up
 from indistinct.numerics.rule import TooFineError
 
+Ends = tuple[Array, Array]
+"""Of intervals: lower and upper ones."""
 _FOR_TABLES = 1e-32, 1e-6
 """Smaller deltas are not told apart; relative accuracy of the others."""
 _FEW = 4
@@ -145,7 +147,7 @@ class Product:
         other: "Product | None" = None,
         *,
         upper_only: bool = False,
-    ) -> tuple[Array, Array]:
+    ) -> Ends:
         """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
         close if that can be; where delta is shown to be below `enough`, as it may be beside another
         direction, they need not be. For upper ones only, no other composition is read for a lower one."""
@@ -180,7 +182,7 @@ class Product:
         other: "Product | None" = None,
         *,
         upper_only: bool = False,
-    ) -> tuple[Array, Array]:
+    ) -> Ends:
         """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
         top, infinite = max(self.finite_top, 0.0), self.infinite_mass
         low, high = np.zeros(delta.shape), np.full(delta.shape, top)
@@ -211,7 +213,7 @@ class Product:
 
     def _narrow(
         self,
-        bounds: Callable[..., tuple[Array, Array]],
+        bounds: Callable[..., Ends],
         at: Array,
         low: Array,
         high: Array,

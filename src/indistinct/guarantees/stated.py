@@ -27,7 +27,7 @@ from indistinct.errors import (
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Claim, Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
-from indistinct.guarantees.product import Product
+from indistinct.guarantees.product import Ends, Product
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.rounding import weighted_sum_up
 
@@ -59,15 +59,13 @@ class StatedPoints(Claim, PairGuarantee, ABC):
     def points(self) -> tuple[Sequence[float], Sequence[float]]:
         """Epsilons, which grow, and deltas, which fall."""
 
-    def _delta_bounds(
-        self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False
-    ) -> tuple[Array, Array]:
+    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False) -> Ends:
         low, high = super()._delta_bounds(epsilon, least, upper_only=upper_only)
         epsilons, deltas = self.points
         stated = np.array([1.0, *deltas])[np.searchsorted(epsilons, epsilon, side="right")]
         return np.minimum(low, stated), np.minimum(high, stated)
 
-    def _epsilon_bounds(self, delta: Array, *, upper_only: bool = False) -> tuple[Array, Array]:
+    def _epsilon_bounds(self, delta: Array, *, upper_only: bool = False) -> Ends:
         low, high = super()._epsilon_bounds(delta, upper_only=upper_only)
         epsilons, deltas = self.points
         stated = np.array([*epsilons, math.inf])[np.searchsorted(-np.array(deltas), -delta)]
@@ -134,9 +132,7 @@ class KnownByClaim(PairGuarantee):
     def _renyi(self, order: float) -> float:
         return self.claim._renyi(order)
 
-    def _delta_bounds(
-        self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False
-    ) -> tuple[Array, Array]:
+    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False) -> Ends:
         return np.zeros_like(epsilon), self.claim._delta(epsilon)
 
     def group(self, size: int) -> Guarantee:

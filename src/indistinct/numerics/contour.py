@@ -112,10 +112,11 @@ class Scan:
         if not 0 < best < least.size - 1:
             return float(least[best])
         # between the orders that were tried: by a parabola
-        (x, y, z), (p, q, r) = np.log(c[best - 1 : best + 2]).tolist(), least[best - 1 : best + 2].tolist()
+        near = np.s_[best - 1 : best + 2]
+        (x, y, z), (p, q, r) = np.log(c[near]).tolist(), least[near].tolist()
         before, after = (q - p) / (y - x), (r - q) / (z - y)
         slope = (before * (z - y) + after * (y - x)) / (z - x)
-        return q - slope * slope * (z - x) / (4 * (after - before)) if before < after else q
+        return float(q - slope * slope * (z - x) / (4 * (after - before)) if before < after else q)
 
     @cached_property
     def _sizes(self) -> Array:

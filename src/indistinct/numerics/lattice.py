@@ -103,7 +103,7 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     from_below *= np.maximum(1 - share, 0.0)
     given = np.append(0.0, from_above[:-1]) + np.append(from_below[1:], 0.0)
     mass = np.maximum(p - given, 0.0) + from_above + from_below
-    # an atom that has no such neighbour takes from the heaviest cell above, a little too, since that is far away
+    # an atom without such a neighbour takes from the heaviest cell above: very little, since that is far away
     lacks = np.flatnonzero((surplus < 0) & (from_above == 0) & (p > 0))
     donor = _heaviest_above(p)[lacks]
     wanted = -surplus[lacks] / np.maximum(-np.expm1(points[lacks] - loss[donor]), TINY)

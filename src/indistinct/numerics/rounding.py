@@ -31,9 +31,8 @@ def weighted_sum_up(terms: Iterable[tuple[float, int]]) -> float:
 
 
 def log_mean_exp(weights: Sequence[float], exponents: Sequence[float]) -> float:
-    """log of the sum of weight times e^exponent, for weights that add up to 1 and exponents of one sign: to
-    some units of the last place, relatively. Terms of one sign are added up, so that a mean next to 1 keeps its
-    digits and a rare part that is far from it does too."""
+    """log of the sum of weight times e^exponent, for weights that add up to 1 and exponents of one sign, to
+    some units of its last place: terms of one sign are added up, next to 1 and far from it."""
     terms = list(zip(weights, exponents, strict=True))
     total = math.fsum(weight * math.expm1(min(exponent, 700.0)) for weight, exponent in terms)
     top = max(exponents)
