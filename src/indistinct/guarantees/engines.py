@@ -39,8 +39,9 @@ _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
 Engine = Callable[[ComposedLoss, int], tails.Tail | None]
-Step = tuple[Engine, Callable[[ComposedLoss, Array, Array], Levels | None]]
-"""An engine, and the levels at which it is asked for deltas at epsilons, which have upper bounds by now."""
+Step = tuple[Engine, Callable[[ComposedLoss, Array, Array, Array], Levels | None]]
+"""An engine, and the levels at which it is asked for deltas at epsilons, which have bounds by now; -1 where it
+is not."""
 
 
 # -- the engines -----------------------------------------------------------------------------------
@@ -290,7 +291,7 @@ class LossReader:
         hints: tuple[Step, ...] = () if other is None else ((Along(other), partial(beside, other)),)
         for engine, levels_for in hints + ROUTE:
             levels = np.full(epsilon.shape, -1)
-            if (found := levels_for(self.loss, epsilon[rows], high[rows])) is not None:
+            if (found := levels_for(self.loss, epsilon[rows], low[rows], high[rows])) is not None:
                 levels[rows] = found
             earlier = asked.setdefault(engine, [])
             levels[np.any([levels == other for other in earlier], axis=0)] = -1
@@ -317,55 +318,51 @@ def _by_size(values: Array) -> Iterator[tuple[float, Any]]:
         yield size, sizes == size
 
 
-def beside(other: ComposedLoss, loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+def beside(other: ComposedLoss, loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
     """The levels of delta at each epsilon that another direction's best order has."""
     return other.levels_at(epsilon)
 
 
-def by_order(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+def by_order(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
     """The levels of delta at each epsilon as the best order has them."""
     return loss.levels_at(epsilon)
 
 
-def by_jumps(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+def by_jumps(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
     """The same, as single large losses have them."""
     log_delta = rare_losses.expected(loss, epsilon)
     return None if log_delta is None else loss.levels_of(np.minimum(log_delta, high))
 
 
-def by_jumps_if_near(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+def by_jumps_if_near(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
     """The same, unless the whole law's line would lose too many digits: its terms are as large as the best
     order has delta."""
-    levels = by_jumps(loss, epsilon, high)
+    levels = by_jumps(loss, epsilon, low, high)
     return None if levels is None else np.where(levels - loss.levels_at(epsilon) <= _LEVELS_LOST, levels, -1)
 
 
-def by_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
+def by_bound(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
     """The same, as the best bound so far has them."""
     return loss.levels_of(high)
 
 
-def above_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
-    """One less: delta falls by several levels at once where there are atoms."""
-    return np.maximum(loss.levels_of(high) - 1, 0)
-
-
-def below_bound(loss: ComposedLoss, epsilon: Array, high: Array) -> Levels | None:
-    """One more, where that bound is still too much."""
-    return loss.levels_of(high) + 1
+def beside_bound(more: int, loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
+    """So much more or less, where the level is not known: the bound is still too much, or delta falls by
+    several levels at once, as it does where there are atoms."""
+    levels = loss.levels_of(high)
+    return np.where(loss.levels_of(low) > levels, np.maximum(levels + more, 0), -1)
 
 
 ROUTE: tuple[Step, ...] = (
     (chernoff, by_order),
     (enumerated, by_order),
     (contour, by_order),
+    (contour, by_bound),
     (contour, by_jumps_if_near),
     (split_tail, by_jumps),
     (split_tail, by_bound),
     *((engine, by_bound) for engine in LATTICES),
-    (LATTICES[-1], below_bound),
-    (LATTICES[-1], above_bound),
-    (LATTICES[-1], by_bound),
+    *((LATTICES[-1], partial(beside_bound, more)) for more in (1, -1, 0)),
     (chernoff, by_bound),
 )
 """How delta is looked for, in order of cost: an engine, and how the level is found that it is asked at. A new

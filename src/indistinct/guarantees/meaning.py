@@ -175,7 +175,8 @@ class Meaning(Hooks):
         high = np.clip(high, low, _LARGEST_EPSILON)
 
         def bound(epsilon: Array, rows: Any) -> Array:
-            share: Array = (np.exp(epsilon) * p[rows] + self._delta(epsilon)) / known[rows]
+            delta = self._delta_above(_UNFELT * known[rows], epsilon)
+            share: Array = (np.exp(epsilon) * p[rows] + delta) / known[rows]
             return -share
 
         best = known * np.minimum(-largest(bound, low, high), 1.0)
@@ -210,7 +211,8 @@ class Meaning(Hooks):
             return result, negative
 
         def bound(epsilon: Array, rows: Any) -> Array:
-            least: Array = np.exp(low[rows] - epsilon) * (1 - self._delta(epsilon) / p[rows])
+            delta = self._delta_above(_UNFELT * p[rows], epsilon)
+            least: Array = np.exp(low[rows] - epsilon) * (1 - delta / p[rows])
             return least
 
         # ε = middle gives this much already, and so nothing beyond can do better

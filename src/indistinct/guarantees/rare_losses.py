@@ -114,7 +114,12 @@ class _SplitLoss:
 
     def tail(self) -> "SplitTail":
         bands = self._bands()
-        parts = [self._near_part(bands[0], 0, self._scan(bands[0], 0))]
+        bulk = self._near_part(bands[0], 0, self._scan(bands[0], 0))
+        # a bulk with sharp edges has no line: the less of it there is, the less its bound says too much
+        while isinstance(bulk, Scan) and not self._negligible(bulk) and bands[0][0] > _LOWEST * self.centre:
+            bands.insert(0, (bands[0][0] / 4, bands[0][0]))
+            bulk = self._near_part(bands[0], 0, self._scan(bands[0], 0))
+        parts = [bulk]
         for band in bands:
             if (split := self._split(band, 1, -1.0, 0.0)).jumps:
                 parts.append(self._band_part(band, *split.log_masses))
@@ -169,9 +174,10 @@ class _SplitLoss:
 
     def _near_part(self, band: Band, kind: int, found: Scan) -> "Part":
         """The same of a band near epsilon, or what has all its losses below the band (kind 0)."""
-        if found.read(np.array([self.centre])).high[0] < self.log_level:
-            return found
-        return self._line(band, kind, found) or found
+        return found if self._negligible(found) else self._line(band, kind, found) or found
+
+    def _negligible(self, found: Scan) -> bool:
+        return bool(found.read(np.array([self.centre])).high[0] < self.log_level)
 
     def _split(
         self, band: Band, kind: int, first: float, last: float, frequency: float = 0.0

@@ -23,6 +23,8 @@ SPLIT_WIDTH = 0.08
 """Standard deviations of the noise over which bulk turns into jumps."""
 _SHARP, _RAMP = -6.0, 0.5
 """A law that begins above the first does so all of a sudden; there the path is no higher than the second."""
+_VANISHED = 200.0
+"""A power is nothing where its logarithm is less than minus this."""
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _ROUNDING = 64 * EPS
 """Of the two integrals, relative to their size."""
@@ -113,7 +115,7 @@ def mixture_envelopes(
     """The same for several laws, whose shifts and rates are columns, and for several orders, before these."""
     # panels as for the integral itself: the path's own poles are further away than those of 1/r
     more, largest = 0.0 if part is None else SPLIT_WIDTH**-2, float(shift.max())
-    sharpest = max(-float(np.min(order)), 0.0) * largest**2
+    sharpest = _sharpness(max(-float(np.min(order)), 0.0), float(np.max(rate))) * largest**2
     speed = 0.6 * min(max(abs(low), abs(high)), 12.0) * math.sqrt(1 + sharpest + more)
     widest = _RAMP if low > _SHARP else math.inf
     nodes, log_weight = panels(low, high, min(2.5 / largest, 18 / max(speed, 1.0), widest))
@@ -147,6 +149,14 @@ def mixture_envelopes(
     value = np.exp(at_zero - top).sum(axis=-1)
     bound = np.exp(on_path - top).sum(axis=-1) + np.exp(np.minimum(ends - top, 700.0)).sum(axis=-1)
     return np.log(bound + _ROUNDING * value) + top[..., 0], np.log(value) + top[..., 0]
+
+
+def _sharpness(power: float, rate: float) -> float:
+    """How sharply r^-power bends in l = mu x - mu^2/2, at most, where it has not vanished: power times the
+    slope s = rate e^l / r up to l = 1, and no more than `_VANISHED` s / log r, which is less than 1.6
+    `_VANISHED`, from there on."""
+    slope = 1 / (1 + (1 - rate) / (math.e * rate))
+    return max(power * slope, min(power, 1.6 * _VANISHED))
 
 
 def _path(
