@@ -35,6 +35,10 @@ _NEAR = 3.0
 _ROUGH = 1e-8
 """Of a line that cannot have the accuracy of others."""
 _LEVELS_LOST = 4
+_LITTLE_KNOWN = 1e-4
+"""Bounds on log delta that a lattice left so far apart may be closer on one of another level."""
+_COARSE, _FINEST = 1 << 13, 1 << 17
+"""Cells of lattices."""
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
@@ -107,48 +111,46 @@ def _line(loss: ComposedLoss, level: int, aim: Aim, accuracy: float) -> ContourL
     return line
 
 
-Lattice = Callable[[ComposedLoss, int], LatticeTail]
+def coarse_lattice(loss: ComposedLoss, level: int) -> LatticeTail:
+    """Two lattice laws, one above the loss, one below, around where delta has this size."""
+    log_delta, found = loss.log_delta_of(level), loss.scan(level)
+    if level == 0:
+        return _lattice(loss, level, 0.0, _COARSE)  # what is more than this level's delta lies above it
+    first = found.aim(min(found.least_epsilon(log_delta), loss.top), log_delta + LOG_ACCURACY)
+    centre = max(found.likely_epsilon(log_delta), -first.period)
+    for _ in range(4):
+        tail = _lattice(loss, level, centre, _COARSE)
+        centre = float(tails.solve(tail, np.array([log_delta]), loss.top)[1][0])
+        # aimed badly: once more, at what this one says
+        if not abs(centre - tail.aim.epsilon) > tail.aim.period / 16 or math.isinf(centre):
+            break
+    return tail
 
 
-def lattice(cells: int, coarser: Lattice | None = None) -> Lattice:
-    """Two lattice laws of about so many cells, one above the loss, one below; a coarser pair tells where."""
+def fine_lattice(loss: ComposedLoss, level: int) -> LatticeTail | None:
+    """The same with as many cells as it takes: the bounds differ by the square of the step."""
+    coarse = drawn(coarse_lattice, loss, level)
+    if not isinstance(coarse, LatticeTail):
+        return None
+    low, high, _ = coarse.read(np.array([coarse.aim.epsilon]))
+    wide = min(max(float(high[0] - low[0]) / NARROW, 4.0), (_FINEST / _COARSE) ** 2)
+    return _lattice(loss, level, coarse.aim.epsilon, _COARSE << math.ceil(math.log2(wide) / 2))
 
-    @lru_cache(maxsize=6)  # they are large
-    def draw(loss: ComposedLoss, level: int) -> LatticeTail:
-        log_delta, log_cut = loss.log_delta_of(level), loss.log_cut(level)
-        log_level = log_delta + LOG_ACCURACY
-        found = loss.scan(level)
-        spans = [pair.span(log_cut) for pair, _ in loss.terms]
-        widest = max(max(high - low, 1e-12 * max(abs(high), abs(low)), 1e-300) for low, high in spans)
-        # a steeper tilt would need a finer lattice than one step's losses have room for
-        highest = -2 * log_level / widest
-        unit = common_unit([pair for pair, _ in loss.terms])
-        atoms = [atom for pair, _ in loss.terms for atom in pair.atoms]
-        if level == 0:
-            centre = 0.0  # whatever is more than this level's delta lies between here and there
-        elif coarser is None:
-            first = found.aim(min(found.least_epsilon(log_delta), loss.top), log_level, highest)
-            centre = max(found.likely_epsilon(log_delta), -first.period)
-        else:
-            centre = coarser(loss, level).aim.epsilon
-        for _ in range(4):
-            aim = found.aim(min(centre, loss.top), log_level, highest)
-            finest = max(aim.period, widest) / MAX_CELLS
-            step = unit if unit > finest else lattice_step(atoms, max(aim.period / cells, finest))
-            placed = list(zip(loss.terms, spans, strict=True))
-            above = [(law_above(pair.tails, *span, step), n) for (pair, n), span in placed]
-            below = [(law_below(pair.tails, *span, step, pair.atoms), n) for (pair, n), span in placed]
-            high, low = (convolve(laws, step, aim, log_level) for laws in (above, below))
-            tail = LatticeTail(high, low, aim, loss.infinite_mass, ON_POINT * step * loss.steps)
-            if level == 0 or coarser is not None:
-                break
-            centre = float(tails.solve(tail, np.array([log_delta]), loss.top)[1][0])
-            # aimed badly: once more, at what this one says
-            if not abs(centre - aim.epsilon) > aim.period / 16 or math.isinf(centre):
-                break
-        return tail
 
-    return draw
+def _lattice(loss: ComposedLoss, level: int, centre: float, cells: int) -> LatticeTail:
+    log_level, log_cut = loss.log_delta_of(level) + LOG_ACCURACY, loss.log_cut(level)
+    spans = [pair.span(log_cut) for pair, _ in loss.terms]
+    widest = max(max(high - low, 1e-12 * max(abs(high), abs(low)), 1e-300) for low, high in spans)
+    # a steeper tilt would need a finer lattice than one step's losses have room for
+    aim = loss.scan(level).aim(min(centre, loss.top), log_level, -2 * log_level / widest)
+    unit, finest = common_unit([pair for pair, _ in loss.terms]), max(aim.period, widest) / MAX_CELLS
+    atoms = [atom for pair, _ in loss.terms for atom in pair.atoms]
+    step = unit if unit > finest else lattice_step(atoms, max(aim.period / cells, finest))
+    placed = list(zip(loss.terms, spans, strict=True))
+    above = [(law_above(pair.tails, *span, step), n) for (pair, n), span in placed]
+    below = [(law_below(pair.tails, *span, step, pair.atoms), n) for (pair, n), span in placed]
+    high, low = (convolve(laws, step, aim, log_level) for laws in (above, below))
+    return LatticeTail(high, low, aim, loss.infinite_mass, ON_POINT * step * loss.steps)
 
 
 def chernoff(loss: ComposedLoss, level: int) -> SplitTail:
@@ -156,10 +158,6 @@ def chernoff(loss: ComposedLoss, level: int) -> SplitTail:
     log_delta, found = loss.log_delta_of(level), loss.scan(level)
     charged = math.exp(log_delta + LOG_ACCURACY)
     return SplitTail((found,), loss.infinite_mass, charged, found.least_epsilon(log_delta))
-
-
-_COARSE = lattice(1 << 13)
-LATTICES = _COARSE, lattice(1 << 16, _COARSE)
 
 
 def common_unit(pairs: Sequence[Pair]) -> float:
@@ -185,13 +183,20 @@ def lattice_step(atoms: Sequence[float], wanted: float) -> float:
 # -- what is asked of them -------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
-def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
-    """What an engine knows at a level: a function of the three, kept for a while."""
+def _drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
     try:
         return engine(loss, level)
     except TooFineError:
         return None
+
+
+_few, _many = lru_cache(maxsize=6)(_drawn), lru_cache(maxsize=256)(_drawn)
+
+
+def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
+    """What an engine knows at a level: a function of the three, kept for a while; of lattices, which are large,
+    only a few are."""
+    return (_few if engine is fine_lattice else _many)(engine, loss, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +229,7 @@ class LossReader:
         for level in sorted(set(levels[levels >= 0].tolist())):
             rows = levels == level
             route = [(engine, level) for engine in ENGINES]
-            route += [(LATTICES[-1], max(level - 1, 0)), (chernoff, level)]
+            route += [(fine_lattice, max(level - 1, 0)), (chernoff, level)]
             asked = (drawn(engine, self.loss, near) for engine, near in route)
             low[rows], high[rows] = self._solved(
                 self._hints(other, level), asked, np.log(delta[rows]), enough[rows]
@@ -347,10 +352,9 @@ def by_bound(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Lev
 
 
 def beside_bound(more: int, loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
-    """So much more or less, where the level is not known: the bound is still too much, or delta falls by
-    several levels at once, as it does where there are atoms."""
-    levels = loss.levels_of(high)
-    return np.where(loss.levels_of(low) > levels, np.maximum(levels + more, 0), -1)
+    """So much more or less, where little is known: the bound is still too much, or delta falls by several
+    levels at once, as it does where there are atoms."""
+    return np.where(high - low > _LITTLE_KNOWN, np.maximum(loss.levels_of(high) + more, 0), -1)
 
 
 ROUTE: tuple[Step, ...] = (
@@ -361,8 +365,9 @@ ROUTE: tuple[Step, ...] = (
     (contour, by_jumps_if_near),
     (split_tail, by_jumps),
     (split_tail, by_bound),
-    *((engine, by_bound) for engine in LATTICES),
-    *((LATTICES[-1], partial(beside_bound, more)) for more in (1, -1, 0)),
+    (coarse_lattice, by_bound),
+    (fine_lattice, by_bound),
+    *((fine_lattice, partial(beside_bound, more)) for more in (1, -1, 0)),
     (chernoff, by_bound),
 )
 """How delta is looked for, in order of cost: an engine, and how the level is found that it is asked at. A new

@@ -328,6 +328,12 @@ class ContourLine:
         return fixed, _RELATIVE_ERROR * float((size * np.abs(self.nodes)).sum())
 
 
+def _log_rest(c: float, step: float, last: int) -> float:
+    """log of the sum over k > last of (step/pi) c (c+1) / (k step)^2: what is left out, relative to the
+    integrand at 0, if its transform does not fall."""
+    return math.log(c * (c + 1) / (math.pi * step * last))
+
+
 def draw_line(
     cumulant_up_to: Callable[[float], Cumulant],
     log_envelopes: Callable[[float], Sequence[float]],
@@ -343,16 +349,17 @@ def draw_line(
     value of the cumulant has both.
     """
     c, step = aim.order, 2 * np.pi / aim.period
-    peak = 1 / math.sqrt(2 * math.pi * aim.curvature)
+    # of the integrand at 0, what is about the height of a peak
+    enough = math.log(accuracy) - 0.5 * math.log(2 * math.pi * aim.curvature)
     last = 8 + int(min(7.6 / math.sqrt(aim.curvature) / step, MAX_NODES))
     for attempt in range(40):
-        # sum over k > last of (step/pi) |...| / (k step)^2, relative to the integrand at 0
         envelopes = log_envelopes(last * step)
-        log_rest, fallen = math.log(c * (c + 1) / (math.pi * step * last)), -max(envelopes)
-        missing = log_rest - fallen - math.log(accuracy * peak)
+        log_rest, fallen = _log_rest(c, step, last), -max(envelopes)
+        missing = log_rest - fallen - enough
         if missing <= 0:
             break
-        if last >= MAX_NODES:
+        # envelopes only fall: if the last node of all is not far enough out, none is
+        if not attempt and _log_rest(c, step, MAX_NODES) + max(log_envelopes(MAX_NODES * step)) > enough:
             return None
         # it falls like e^{-t^2} at first, and like e^{-t} later
         growth = 1 + missing / max(fallen, 1.0)

@@ -25,6 +25,8 @@ MAX_ENGINE_NODES = 1 << 16
 """With more nodes than this other engines are faster."""
 _ALONE = 1 << 15
 """A product of matrices with so many multiplications is left to one thread (see `summed`)."""
+_HELD = 1 << 16
+"""Entries of tables that are held at once."""
 _FEW = 32
 """Powers of so many need one table."""
 
@@ -270,12 +272,15 @@ def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexA
     blocks = -(-count // block)
     rows, nodes = amplitude.shape[:-1], loss.shape[-1]
     total = np.zeros((*rows, blocks, block), dtype=np.complex128)
-    size, angle = max(_ALONE // (blocks * block), 1), step * loss
-    for k in range(0, nodes, size):
-        place = np.s_[..., k : k + size]
-        fine, coarse = powers_of_unit(angle[place], block), powers_of_unit(block * angle[place], blocks)
-        weighed = np.moveaxis(coarse, 0, -2) * amplitude[place][..., None, :]
-        total += np.matmul(weighed, np.moveaxis(fine, 0, -1))
+    each = max(_ALONE // (blocks * block), 1)
+    held = each * max(_HELD // (each * (blocks + block)), 1)
+    for k in range(0, nodes, held):
+        angle = step * loss[..., k : k + held]
+        fine = np.moveaxis(powers_of_unit(angle, block), 0, -1)
+        coarse = np.moveaxis(powers_of_unit(block * angle, blocks), 0, -2)
+        weighed = coarse * amplitude[..., None, k : k + held]
+        for j in range(0, angle.shape[-1], each):
+            total += np.matmul(weighed[..., j : j + each], fine[..., j : j + each, :])
     return total.reshape(*rows, -1)[..., :count]
 
 
