@@ -218,7 +218,10 @@ class Features(Adversary):
 
     def __post_init__(self) -> None:
         if not callable(self.features):
-            matrix = np.asarray(self.features, dtype=np.float64)
+            try:
+                matrix = np.asarray(self.features, dtype=np.float64)
+            except (TypeError, ValueError, OverflowError):
+                matrix = np.zeros(0)
             if matrix.ndim != 2 or not np.isfinite(matrix).all():
                 raise ArgumentError("features", self.features, "a function, or a matrix of finite numbers")
             object.__setattr__(self, "features", matrix)

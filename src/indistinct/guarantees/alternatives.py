@@ -14,10 +14,14 @@ from indistinct.guarantees.dominating_pairs import tabulated_pair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.readings import check_same_adjacency
+from indistinct.guarantees.stated import RenyiCurve
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.rounding import log_mean_exp
 from indistinct.numerics.search import bisect
 from indistinct.numerics.worst import worst, worst_of
+
+_FURTHEST = 600.0
+"""A larger epsilon is not looked for, unless one is known."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,11 +41,25 @@ class _OneOf(Guarantee):
         return self._combined(part._delta(epsilon) for part in self.parts)
 
     def _epsilon_below(self, highest: Array, delta: Array) -> Array:
-        """Where `_delta` falls to each delta, which it does at an epsilon that is known."""
-        result, finite = highest.copy(), np.isfinite(highest)
-        if finite.any():
-            result[finite] = bisect(self._delta, delta[finite], highest[finite])
-        return result
+        """Where `_delta` falls to each delta, which it does at an epsilon that is known; or, where some part
+        never does, perhaps before it is as large as can be."""
+        furthest = np.where(np.isfinite(highest), highest, _FURTHEST)
+        found, rows = highest.copy(), np.flatnonzero(self._delta(furthest) <= delta)
+        if rows.size:
+            found[rows] = bisect(self._delta, delta[rows], furthest[rows])
+        return found
+
+    def _spread(self, size: int) -> Guarantee:
+        """The guarantee of a group that may be spread over all of them."""
+        count = check_count("size", size, least=1)
+        if count == 1:
+            return self
+        if self.product is not None:
+            return compose([(self, 1)], flat=True).group(count)
+        orders = self.orders()
+        values = self._renyi_at(orders)
+        known = np.isfinite(values)
+        return RenyiCurve(orders[known], values[known], adjacency=self.adjacency).group(count)
 
     @cached_property
     def product(self) -> Product | None:
@@ -82,11 +100,7 @@ class Parallel(_OneOf):
         return Parallel(tuple(part.postprocessed() for part in self.parts))
 
     def group(self, size: int) -> Guarantee:
-        count = check_count("size", size, least=1)
-        if count == 1:
-            return self
-        # the group may be spread over the parts
-        return compose([(self, 1)], flat=True).group(count)
+        return self._spread(size)
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,8 +165,7 @@ class Chosen(_OneOf):
         )
 
     def group(self, size: int) -> Guarantee:
-        count = check_count("size", size, least=1)
-        return self if count == 1 else compose([(self, 1)], flat=True).group(count)
+        return self._spread(size)
 
 
 def parallel(*guarantees: Guarantee) -> Guarantee:

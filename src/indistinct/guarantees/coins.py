@@ -35,14 +35,17 @@ class RenyiClaim(NamedTuple):
     order: float
     exponent: float
     log_size: float
+    moved: bool
+    """Whether it is what a claim says of another order, and not all that it says."""
 
     @classmethod
-    def of(cls, order: float, value: float) -> "RenyiClaim":
+    def of(cls, stated: float, value: float) -> "RenyiClaim":
         # it holds at smaller orders too: a little below 1, and where squares do not overflow
-        order = 1 - _NEAR_ONE if abs(order - 1) < _NEAR_ONE else min(order, FURTHEST)
+        order = 1 - _NEAR_ONE if abs(stated - 1) < _NEAR_ONE else min(stated, FURTHEST)
         exponent = (order - 1) * value
         size = math.expm1(min(exponent, 30.0)) / (order * (order - 1))
-        return cls(order, exponent, math.log(max(size, TINY)) + max(exponent - 30.0, 0.0))
+        log_size = math.log(max(size, TINY)) + max(exponent - 30.0, 0.0)
+        return cls(order, exponent, log_size, order != stated)
 
 
 class Coins(NamedTuple):

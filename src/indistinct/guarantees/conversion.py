@@ -260,7 +260,8 @@ class Claims:
 
     def _inside(self, request: Request, coins: Coins) -> float:
         """What coins attain that satisfy all claims for sure; nothing, where these do not."""
-        if self._renyi is not None or coins.ratio <= 0:  # they may break claims that were not looked at
+        moved = any(claim.moved for claim in self._claims)
+        if self._renyi is not None or moved or coins.ratio <= 0:  # they may break what was not looked at
             return 0.0
         coins = Coins.at(coins.log_q, coins.ratio * (1 - _INSIDE))
         holds = all(coins.excess(claim) <= -_INSIDE / 8 for claim in self._claims)

@@ -42,10 +42,10 @@ def discrete_laplace_pair(shift: int, scale: float) -> Pair:
     if shift > _MANY_STEPS or shift / scale > _LONG:
         slack = 2 * _log_cosh(1 / (2 * scale))
         return LaplacePair((shift / scale + slack) * (1 + 4 * EPS), dominates=True)
-    rate = 1 / scale + 4 * EPS  # logarithms of masses near 1/2 lose this much
+    rate = 1 / scale
     between = np.exp(-rate * np.arange(1, shift)) * -math.expm1(-rate)
     q = np.concatenate(([1.0], between, [math.exp(-rate * shift)])) / (1 + math.exp(-rate))
-    return DiscretePair.of(q[::-1], q)
+    return DiscretePair.of(q[::-1], q, rate * (2 * np.arange(shift + 1.0) - shift))
 
 
 def discrete_gaussian_pair(shift: float, scale: float) -> Pair:

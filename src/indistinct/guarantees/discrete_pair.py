@@ -8,12 +8,14 @@ from functools import cached_property
 import numpy as np
 
 from indistinct.guarantees.pair import Pair, Tails, Wave
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.atoms import Atoms
 from indistinct.numerics.rule import LossRule
 
 _SHOWN = 4
 """Outcomes that are printed; of more, only how many there are."""
+_NEAR = 0.5
+"""Below this a loss is read off the difference of two probabilities."""
 _MANY = 64
 """With more atoms than this none is asked to fall on the lattice."""
 
@@ -29,6 +31,8 @@ class DiscretePair(Pair):
     """Another pair that dominates what this one only dominates, and is read in closed form."""
     alone: bool = False
     """Whether it is `tight`, though not `exact`."""
+    losses: tuple[float, ...] | None = None
+    """Of each outcome, where they are known better than two rounded probabilities tell them."""
 
     def as_bound(self) -> "DiscretePair":
         return replace(self, exact=False, alone=False)
@@ -47,12 +51,11 @@ class DiscretePair(Pair):
         return f"DiscretePair({self.p!r}, {self.q!r})"
 
     @classmethod
-    def of(cls, p: Array, q: Array, *, exact: bool = True) -> "DiscretePair":
+    def of(cls, p: Array, q: Array, losses: Array | None = None, *, exact: bool = True) -> "DiscretePair":
         """Sorted by loss, equal losses merged, impossible outcomes dropped: one form for one law."""
         keep = (p > 0) | (q > 0)
         p, q = p[keep], q[keep]
-        with np.errstate(divide="ignore"):
-            loss = np.log(p) - np.log(q)
+        loss = _losses(p, q) if losses is None else losses[keep]
         order = np.argsort(loss, kind="stable")
         p, q, loss = p[order], q[order], loss[order]
         # equal up to rounding is equal; an infinite loss equals only an infinite loss
@@ -61,22 +64,31 @@ class DiscretePair(Pair):
                 (np.diff(loss) <= 4e-16 * np.abs(loss[1:])) & np.isfinite(loss[1:]) & np.isfinite(loss[:-1])
             )
         same |= loss[1:] == loss[:-1]
-        fresh = np.concatenate(([True], ~same))
-        starts = np.flatnonzero(fresh)
+        starts = np.flatnonzero(np.concatenate(([True], ~same)))
         p, q = np.add.reduceat(p, starts), np.add.reduceat(q, starts)
-        return cls(tuple(p.tolist()), tuple(q.tolist()), exact)
+        known = None if losses is None else tuple(loss[np.append(starts[1:], loss.size) - 1].tolist())
+        return cls(tuple(p.tolist()), tuple(q.tolist()), exact, losses=known)
 
     @cached_property
-    def _arrays(self) -> tuple[Array, Array, Array]:
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """P, Q and the losses."""
         p, q = np.array(self.p), np.array(self.q)
-        with np.errstate(divide="ignore"):
-            return p, q, np.log(p) - np.log(q)
+        return p, q, _losses(p, q) if self.losses is None else np.array(self.losses)
 
     @cached_property
     def _finite(self) -> tuple[Array, Array, Array]:
-        p, q, loss = self._arrays
+        p, q, loss = self.arrays
         finite = np.isfinite(loss)
         return p[finite], q[finite], loss[finite]
+
+    @property
+    def moved(self) -> float:
+        """By how much a loss may be off: by rounding of itself, or of logarithms that it is a difference of."""
+        p, _, loss = self._finite
+        apart = np.abs(loss) > _NEAR if self.losses is None else np.zeros(loss.shape, dtype=bool)
+        with np.errstate(divide="ignore"):
+            size = np.abs(loss) + np.where(apart, np.abs(np.log(np.maximum(p, TINY))), 0.0)
+        return 8 * EPS * float(size.max(initial=0.0))
 
     @property
     def finite_atoms(self) -> Atoms:
@@ -91,7 +103,7 @@ class DiscretePair(Pair):
 
     @property
     def tells_nothing(self) -> bool:  # type: ignore[override]
-        return self.p == self.q
+        return not self.arrays[2].any()
 
     @cached_property
     def unit(self) -> float:  # type: ignore[override]
@@ -104,18 +116,21 @@ class DiscretePair(Pair):
 
     @property
     def infinite_mass(self) -> float:  # type: ignore[override]
-        p, q, _ = self._arrays
-        return float(p[q == 0].sum())
+        p, _, loss = self.arrays
+        return float(p[loss == math.inf].sum())
 
     @property
     def reversed_infinite_mass(self) -> float:  # type: ignore[override]
-        p, q, _ = self._arrays
-        return float(q[p == 0].sum())
+        _, q, loss = self.arrays
+        return float(q[loss == -math.inf].sum())
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
-        _, q, loss = self._finite
+        p, q, loss = self._finite
         inside = (low < loss) & (loss <= high)
-        return LossRule(loss[inside], np.log(q[inside]))
+        p, q, loss = p[inside], q[inside], loss[inside]
+        # from the larger of both, which is a number wherever one is
+        positive = loss > 0
+        return LossRule(loss, np.log(np.where(positive, p, q)) - np.where(positive, loss, 0.0))
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         _, _, loss = self._finite
@@ -123,7 +138,7 @@ class DiscretePair(Pair):
         return math.nextafter(low, -math.inf), high + 2 * EPS * abs(high)
 
     def tails(self, loss: Array) -> Tails:
-        p, q, losses = self._arrays
+        p, q, losses = self.arrays
         index = np.searchsorted(losses, loss, side="right")
         with np.errstate(divide="ignore"):
             above = [np.log(np.concatenate((np.cumsum(m[::-1])[::-1], [0.0])))[index] for m in (p, q)]
@@ -134,10 +149,11 @@ class DiscretePair(Pair):
         return self.reverse().profile(epsilon)  # from its own small numbers
 
     def profile(self, epsilon: Array) -> Array:
-        p, q, loss = self._arrays
+        p, q, loss = self.arrays
         flat = np.minimum(np.ravel(epsilon), 700.0)
         if p.size <= _MANY:
-            value: Array = np.maximum(p - np.exp(flat[:, None]) * q, 0.0).sum(axis=1)
+            told: Array = (p * -np.expm1(np.minimum(flat[:, None] - loss, 0.0))).sum(axis=1)
+            value = told * (1 + 4 * EPS)
         else:
             p_above, q_above = (np.append(np.cumsum(m[::-1])[::-1], 0.0) for m in (p, q))
             index = np.searchsorted(loss, flat, side="right")
@@ -146,13 +162,14 @@ class DiscretePair(Pair):
 
     @property
     def loss_range(self) -> tuple[float, float]:
-        p, _, loss = self._arrays
+        p, _, loss = self.arrays
         seen = loss[p > 0]
         return float(seen[0]), float(seen[-1] + 2 * EPS * abs(seen[-1]))  # rounded up
 
     def reverse(self) -> "DiscretePair":
         beside = None if self.beside is None else self.beside.reverse()
-        return DiscretePair(self.q[::-1], self.p[::-1], self.exact, beside, self.alone)
+        losses = None if self.losses is None else tuple(-loss for loss in self.losses[::-1])
+        return DiscretePair(self.q[::-1], self.p[::-1], self.exact, beside, self.alone, losses)
 
     def log_moment(self, order: float) -> float:
         if not self._finite[2].size:
@@ -160,16 +177,23 @@ class DiscretePair(Pair):
         return super().log_moment(order)
 
 
+def _losses(p: Array, q: Array) -> Array:
+    """log p - log q: of numbers that are close to each other by their difference, which keeps its digits."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(p - q) < _NEAR * q, np.log1p((p - q) / q), np.log(p) - np.log(q))
+
+
 def finite_part(pair: Pair) -> Pair:
     """The pair given that the outcome has a finite loss both ways."""
     if not isinstance(pair, DiscretePair):
         return pair  # no other pair has infinite losses
-    p, q = (np.array(side) for side in (pair.p, pair.q))
-    both = (p > 0) & (q > 0)
-    return (
-        pair
-        if both.all()
-        else DiscretePair.of(p[both] / p[both].sum(), q[both] / q[both].sum(), exact=pair.exact)
+    p, q, loss = pair.arrays
+    both = np.isfinite(loss)
+    if both.all():
+        return pair
+    total_p, total_q = p[both].sum(), q[both].sum()
+    return DiscretePair.of(
+        p[both] / total_p, q[both] / total_q, loss[both] + math.log(total_q / total_p), exact=pair.exact
     )
 
 
@@ -183,7 +207,9 @@ def merged(terms: Iterable[tuple[Pair, int]], most: int = 4096) -> list[tuple[Pa
             result.append((pair, count))
         elif held is not None and len(held.p) * len(pair.p) <= most:
             p, q = np.multiply.outer(held.p, pair.p).ravel(), np.multiply.outer(held.q, pair.q).ravel()
-            held = DiscretePair.of(p, q, exact=held.exact and pair.exact)
+            with np.errstate(invalid="ignore"):  # infinite both ways: it cannot be
+                loss = np.add.outer(held.arrays[2], pair.arrays[2]).ravel()
+            held = DiscretePair.of(p, q, loss, exact=held.exact and pair.exact)
         else:
             result += [] if held is None else [(held, 1)]
             held = pair

@@ -82,7 +82,8 @@ def lower_hull(x: Array, y: Array) -> list[int]:
     for i, (right, top) in enumerate(zip(across, up, strict=True)):
         while len(hull) > 1:
             a, b = hull[-2], hull[-1]
-            if (up[b] - up[a]) * (right - across[b]) < (top - up[b]) * (across[b] - across[a]):
+            # quotients, since products of small numbers may be nothing
+            if (up[b] - up[a]) / (across[b] - across[a]) < (top - up[b]) / (right - across[b]):
                 break
             hull.pop()
         hull.append(i)

@@ -22,7 +22,7 @@ from indistinct.guarantees.composed_loss import LOG_ACCURACY, LOG_FLOOR, Compose
 from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY, NOT_SCANNED, Aim, ContourLine, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
@@ -44,8 +44,8 @@ _MANY_ATOMS = 12
 
 Engine = Callable[[ComposedLoss, int], tails.Tail | None]
 Step = tuple[Engine, Callable[[ComposedLoss, Array, Array, Array], Levels | None]]
-"""An engine, and the levels at which it is asked for deltas at epsilons, which have bounds by now; -1 where it
-is not."""
+"""An engine, and the levels at which it is asked for deltas at epsilons, which have bounds by now (-1: it is
+not)."""
 
 
 # -- the engines -----------------------------------------------------------------------------------
@@ -194,8 +194,8 @@ _few, _many = lru_cache(maxsize=6)(_drawn), lru_cache(maxsize=256)(_drawn)
 
 
 def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
-    """What an engine knows at a level: a function of the three, kept for a while; of lattices, which are large,
-    only a few are."""
+    """What an engine knows at a level: a function of the three, kept for a while; of fine lattices, which are
+    large, only a few are."""
     return (_few if engine is fine_lattice else _many)(engine, loss, level)
 
 
@@ -284,7 +284,9 @@ class LossReader:
         else:
             with np.errstate(divide="ignore"):
                 low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy, other)
-        low, high = np.exp(low), np.exp(high)
+        # a logarithm is rounded by as much as it is long
+        low = np.exp(low) * (1 - EPS * (8 - 2 * np.maximum(low, LOG_FLOOR)))
+        high = np.minimum(np.exp(high) * (1 + EPS * (8 - 2 * np.maximum(high, LOG_FLOOR))), 1.0)
         return (low if self.exact else np.zeros_like(low)), high
 
     def _log_delta_bounds(

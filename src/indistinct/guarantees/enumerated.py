@@ -88,7 +88,7 @@ class EnumeratedTail:
 
     @cached_property
     def _window(self) -> LatticeWindow:
-        return LatticeWindow(self.atoms.loss, self.atoms.mass, 0.0, -math.inf, 0.0, 0.0)
+        return LatticeWindow(self.atoms.loss, self.atoms.mass, 0.0, -math.inf, 0.0)
 
     def guess(self, log_delta: Array) -> Array:
         if self.pair is not None and self.atoms.loss.size == 1:
@@ -109,9 +109,10 @@ def enumerate_losses(
         if pair.profiled and (count > 1 or len(terms) > 1):
             pair = pair.stand_in
         if isinstance(pair, DiscretePair) and pair.finite_atoms.loss.size:
-            atoms = pair.finite_atoms
+            atoms, moved = pair.finite_atoms, pair.moved
         elif isinstance(pair, DiscreteGaussianPair) and log_cut is not None:
             atoms = pair.listed(log_cut)
+            moved = 8 * EPS * float(np.abs(atoms.loss).max())
             charged += count * math.exp(log_cut)
         elif rest is None and count == 1 and not pair.by_moments:
             rest = pair
@@ -119,8 +120,7 @@ def enumerate_losses(
         else:
             return None
         listed.append((atoms, count))
-        largest = np.abs(atoms.loss).max() + np.abs(np.log(np.maximum(atoms.mass, TINY))).max()
-        shift += count * 8 * EPS * float(largest)
+        shift += count * moved
         steps += count
     law = compose_atoms(listed)
     if law is None or (rest is not None and law.loss.size > _FEW):

@@ -11,6 +11,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow, mixture_envelope
 from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
 
@@ -35,10 +36,11 @@ def mixture(base: Pair, rate: float) -> Pair:
     if isinstance(base, MixturePair):
         return MixturePair(base.base, base.rate * rate)
     if isinstance(base, DiscretePair):
-        p, q = np.array(base.p), np.array(base.q)
-        # rounded away from q: the rate may be as small as rounding
-        away = 1 + 2 * EPS * np.sign(p - q)
-        return DiscretePair.of(((1 - rate) * q + rate * p) * away, q, exact=base.exact)
+        p, q, loss = base.arrays
+        with np.errstate(divide="ignore"):  # where Q has nothing, or P
+            mixed = np.where(np.isinf(loss), np.where(loss > 0, math.inf, math.log1p(-rate)), 0.0)
+        mixed[np.isfinite(loss)] = mixed_loss(loss[np.isfinite(loss)], rate)
+        return DiscretePair.of((1 - rate) * q + rate * p, q, mixed, exact=base.exact)
     return MixturePair(base, rate)
 
 
@@ -133,10 +135,11 @@ class MixturePair(Pair):
     def splits(self) -> bool:  # type: ignore[override]
         return isinstance(self.base, GaussianPair)
 
-    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[LossRule, LossRule | None]:
+    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[Cumulant, LossRule | None]:
         if not self.splits:
-            return self.rule(resolution), None
-        return self.split_on(self.base_range(resolution), resolution, band, kind)
+            return super().split(resolution, band, kind)
+        bulk, jumps = self.split_on(self.base_range(resolution), resolution, band, kind)
+        return RuleCumulant(bulk), jumps
 
     def split_on(
         self, base_losses: tuple[float, float], resolution: Resolution, band: Band, kind: int
@@ -168,7 +171,8 @@ class MixturePair(Pair):
         _, _, p_below, q_below = (float(np.exp(tail[0])) for tail in self.base.tails(np.array(base_losses)))
         root = math.sqrt(1 + SPLIT_WIDTH**2)
         above_p, above_q = float(ndtr((shift - begins) / root)), float(ndtr(-begins / root))
-        bulk = replace(rules[0], missing_p=p_below + above_p, missing_q=q_below + above_q)
+        missing_q = q_below + above_q
+        bulk = replace(rules[0], missing_q=missing_q, missing_more=p_below - q_below + above_p - above_q)
         return bulk.mixed(self.rate), rules[1].mixed(self.rate) if listed else None
 
     def windows(

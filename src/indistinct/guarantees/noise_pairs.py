@@ -92,14 +92,14 @@ class GaussianPair(Pair):
         return -((self.shift * resolution.frequency) ** 2) / 2
 
     def log_moment(self, order: float) -> float:
-        return order * (order - 1) * self.shift**2 / 2
+        return order * (order - 1) * self.shift**2 / 2 * (1 + 4 * EPS)
 
     def log_moments(self, orders: Array) -> Array:
-        return orders * (orders - 1) * (self.shift**2 / 2)
+        return orders * (orders - 1) * (self.shift**2 / 2 * (1 + 4 * EPS))
 
     @property
     def finite_mean(self) -> float:
-        return self.shift**2 / 2
+        return self.shift**2 / 2 * (1 + 4 * EPS)
 
 
 @dataclass(frozen=True)

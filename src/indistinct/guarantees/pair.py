@@ -212,9 +212,10 @@ class Pair(ABC):
         one order, over the losses that `rule` integrates; 0 where nothing better is known (atoms)."""
         return 0.0
 
-    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[LossRule, LossRule | None]:
-        """`rule` in two: losses below a band, and (kind 1) rare ones in it, if they can be told apart."""
-        return self.rule(resolution), None
+    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[Cumulant, LossRule | None]:
+        """`cumulant` in two: of losses below a band, and (kind 1) a rule of rare ones in it, if they can be
+        told apart."""
+        return self.cumulant(resolution), None
 
     def split_envelope(self, resolution: Resolution, band: Band, kind: int) -> float:
         """A bound for every frequency from one on, relative to the losses below a band at 0: of the transform
@@ -231,13 +232,15 @@ class Pair(ABC):
         """One rule from rules on consecutive intervals from low to high, and what they do not list."""
         p_above, q_above, p_below, q_below = self.tails(np.array([low, high]))
         only_p, only_q = self.infinite_mass, self.reversed_infinite_mass
+        missing_p = max(float(np.exp(p_below[0]) + np.exp(p_above[1])) - only_p, 0.0)
+        missing_q = max(float(np.exp(q_below[0]) + np.exp(q_above[1])) - only_q, 0.0)
         return LossRule(
             np.concatenate([piece.loss for piece in pieces]),
             np.concatenate([piece.log_q for piece in pieces]),
             only_p,
             only_q,
-            missing_p=max(float(np.exp(p_below[0]) + np.exp(p_above[1])) - only_p, 0.0),
-            missing_q=max(float(np.exp(q_below[0]) + np.exp(q_above[1])) - only_q, 0.0),
+            missing_q,
+            missing_p - missing_q,
         )
 
     def span(self, log_cut: float) -> tuple[float, float]:
@@ -259,7 +262,7 @@ class Pair(ABC):
         one sign, so it is a bound from below, in size, and what it lacks is less than w (w-1) `_BEYOND` if
         neither P nor Q nor what is tilted has more than a negligible mass there."""
         resolution = Resolution((min(first, 0.0), max(last, 1.0)))
-        return replace(self.rule(resolution), missing_p=0.0, missing_q=0.0)
+        return replace(self.rule(resolution), missing_q=0.0, missing_more=0.0)
 
     def log_moments(self, orders: Array) -> Array:
         """The same at many orders: with one rule where they are close to each other."""

@@ -74,12 +74,14 @@ class Product:
 
     @cached_property
     def infinite_mass(self) -> float:
-        """Probability, under P, of an infinite loss somewhere."""
+        """Probability, under P, of an infinite loss somewhere, at most."""
+        if (alone := self.single) is not None:
+            return alone.infinite_mass
         log_finite = sum(
             count * math.log1p(-pair.infinite_mass) if pair.infinite_mass < 1 else -math.inf
             for pair, count in self.terms
         )
-        return abs(math.expm1(log_finite))
+        return min(abs(math.expm1(log_finite)) * (1 + 4 * EPS), 1.0)
 
     @property
     def single(self) -> Pair | None:
@@ -104,7 +106,7 @@ class Product:
     @cached_property
     def finite_top(self) -> float:
         """The largest finite loss."""
-        return weighted_sum_up((pair.outer_losses(1.0, -math.inf)[1], n) for pair, n in self.terms)
+        return weighted_sum_up((_finite_top(pair), n) for pair, n in self.terms)
 
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses."""
@@ -151,7 +153,7 @@ class Product:
         """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
         close if that can be; where delta is shown to be below `enough`, as it may be beside another
         direction, they need not be. For upper ones only, no other composition is read for a lower one."""
-        known_infinite = self.infinite_mass if self.exact else 0.0
+        known_infinite = self.infinite_mass * (1 - 8 * EPS) if self.exact else 0.0
         low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
         beyond = epsilon >= self.finite_top
         high[beyond] = self.infinite_mass
@@ -260,6 +262,10 @@ class Product:
     @cached_property
     def reader(self) -> LossReader:
         return LossReader(self.loss, self.exact)
+
+
+def _finite_top(pair: Pair) -> float:
+    return pair.outer_losses(1.0, -math.inf)[1] if pair.infinite_mass else pair.loss_range[1]
 
 
 def counted_terms(terms: Iterable[tuple[object, int]]) -> str:

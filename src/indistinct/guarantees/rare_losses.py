@@ -239,7 +239,8 @@ class FarBand:
     def read(self, epsilon: Array) -> LogBounds:
         rest = (self.values + self.orders * epsilon[:, None]).min(axis=1, initial=self.log_p + 700.0) + GUARD
         with np.errstate(divide="ignore"):
-            known = self.log_p + np.log(np.maximum(-np.expm1(epsilon + self.log_q - self.log_p), 0.0))
+            above = np.minimum(epsilon + self.log_q - self.log_p, 0.0)
+            known = self.log_p + np.log(-np.expm1(above))
         slope = -np.exp(np.minimum(epsilon + self.log_q - known, 700.0))
         # what two masses lose to each other by rounding
         error = self.log_p + math.log(GUARD * 1e-3)

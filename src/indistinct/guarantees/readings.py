@@ -101,6 +101,8 @@ class Readings(Meaning):
 
     def summary(self, delta: float = 1e-5, fpr: float = 0.05) -> dict[str, float]:
         """A few readings by name, for tables and reports."""
+        check_probability("delta", delta)
+        check_probability("fpr", fpr)
         return {
             f"epsilon at delta={delta:g}": self.epsilon(delta),
             "Rényi divergence of order 2": self.renyi(2.0),

@@ -121,8 +121,8 @@ class SampledGaussians:
         loss = mixed_loss(self.shifts * x - self.shifts**2 / 2, self.rates)
         missing_q = float(ndtr(low) + ndtr(-high))
         missing_p = ndtr(low - self.shifts) + ndtr(self.shifts - high)
-        missing = self.rates * missing_p + (1 - self.rates) * missing_q
-        return LossRule(loss, log_q[None], missing_p=missing, missing_q=missing_q)
+        more = self.rates * (missing_p - missing_q)
+        return LossRule(loss, log_q[None], missing_q=missing_q, missing_more=more)
 
     def _half_widths(self, low: float, high: float, resolution: Resolution) -> tuple[Array, Array]:
         """Edges of cells and how wide a panel may be in each: it must resolve the density, the oscillation

@@ -73,6 +73,8 @@ class _Layers:
     """Weights of both ends."""
     most: Array
     """The integral of y(v) over each block, at most."""
+    log_least: float
+    """log u(0), at most: also where weights are too small to be numbers."""
 
     @classmethod
     def of(cls, run: DiscretePair, tries: Tries) -> "_Layers":
@@ -91,12 +93,10 @@ class _Layers:
         # y(v) is convex: a trapezium is more. Below the last weight all outputs are in a layer.
         places = tries.place(math.log(weights[-1]) - np.log(np.maximum(edges, TINY)))
         most = (places[:-1] + places[1:]) / 2 * widths
-        return cls(run, np.log([low, high]), np.stack((1 - upper, upper)) * widths, most)
-
-    @cached_property
-    def log_least(self) -> float:
-        """log u(0)."""
-        return float(self.log_u.min())
+        log_u = np.log([low, high])
+        numbers = float(tries.fall(np.ones(1))[0]) < 2 * _LARGEST  # or weights are too small for that
+        log_least = float(log_u.min()) if numbers else _log_slope(run, tries)
+        return cls(run, log_u, np.stack((1 - upper, upper)) * widths, most, log_least)
 
     @cached_property
     def top(self) -> float:
@@ -135,19 +135,30 @@ class _Layers:
         return max(end - self.log_least, 1e-6) + _ROUNDING * (1 + abs(end) + abs(self.log_least))
 
 
+def _tests(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
+    """Places x of the order, at which weights are compared, and B(x)."""
+    x, y = (np.minimum(np.append(0.0, np.cumsum(side)), 1.0) for side in (run.q, run.p))
+    x, first = np.unique(x, return_index=True)  # where x does not move, the least y counts
+    y = y[first]
+    fine = tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _PLACES))
+    along = np.unique(np.concatenate((x, fine, np.interp(fine, y, x), [1.0])))
+    return along, np.interp(along, x, y)
+
+
+def _log_slope(run: DiscretePair, tries: Tries) -> float:
+    """log of the least w(x) / w(y), at most: between two places, that of the last x and of the first y."""
+    along, lowest = _tests(run, tries)
+    falls = tries.fall(along[1:] * (1 + _ROUNDING)) - tries.fall(lowest[:-1] * (1 - _ROUNDING))
+    return -float(falls.max(initial=0.0)) * (1 + _ROUNDING)
+
+
 def _least_weights(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
     """Corners of V, from (0, 0) to the largest weight.
 
     Between two places of an edge of B, w(y) is at most its chord and w(x) at least its tangent in the middle,
     as w is convex: so the two ends, with these values, bound all that is between them.
     """
-    x, y = (np.minimum(np.append(0.0, np.cumsum(side)), 1.0) for side in (run.q, run.p))
-    x, first = np.unique(x, return_index=True)  # where x does not move, the least y counts
-    y = y[first]
-    end = float(tries.fall(np.ones(1))[0])
-    fine = tries.place(np.linspace(0.0, end, _PLACES))
-    along = np.unique(np.concatenate((x, fine, np.interp(fine, y, x), [1.0])))
-    lowest = np.interp(along, x, y)
+    along, lowest = _tests(run, tries)
     at, half = (along[1:] + along[:-1]) / 2, np.diff(along) / 2
     tangent, rise = tries.weight(at), tries.steepness(at) * half
     weight = tries.weight(np.concatenate((lowest[:-1], lowest[1:], [1.0])) * (1 - _ROUNDING))
@@ -165,7 +176,7 @@ def _least_weights(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
 
 def _edges(weights: Array, slopes: Array, tries: Tries) -> Array:
     """Where blocks of layers begin and end: fine in log u above its least, and in the weight."""
-    above = np.log(slopes / slopes[0])
+    above = np.log(slopes) - math.log(slopes[0])
     grid = above[-1] / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _LAYERS))
     by_slope = weights[1:][np.searchsorted(above, grid[1:], side="right") - 1]
     by_weight = tries.weight(tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _WEIGHTS)))
@@ -207,10 +218,21 @@ class Selected(PairGuarantee):
         """Of order a: E[r^a] is 1 plus the integral of the profile with a (a - 1) e^{(a - 1) epsilon}. The
         table is that up to its end R, where the mass p that it leaves counts a e^{(a - 1) R}; beyond, (*)
         with u(0) gives at most E[K] u(0)^{1 - a} times the moment of the run above R + log u(0)."""
+        if any(layers.log_least < -_LARGEST for layers in self._both):
+            return self._with_one_slope(order)  # which is beyond the table
         if math.isinf(order) or order < 1 - _NEAR_ONE or not any(map(_unbounded, self.directions)):
             return super()._renyi(order)
         order = max(order, 1 + _NEAR_ONE)
         return worst_of(map(partial(self._moment, order), self.directions, self._both))
+
+    def _with_one_slope(self, order: float) -> float:
+        """delta'(epsilon) <= E[K] delta(epsilon + log u(0)), for the moments: by parts. Higher orders are no
+        smaller."""
+        order = max(order, 1 + _NEAR_ONE)
+        log_top = math.log(max(layers.top for layers in self._both))
+        steep = max(-layers.log_least for layers in self._both)
+        orders = [order, 4 * order, 64 * order, math.inf]
+        return min(self.run._renyi(a) + (log_top / (a - 1) + steep) * (1 + _ROUNDING) for a in orders)
 
     def _moment(self, order: float, direction: Product, layers: _Layers) -> float:
         end, least, left = self._reach, layers.log_least, direction.infinite_mass

@@ -9,6 +9,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.mixture_pair import MixturePair, mixture
 from indistinct.guarantees.pair import Band, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule
 
 
@@ -19,11 +20,9 @@ def spliced(base: Pair, rate: float) -> Pair:
         return mixed
     if not isinstance(mixed, DiscretePair):
         return SplicedPair(MixturePair(base, rate))
-    p, q = np.array(mixed.p), np.array(mixed.q)
-    positive = p > q
-    p, q = p[positive], q[positive]
+    p, q, loss = (side[mixed.arrays[2] > 0] for side in mixed.arrays)
     rest = max(1 - float(p.sum() + q.sum()), 0.0)
-    both = np.concatenate((p, q, [rest])), np.concatenate((q, p, [rest]))
+    both = np.concatenate((p, q, [rest])), np.concatenate((q, p, [rest])), np.concatenate((loss, -loss, [0.0]))
     return replace(DiscretePair.of(*both, exact=False), alone=mixed.exact)
 
 
@@ -72,34 +71,35 @@ class SplicedPair(Pair):
         half = mixture.base.joined(pieces, 0.0, high).mixed(mixture.rate)
         return self._with_mirror(half.loss, half.log_q, half.log_q, high)
 
-    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[LossRule, LossRule | None]:
+    def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[Cumulant, LossRule | None]:
         if not self.splits:
-            return self.rule(resolution), None
+            return super().split(resolution, band, kind)
         whole, reach = self.rule(resolution), (0.0, self.mixture.base_range(resolution)[1])
         bulk, jumps = self.mixture.split_on(reach, _both_ways(resolution), band, kind)
-        mirrored, listed = whole.loss < 0, bulk.loss > 0
-        p_above, q_above, _, _ = (float(np.exp(tail[0])) for tail in self.mixture.tails(np.zeros(1)))
-        rest = [float(np.exp(bulk.log_q[listed] + part).sum()) for part in (bulk.loss[listed], 0.0)]
-        return LossRule(
-            np.concatenate((bulk.loss[listed], whole.loss[mirrored])),
-            np.concatenate((bulk.log_q[listed], whole.log_q[mirrored])),
-            missing_p=whole.missing_p / 2 + max(p_above - rest[0], 0.0),
-            missing_q=whole.missing_q / 2 + max(q_above - rest[1], 0.0),
-        ), jumps
+        mirrored, listed = whole.loss <= 0, bulk.loss > 0
+        loss, log_q = bulk.loss[listed], bulk.log_q[listed]
+        # above 0 there is what the bulk lists, and what it misses
+        p_base, q_base, _, _ = (float(np.exp(tail[0])) for tail in self.mixture.base.tails(np.zeros(1)))
+        more = self.mixture.rate * (p_base - q_base) - float((np.exp(log_q) * np.expm1(loss)).sum())
+        below = LossRule(
+            np.concatenate((loss, whole.loss[mirrored])),
+            np.concatenate((log_q, whole.log_q[mirrored])),
+            missing_q=whole.missing_q / 2 + max(q_base - float(np.exp(log_q).sum()), 0.0),
+            missing_more=whole.missing_more / 2 + more,
+        )
+        return RuleCumulant(below), jumps
 
     def _with_mirror(self, loss: Array, log_q: Array, mirrored_log_q: Array, high: float) -> LossRule:
-        """Positive losses and their mirror image; the atom at zero contributes nothing to E[e^{zL}] - 1 and
-        need not be listed."""
+        """Positive losses, their mirror image, and the atom at zero."""
         p_above, q_above, _, _ = self.mixture.tails(np.array([self.mixture.mixed(high)]))
         missing = max(float(np.exp(p_above[0]) + np.exp(q_above[0])) - self.infinite_mass, 0.0)
         kept = loss > 0
         loss = loss[kept]
         return LossRule(
-            np.concatenate((loss, -loss)),
-            np.concatenate((log_q[kept], mirrored_log_q[kept] + loss)),
+            np.concatenate((loss, -loss, [0.0])),
+            np.concatenate((log_q[kept], mirrored_log_q[kept] + loss, [self._log_atom])),
             self.infinite_mass,
             self.infinite_mass,
-            missing,
             missing,
         )
 

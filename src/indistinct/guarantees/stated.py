@@ -28,7 +28,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Claim, Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Ends, Product
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.rounding import weighted_sum_up
 
 _ROUNDED = 1e-6
@@ -161,8 +161,9 @@ def claim_pair(epsilon: float, delta: float) -> DiscretePair:
     """P gives away everything with probability delta, else answers by randomized response."""
     truth = (1 - delta) / (1 + math.exp(-epsilon))
     lie = (1 - delta) * (math.exp(-epsilon) / (1 + math.exp(-epsilon)))
-    p, q = np.array([delta, truth, lie, 0.0]), np.array([0.0, lie, truth, delta])
-    return DiscretePair.of(p, q)
+    known = lie >= TINY or delta == 1
+    p, q = np.array([delta, truth, lie * known, 0.0]), np.array([0.0, lie * known, truth, delta])
+    return DiscretePair.of(p, q, np.array([math.inf, epsilon, -epsilon, -math.inf]), exact=known)
 
 
 @describable("gdp")

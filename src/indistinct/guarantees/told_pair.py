@@ -73,7 +73,7 @@ class ToldPair(Pair):
             np.concatenate([rule.log_q + math.log(weight) for rule, weight in weighted]),
             *(
                 sum(weight * getattr(rule, mass) for rule, weight in weighted)
-                for mass in ("only_p", "only_q", "missing_p", "missing_q")
+                for mass in ("only_p", "only_q", "missing_q", "missing_more")
             ),
         )
 

@@ -181,15 +181,15 @@ class SplitCumulant:
     """log of M^n - B^n, where each law is split into bulk and jumps: the transform of what has a jump in
     it."""
 
-    terms: Sequence[tuple[LossRule, LossRule | None, int]]  # bulk, jumps and count
+    terms: Sequence[tuple[Cumulant, LossRule | None, int]]  # bulk, jumps and count
 
     def part(self, kind: int) -> Cumulant:
         """That of the bulk alone, and of what has a jump in it."""
-        return self if kind else CumulantSum([(RuleCumulant(bulk), count) for bulk, _, count in self.terms])
+        return self if kind else CumulantSum([(bulk, count) for bulk, _, count in self.terms])
 
     @property
     def size(self) -> int:
-        return sum(bulk.loss.size + (jumps.loss.size if jumps else 0) for bulk, jumps, _ in self.terms)
+        return sum(bulk.size + (jumps.loss.size if jumps else 0) for bulk, jumps, _ in self.terms)
 
     @property
     def jumps(self) -> bool:
@@ -204,8 +204,8 @@ class SplitCumulant:
 
     def real(self, z: Array) -> Array:
         bulk, log_more = np.zeros_like(z), np.full(z.shape, -np.inf)
-        for rule, jumps, count in self.terms:
-            one = RuleCumulant(rule).real(z)
+        for below, jumps, count in self.terms:
+            one = below.real(z)
             bulk += count * one
             if jumps is not None:
                 ratio = jumps.log_moment(z) - one
@@ -218,9 +218,9 @@ class SplitCumulant:
 
     def line(self, c: float, step: float, stop: int) -> OnLine:
         bulk, more = np.zeros(stop, dtype=np.complex128), np.zeros(stop, dtype=np.complex128)
-        errors = np.zeros(stop)
-        for rule, jumps, count in self.terms:
-            one = RuleCumulant(rule).line(c, step, stop)
+        errors, error_more = np.zeros(stop), np.zeros(stop)
+        for below, jumps, count in self.terms:
+            one = below.line(c, step, stop)
             bulk += count * one.values
             errors += count * one.errors
             if jumps is not None:
@@ -228,13 +228,17 @@ class SplitCumulant:
                 ratio = values - one.values
                 # log(1 + e^r) = r + log(1 + e^-r)
                 over = ratio.real > 0
-                more += count * (np.where(over, ratio, 0.0) + log1p(np.exp(np.where(over, -ratio, ratio))))
-                # relative to the jumps themselves, however few they are
-                errors += jump_errors + one.errors
-        # log(e^m - 1) = m + log(1 - e^-m), whichever does not overflow
+                small = np.exp(np.where(over, -ratio, ratio))
+                more += count * (np.where(over, ratio, 0.0) + log1p(small))
+                # its derivative is the share that jumps have
+                share = np.abs(np.where(over, 1.0, small)) / np.maximum(np.abs(1 + small), TINY)
+                error_more += count * share * (jump_errors + one.errors)
+        # log(e^m - 1) = m + log(1 - e^-m), whichever does not overflow; its derivative is 1/(1 - e^-m)
         over = more.real > 0
         inner = np.expm1(np.where(over, -more, more))
-        return OnLine(bulk + np.where(over, more + np.log(-inner), np.log(inner)), errors)
+        steep = np.exp(np.where(over, 0.0, more.real)) / np.maximum(np.abs(inner), TINY)
+        values = bulk + np.where(over, more + np.log(-inner), np.log(inner))
+        return OnLine(values, errors + error_more * steep)
 
 
 def _closed(values: ComplexArray) -> OnLine:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.contour import Aim, LogBounds
 from indistinct.numerics.cumulant import log1p
+from indistinct.numerics.rule import TooFineError
 
 MAX_CELLS = 1 << 18
 _UNDERFLOW = 1e-300
@@ -33,9 +34,12 @@ _HIGHER = np.array([1.25, 1.5, 2.0, 3.0])
 """Multiples of a tilt whose moments bound what lies beyond a window: each is as far again from 1."""
 _TAILS = 1e-12
 """Relative error of a cell's mass, from that of the tails whose difference it is..."""
-_LAW = 1e-14
-"""... and of its moment of order c, over 1 + c: errors of tails are weighted by differences of e^{cl} where
-P is placed, and of c e^{(1+c)l} where Q says how (summation by parts). A power multiplies it by its count."""
+_LAW, _LOG_TAIL = 1e-14, 64 * EPS
+"""... and of its moment of order c, over 1 + c, and more for the logarithm of the smallest tail: errors of tails
+are weighted by differences of e^{cl} where P is placed, and of c e^{(1+c)l} where Q says how (summation by
+parts). A power multiplies it by its count."""
+_COARSEST = 1e-3
+"""A tilt whose exponents are rounded by more is too steep."""
 
 Tails = Callable[[Array], Sequence[Array]]
 """Gives log P(L > l), Q(L > l), P(L <= l) and Q(L <= l)."""
@@ -43,12 +47,21 @@ Tails = Callable[[Array], Sequence[Array]]
 
 @dataclass(frozen=True, eq=False)
 class LatticeLaw:
-    """P-masses at (first + k) * step, and the P-mass of an infinite loss."""
+    """P-masses at (first + k) * step."""
 
     first: int
     mass: Array
+    error: float
+    """Of a moment of order c, relatively, over 1 + c."""
     infinite: float = 0.0
-    charged: float = _LAW  # what a moment of order c may lack, over 1 + c; less than nothing, of a law below
+    """The P-mass of an infinite loss."""
+    below: bool = False
+    """Whether it is below what it stands for, and not above."""
+
+    def log_error(self, orders: Any, step: float) -> Any:
+        """Of moments: what its tails lack or have too much, and the rounding of e^{cl}."""
+        furthest = step * max(abs(self.first), abs(self.first + self.mass.size))
+        return self.error * (1 + orders) + 4 * EPS * orders * furthest
 
 
 def law_above(tails: Tails, low: float, high: float, step: float) -> LatticeLaw:
@@ -56,14 +69,15 @@ def law_above(tails: Tails, low: float, high: float, step: float) -> LatticeLaw:
     first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
     points: Array = step * np.arange(first, last + 1, dtype=np.float64)
     p_above, q_above, p_below, q_below = tails(points)
-    p, q = _differences(p_above, p_below), _differences(q_above, q_below)
+    p = np.exp(_log_cells(p_above, p_below))
+    told = np.exp(_log_cells(q_above, q_below) + points[:-1])
     # a + b = p and a e^{-l} + b e^{-l-step} = q place the cell's mass on its two ends
-    upper = np.clip((p - q * np.exp(np.minimum(points[:-1], 700.0))) / -math.expm1(-step), 0.0, p)
+    upper = np.clip((p - told) / -math.expm1(-step), 0.0, p)
     mass = np.zeros(points.size)
     mass[:-1] += p - upper
     mass[1:] += upper
     mass[0] += np.exp(p_below[0])
-    return LatticeLaw(first, mass, float(np.exp(p_above[-1])) * (1 + _TAILS))
+    return LatticeLaw(first, mass, _error(p_above), float(np.exp(p_above[-1])) * (1 + _TAILS))
 
 
 def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequence[float] = ()) -> LatticeLaw:
@@ -71,26 +85,26 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
     points: Array = step * np.arange(first, last + 1, dtype=np.float64)
     p_above, q_above, p_below, q_below = tails(np.append(points - step / 2, points[-1] + step / 2))
-    p, q = _differences(p_above, p_below), _differences(q_above, q_below)
-    on_points = np.zeros(points.size)
+    # Q times e^l, which is as large as P where the loss is l: however large that is, both are numbers
+    p, told = np.exp(_log_cells(p_above, p_below)), np.exp(_log_cells(q_above, q_below) + points)
+    error, on_points = _error(p_above), np.zeros(points.size)
     for atom in atoms:  # that are lattice points stay what they are, whatever lies around them
         k = round(atom / step) - first
         if 0 <= k < points.size and abs(points[k] - atom) <= ON_POINT * step:
             around = np.array([atom - ON_POINT * step, atom + ON_POINT * step])
             p_above, q_above, p_below, q_below = tails(around)
-            own_p, own_q = _differences(p_above, p_below)[0], _differences(q_above, q_below)[0]
-            p[k], q[k] = max(p[k] - own_p, 0.0), max(q[k] - own_q, 0.0)
-            on_points[k] += own_p
+            own = math.exp(_log_cells(p_above, p_below)[0])
+            own_told = math.exp(_log_cells(q_above, q_below)[0] + points[k])
+            p[k], told[k] = max(p[k] - own, 0.0), max(told[k] - own_told, 0.0)
+            on_points[k] += own
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.where((p > 0) & (q > 0), np.log(p) - np.log(q), points)
-    surplus = p * -np.expm1(np.clip(points - loss, -1.0, 1.0)) - 4 * EPS * p * (1 + np.abs(points))
+        more = np.where((p > 0) & (told > 0), np.log(p) - np.log(told), 0.0)  # than the point, of the loss
+    surplus = np.clip(p - told, -p * (math.e - 1), p * (1 - 1 / math.e)) - 4 * EPS * p * (1 + np.abs(points))
     # what lacks takes from the next cell above, what has more from the one below, until the loss is the point
     from_above = np.append(
-        np.maximum(-surplus[:-1], 0.0) / np.maximum(-np.expm1(points[:-1] - loss[1:]), TINY), 0.0
+        np.maximum(-surplus[:-1], 0.0) / np.maximum(-np.expm1(-step - more[1:]), TINY), 0.0
     )
-    from_below = np.append(
-        0.0, np.maximum(surplus[1:], 0.0) / np.maximum(np.expm1(points[1:] - loss[:-1]), TINY)
-    )
+    from_below = np.append(0.0, np.maximum(surplus[1:], 0.0) / np.maximum(np.expm1(step - more[:-1]), TINY))
     for _ in range(2):
         given = np.append(0.0, from_above[:-1]) + np.append(from_below[1:], 0.0)
         # nobody gives much, nor to a cell that is itself in doubt
@@ -106,7 +120,7 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     # an atom without such a neighbour takes from the heaviest cell above: very little, since that is far away
     lacks = np.flatnonzero((surplus < 0) & (from_above == 0) & (p > 0))
     donor = _heaviest_above(p)[lacks]
-    wanted = -surplus[lacks] / np.maximum(-np.expm1(points[lacks] - loss[donor]), TINY)
+    wanted = -surplus[lacks] / np.maximum(-np.expm1(points[lacks] - points[donor] - more[donor]), TINY)
     wanted[(donor == lacks) | (np.bincount(donor, wanted, p.size) + given > 0.25 * p)[donor]] = 0.0
     mass[lacks] += wanted
     mass -= np.bincount(donor, wanted, p.size)
@@ -114,7 +128,11 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     down = np.zeros(p.size)
     down[lacks] = np.where(wanted > 0, 0.0, mass[lacks])
     mass = (mass - down) + np.append(down[1:], 0.0)
-    return LatticeLaw(first, (mass + on_points) * (1 - _TAILS), charged=-_LAW)
+    return LatticeLaw(first, (mass + on_points) * (1 - _TAILS), error, below=True)
+
+
+def _error(log_tail: Array) -> float:
+    return _LAW + _LOG_TAIL * -float(log_tail.min(where=log_tail > -math.inf, initial=0.0))
 
 
 def _heaviest_above(mass: Array) -> npt.NDArray[np.intp]:
@@ -125,12 +143,13 @@ def _heaviest_above(mass: Array) -> npt.NDArray[np.intp]:
     return mass.size - 1 - np.append(best[1:], 0)
 
 
-def _differences(above: Array, below: Array) -> Array:
-    """Masses of the cells, from whichever side loses fewer digits."""
-    from_above = -np.diff(np.exp(above))
-    from_below = np.diff(np.exp(below))
-    cells: Array = np.where(above[:-1] < below[:-1], from_above, from_below)
-    return np.maximum(cells, 0.0)
+def _log_cells(above: Array, below: Array) -> Array:
+    """Logarithms of the masses of cells, from whichever side loses fewer digits."""
+    upper = above[:-1] < below[:-1]
+    larger, smaller = np.where(upper, above[:-1], below[1:]), np.where(upper, above[1:], below[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cells: Array = larger + np.log(-np.expm1(np.minimum(smaller - larger, 0.0)))
+    return np.where(larger > -math.inf, cells, -math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +161,15 @@ class LatticeWindow:
     log_unit: float
     log_error: float  # of the absolute error of a reading, plus tilt * epsilon
     tilt: float
-    missed: float  # P-mass beyond the window, and of infinite losses
+    missed: float = 0.0  # P-mass beyond the window, and of infinite losses
+    rounding: float = 0.0  # of a weight, relatively
+    aliases: tuple[Array, Array, float] = (np.zeros(0), np.zeros(0), 0.0)
+    """Orders, logarithms of what bounds aliases from the right, and of those from the left."""
+
+    def log_alias(self, epsilon: Array) -> Array:
+        """log of a bound on what wraps around: Chernoff's for these very laws, delta <= 1 on the left."""
+        orders, right, left = self.aliases
+        return np.logaddexp((right - orders * epsilon[:, None]).min(axis=1), left)
 
     def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
         """P(L > epsilon), e^epsilon Q(L > epsilon) and their error, in units of e^{log_unit}: delta is the
@@ -193,14 +220,15 @@ class LatticeTail:
     def read(self, epsilon: Array) -> LogBounds:
         with np.errstate(divide="ignore", invalid="ignore"):
             above, below, error = self.above.read(epsilon)
-            value = np.maximum(above - below, 0.0) + error
-            extra = math.log(max(self.infinite + self.above.missed, TINY))
+            value = np.maximum(above - below, 0.0) * (1 + self.above.rounding) + error
+            extra = math.log(max(self.above.missed, TINY))
             finite = np.log(value) + self.above.log_unit
             high = np.logaddexp(finite, extra)
             slope = -below / value * np.exp(finite - high)
             above, below, error = self.below.read(epsilon + self.moved)
-            aliases = np.exp(np.minimum(np.array(self.aim.log_alias(epsilon)) - self.below.log_unit, 700.0))
-            low = np.log(np.maximum(above - below - error - aliases, 0.0)) + self.below.log_unit
+            aliases = np.exp(np.minimum(self.below.log_alias(epsilon) - self.below.log_unit, 700.0))
+            least = (above - below) * (1 - self.below.rounding) - error - aliases
+            low = np.log(np.maximum(least, 0.0)) + self.below.log_unit
         low = np.logaddexp(low, math.log(self.infinite)) if self.infinite else low
         # nothing is known below the window
         known = epsilon >= max(self.above.points[0], self.below.points[0])
@@ -219,8 +247,8 @@ def convolve(
 ) -> LatticeWindow:
     """Compose lattice laws and keep a window that starts a little below the aim's epsilon.
 
-    What lies beyond the window wraps around: from below it adds mass (`Aim.log_alias` bounds it), from above
-    it may land below epsilon and be lost. That is bounded by Chernoff's inequality for these very laws.
+    What lies beyond the window wraps around: it adds mass (`log_alias`), and from above it may land below
+    epsilon and be lost. Both are bounded by Chernoff's inequality for these very laws.
     """
     tilt = aim.order
     tilted = [_tilted(law, tilt * step) for law, _ in laws]
@@ -228,7 +256,7 @@ def convolve(
     orders = tilt * _HIGHER
     moments = np.zeros(orders.size)
     for (law, n), (mass, log_total) in zip(laws, tilted, strict=True):
-        moments += n * (_higher_moments(law, mass, log_total, tilt * step) + _LAW * (1 + orders))
+        moments += n * (_higher_moments(law, mass, log_total, tilt * step) + law.log_error(orders, step))
     while True:
         bottom = math.floor(aim.epsilon / step) - max(2, cells // 8)
         end = step * (bottom + cells)
@@ -240,7 +268,8 @@ def convolve(
     spectrum: npt.NDArray[np.complex128] = np.zeros(cells // 2 + 1, dtype=np.complex128)
     log_moment, log_finite, shift, spread, steps = 0.0, 0.0, 0, 0.0, 0
     for (law, count), (mass, log_total) in zip(laws, tilted, strict=True):
-        log_moment += count * (log_total + law.charged * (1 + tilt))
+        lacks = law.log_error(tilt, step)
+        log_moment += count * (log_total - lacks if law.below else log_total + lacks)
         # relative to the heaviest point the transform is 1 + sum of w (e^{i...} - 1) over the others: where
         # nearly all mass is on one point, a power of it keeps its digits
         heaviest = int(np.argmax(mass))
@@ -260,8 +289,12 @@ def convolve(
     # Cauchy and Schwarz.
     size = math.sqrt(float(np.square(window).sum()))
     noise = 4 * EPS * (spread + (log_cells + steps) * size)
-    log_error = math.log(noise) - 0.5 * math.log(step * tilt * (2 * tilt + 1) * (tilt + 1))
+    square = 1 / (step * tilt * (2 * tilt + 1) * (tilt + 1)) + 1 / (1 + tilt) ** 2
+    log_error = math.log(noise) + 0.5 * math.log(square)
     log_untilt = log_moment - tilt * points
+    rounding = 4 * EPS * float(np.abs(log_untilt[[0, -1]]).max() + abs(log_moment))
+    if not rounding < _COARSEST:
+        raise TooFineError(f"a tilt of {tilt}")
     # in units of the largest probability at epsilon or above; far below, the tilt magnifies mere noise
     above = (points >= aim.epsilon) & (window > 0)
     unit = float((np.log(window[above]) + log_untilt[above]).max(initial=-np.inf))
@@ -270,8 +303,11 @@ def convolve(
     first = max(0, min(first, int(np.searchsorted(points, aim.epsilon)) - 2))
     # negative cells are rounding too: left in, they cancel the positive ones
     weights = window[first:] * np.exp(np.minimum(log_untilt[first:] - unit, 700.0))
-    missed = math.exp(max(log_missed, -745.0)) - math.expm1(log_finite)
-    return LatticeWindow(points[first:], weights, unit, log_error + log_moment, tilt, min(missed, 1.0))
+    missed = min(math.exp(max(log_missed, -745.0)) - math.expm1(log_finite), 1.0)
+    gap, fall = (orders - tilt) * step * cells, tilt * step * cells
+    aliases = orders, moments - gap - np.log(-np.expm1(-gap)), -fall - math.log(-math.expm1(-fall))
+    kept = points[first:], weights, unit, log_error + log_moment, tilt
+    return LatticeWindow(*kept, missed, rounding, aliases)
 
 
 def _tilted(law: LatticeLaw, tilt: float) -> tuple[Array, float]:

@@ -104,10 +104,10 @@ class LossRule:
     """P-mass where Q has none: an infinite loss."""
     only_q: float = 0.0
     """Q-mass where P has none."""
-    missing_p: float | Array = 0.0
-    """P-mass of the losses that a truncated range leaves out; a column, of several laws."""
     missing_q: float | Array = 0.0
-    """Q-mass of those."""
+    """Q-mass of the losses that a truncated range leaves out; a column, of several laws."""
+    missing_more: float | Array = 0.0
+    """By how much their P-mass is more than that: small losses have many digits that a difference has not."""
     turned: bool = False
     """Whether there are two blocks of rows, and the second is the first reversed (`both_ways`)."""
 
@@ -118,19 +118,24 @@ class LossRule:
             self.log_q + self.loss,
             self.only_q,
             self.only_p,
-            self.missing_q,
             self.missing_p,
+            -self.missing_more,
         )
+
+    @property
+    def missing_p(self) -> float | Array:
+        """P-mass of what is left out."""
+        return self.missing_q + self.missing_more
 
     def both_ways(self) -> "LossRule":
         """The rules of (P, Q) and of (Q, P), of several laws without infinite losses, on the same nodes."""
         loss, log_q = np.empty((2, *self.loss.shape)), np.empty((2, *self.loss.shape))
-        missing_p, missing_q = np.empty((2, len(self.loss), 1)), np.empty((2, len(self.loss), 1))
+        missing_q, more = np.empty((2, len(self.loss), 1)), np.empty((2, len(self.loss), 1))
         back = self.reversed()
         for row, rule in enumerate((self, back)):
             loss[row], log_q[row] = rule.loss, rule.log_q
-            missing_p[row], missing_q[row] = rule.missing_p, rule.missing_q
-        return LossRule(loss, log_q, 0.0, 0.0, missing_p, missing_q, turned=True)
+            missing_q[row], more[row] = rule.missing_q, rule.missing_more
+        return LossRule(loss, log_q, 0.0, 0.0, missing_q, more, turned=True)
 
     def mixed(self, rate: float) -> "LossRule":
         """The rule of ((1-rate) Q + rate P, Q), where no loss is below log(1-rate)."""
@@ -138,8 +143,8 @@ class LossRule:
         if self.only_q:
             loss = np.append(loss, np.log1p(-rate))
             log_q = np.append(log_q, np.log(self.only_q))
-        missing_p = (1 - rate) * self.missing_q + rate * self.missing_p
-        return LossRule(loss, log_q, rate * self.only_p, 0.0, missing_p, self.missing_q)
+        more = rate * self.missing_more
+        return LossRule(loss, log_q, rate * self.only_p, 0.0, self.missing_q, more)
 
     @cached_property
     def _q(self) -> Array:
@@ -228,8 +233,8 @@ class LossRule:
         large, small = is_large.nonzero()[0], (~is_large).nonzero()[0]
         gain = self._gain.take(large, axis=-1).sum(axis=-1, keepdims=True)
         # the listed losses carry less than all of Q, and of P
-        less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
-        total = z * (less_q - less_p - gain) - less_p
+        more = self.only_p - self.only_q + self.missing_more
+        total = z * (-more - gain) - (self.only_p + self.missing_p)
         if small.size:
             weight = self._q.take(small, axis=-1)
             total = total + _series(self.loss.take(small, axis=-1), weight, z, reach + 1)
@@ -242,8 +247,7 @@ class LossRule:
         gap = loss * np.exp(loss) - np.expm1(loss)
         gap = np.where(small, square * (0.5 + loss / 3 + square / 8 + square * loss / 30), gap)
         terms = np.where(big, (self.loss - 1) * self._p + self._q, self._q * gap)
-        less_q, less_p = self.only_q + self.missing_q, self.only_p + self.missing_p
-        return float(terms.sum() + less_q - less_p)
+        return float(terms.sum() + self.only_q - self.only_p - self.missing_more)
 
 
 def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
