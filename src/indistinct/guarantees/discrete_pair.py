@@ -82,7 +82,7 @@ class DiscretePair(Pair):
         return p[finite], q[finite], loss[finite]
 
     @property
-    def moved(self) -> float:
+    def _moved(self) -> float:
         """By how much a loss may be off: by rounding of itself, or of logarithms that it is a difference of."""
         p, _, loss = self._finite
         apart = np.abs(loss) > _NEAR if self.losses is None else np.zeros(loss.shape, dtype=bool)
@@ -94,7 +94,10 @@ class DiscretePair(Pair):
     def finite_atoms(self) -> Atoms:
         """The finite losses and their P-masses."""
         p, _, loss = self._finite
-        return Atoms(loss, p)
+        return Atoms(loss, p, self._moved)
+
+    def listed(self, log_cut: float | None) -> Atoms | None:
+        return self.finite_atoms if self._finite[2].size else None
 
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]

@@ -14,7 +14,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from indistinct.guarantees.discrete_noise_pairs import DiscreteGaussianPair
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -104,26 +103,20 @@ def enumerate_losses(
     a mass e^{log_cut} of each, which is charged."""
     listed: list[tuple[Atoms, int]] = []
     rest: Pair | None = None
-    charged, shift, steps = 0.0, 0.0, 1
+    charged, steps = 0.0, 1
     for pair, count in terms:
         if pair.profiled and (count > 1 or len(terms) > 1):
             pair = pair.stand_in
-        if isinstance(pair, DiscretePair) and pair.finite_atoms.loss.size:
-            atoms, moved = pair.finite_atoms, pair.moved
-        elif isinstance(pair, DiscreteGaussianPair) and log_cut is not None:
-            atoms = pair.listed(log_cut)
-            moved = 8 * EPS * float(np.abs(atoms.loss).max())
-            charged += count * math.exp(log_cut)
+        if (atoms := pair.listed(log_cut)) is not None:
+            listed.append((atoms, count))
+            steps += count
+            if not isinstance(pair, DiscretePair):
+                charged += count * math.exp(log_cut or 0.0)
         elif rest is None and count == 1 and not pair.by_moments:
             rest = pair
-            continue
         else:
             return None
-        listed.append((atoms, count))
-        shift += count * moved
-        steps += count
     law = compose_atoms(listed)
     if law is None or (rest is not None and law.loss.size > _FEW):
         return None
-    shift += law.moved
-    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), shift, infinite, charged)
+    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), law.moved, infinite, charged)

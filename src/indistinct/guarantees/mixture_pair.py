@@ -11,6 +11,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.atoms import Atoms
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow, mixture_envelope
 from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
@@ -76,6 +77,13 @@ class MixturePair(Pair):
     def above(self) -> tuple[Pair, ...]:
         sharp = isinstance(self.base, GaussianPair) and self.base.shift > _SHARP
         return (_told(self.base, self.rate), self.base.as_bound()) if sharp else (self,)  # type: ignore[arg-type]
+
+    def listed(self, log_cut: float | None) -> Atoms | None:
+        if (base := self.base.listed(log_cut)) is None:
+            return None
+        loss, without = mixed_loss(base.loss, self.rate), base.mass * np.exp(-base.loss)
+        moved = base.moved + 8 * EPS * float(np.abs(loss).max())
+        return Atoms(loss, (1 - self.rate) * without + self.rate * base.mass, moved)
 
     @property
     def profiled(self) -> bool:  # type: ignore[override]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.atoms import Atoms
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule, TooFineError
 
@@ -199,6 +200,11 @@ class Pair(ABC):
         released: they are read for a lower end where it has none. The pair itself, if `exact`."""
         return (((self, 1),),) if self.exact else ((),)
 
+    def listed(self, log_cut: float | None) -> Atoms | None:
+        """All losses and their P-masses, or all but a mass e^{log_cut} of each of P and Q; None if there are
+        too many for that."""
+        return None
+
     def scaled(self, size: int) -> "Pair | None":
         """The pair for `size` records at once, if it is known in closed form."""
         return None
@@ -368,6 +374,11 @@ class ReversedPair(Pair):
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         return self.pair.rule_on(-high, -low, wave._replace(power=wave.power + 1)).reversed()
+
+    def listed(self, log_cut: float | None) -> Atoms | None:
+        if (atoms := self.pair.listed(log_cut)) is None:
+            return None
+        return Atoms(-atoms.loss[::-1], (atoms.mass * np.exp(-atoms.loss))[::-1], atoms.moved)
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         low, high = self.pair.outer_losses(1 - tilt, log_tail)

@@ -83,8 +83,8 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
         else:
             fails = at
             least = at if low >= log_delta else least
-        # no closer than the bounds themselves are
-        close = -value <= min(max((high - low) / 2, _CLOSE[0]), _CLOSE[1])
+        # no closer than the bounds themselves are, unless delta hardly falls
+        close = -value <= min(max((high - low) / 2, _CLOSE[0]), _CLOSE[1], 1e-7 * fall * at + 1e-15)
         tight = meets < math.inf and meets - fails <= 1e-13 * abs(meets)
         if (value <= 0 and close) or tight or meets <= 0 or fails >= top:
             break

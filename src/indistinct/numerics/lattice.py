@@ -179,7 +179,8 @@ class LatticeWindow:
         reach = np.minimum(index, self.points.size - 1)
         above = mass[index]
         below = discounted[index] * np.exp(np.minimum(epsilon - self.points[reach], 0.0))
-        noise = np.exp(np.minimum(self.log_error - self.tilt * epsilon - self.log_unit, 700.0))
+        log_noise = self.log_error - self.tilt * epsilon - self.log_unit
+        noise = np.where(log_noise < 700.0, np.exp(np.minimum(log_noise, 700.0)), math.inf)
         # far from its aim a tail's numbers underflow, and what was lost must not look like nothing
         return above, below, noise + 8 * EPS * np.abs(above) + self.points.size * _UNDERFLOW
 
