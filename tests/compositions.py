@@ -88,7 +88,34 @@ def sums(*kinds: st.SearchStrategy[str], most: int = 3) -> st.SearchStrategy[str
     return st.lists(st.one_of(*kinds), min_size=1, max_size=most).map(" + ".join)
 
 
+HARSH = (
+    _calls(
+        "{n} * gaussian({scale}).subsample({rate})",
+        n=log_uniform(1, 1e5).map(round),
+        scale=log_uniform(0.3, 30),
+        rate=log_uniform(1e-8, 0.9),
+    ),
+    _calls("{n} * gaussian({scale})", n=log_uniform(1, 1e5).map(round), scale=log_uniform(0.3, 30)),
+    _calls("{n} * laplace({scale})", n=log_uniform(1, 1e4).map(round), scale=log_uniform(0.3, 100)),
+    _calls(
+        "{n} * discrete_gaussian({scale}).subsample({rate})",
+        n=counts,
+        scale=log_uniform(0.5, 20),
+        rate=log_uniform(1e-6, 0.9),
+    ),
+    _calls("{n} * randomized_response({truth})", n=log_uniform(1, 1e4).map(round), truth=truths),
+)
+"""Rates, counts and scales over many sizes: the largest losses are beyond e^700, the rarest never seen."""
+without_replacement = _calls(
+    "{n} * gaussian({scale}).subsample({some}, of={all})",
+    n=log_uniform(1, 1e3).map(round),
+    scale=log_uniform(0.4, 20),
+    some=st.integers(1, 50),
+    all=st.integers(1000, 100_000),
+)
+
 anything = sums(*ON_A_LATTICE, *WEAK, *SAMPLED, *GROUPS, *CLAIMS)
+harsh = st.one_of(sums(*HARSH), without_replacement)
 lattices = sums(*ON_A_LATTICE)
 weak = st.one_of(*WEAK)
 

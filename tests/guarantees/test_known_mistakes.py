@@ -10,22 +10,28 @@ from scipy.special import ndtr
 
 from indistinct import (
     Adjacency,
+    ApproxDP,
     ArgumentError,
     Discrete,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
     Gaussian,
+    GaussianDP,
     Laplace,
+    PermuteAndFlip,
     PrivacyProfile,
     PureDP,
     RandomizedResponse,
     RenyiCurve,
+    Stated,
+    Tries,
     ZeroConcentratedDP,
     mixture,
     parallel,
     parse,
     parse_guarantee,
+    repeat_and_select,
 )
 from indistinct.guarantees.guarantee import ExactGuarantee
 from indistinct.guarantees.mixture_pair import MixturePair
@@ -572,3 +578,90 @@ def test_extremes_are_answered(text: str) -> None:
     assert (
         0 <= g.delta(2.0) <= 1 and g.epsilon(1e-5) >= 0 and 0 <= g.tradeoff(1e-300) <= 1 and g.renyi(2) >= 0
     )
+
+
+def response_divergence(epsilon: float, order: float) -> mpmath.mpf:
+    with mpmath.workdps(400):
+        odds = mpmath.exp(-mpmath.mpf(epsilon))
+        truth, lie, a = 1 / (1 + odds), odds / (1 + odds), mpmath.mpf(order)
+        return mpmath.log(truth**a * lie ** (1 - a) + lie**a * truth ** (1 - a)) / (a - 1)
+
+
+@pytest.mark.parametrize(
+    "count, epsilon", [(3, 1e-9), (10**6, 1e-12), (10**18, 1e-17), (2, 744.0), (2, 800.0)]
+)
+def test_claims_of_any_size_keep_their_digits(count: int, epsilon: float) -> None:
+    """Two rounded probabilities do not tell 1e-17 from nothing, nor 744 from 743.7: pure was 0 for 10."""
+    g = count * PureDP(epsilon)
+    assert count * epsilon <= g.pure() <= count * epsilon * (1 + 1e-12)
+    assert g.epsilon_interval(0.0).low <= count * epsilon <= g.epsilon_interval(0.0).high
+    for order in (0.6, 1.5, 2.0, 30.0):
+        truth = count * response_divergence(epsilon, order)
+        assert truth <= g.renyi(order) <= truth * (1 + 1e-11) + count * 1e-37
+
+
+def test_what_is_known_by_a_small_claim_adds_up() -> None:
+    assert 2 <= (10**17 * PermuteAndFlip(1e17)).guarantee().pure() <= 2 + 1e-9
+    assert 1 <= (10**17 * DiscreteLaplace(1e17)).guarantee().pure() <= 1 + 1e-9
+    assert (10**34 * PureDP(1e-17)).epsilon(1e-5) >= Gaussian(1.0).guarantee().epsilon_interval(1e-5).low
+    p = (0.3333333311123909, 0.3333334258900082, 0.333333242997601)
+    q = (0.3333334236733789, 0.3333334093681913, 0.33333316695842974)
+    with mpmath.workdps(40):
+        truth = max(abs(mpmath.log(mpmath.mpf(a) / b)) for a, b in zip(p, q, strict=True))
+        assert truth <= Discrete(p, q).guarantee().renyi(math.inf) <= truth * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("epsilon, mean", [(1.0, 2000.0), (2.0, 1000.0), (0.843, 993.7), (1.0, 300.0)])
+def test_divergences_of_many_tries(epsilon: float, mean: float) -> None:
+    """365 for 919: products of small weights were nothing. The best of a Poisson number of randomized
+    responses, of which the likelier one without the record scores higher."""
+    g = repeat_and_select(PureDP(epsilon), Tries(mean, math.inf)).guarantee()
+    with mpmath.workdps(50):
+        lie = 1 / (1 + mpmath.exp(epsilon))
+        high = [1 - mpmath.exp(-mean * p) for p in (lie, 1 - lie)]
+        low = [mpmath.exp(-mean * p) - mpmath.exp(-mpmath.mpf(mean)) for p in (lie, 1 - lie)]
+        for order in (2.0, 7.0, 100.0):
+            total = sum(one[0] ** order * one[1] ** (1 - mpmath.mpf(order)) for one in (high, low))
+            assert g.renyi(order) >= mpmath.log(total) / (order - 1)
+    assert (np.diff(g.renyi([1.2, 2.0, 4.0, 16.0, 64.0, math.inf])) >= 0).all()
+
+
+def test_what_is_given_away_counts_once() -> None:
+    """A lattice charged it twice. (epsilon, delta) is delta, or else pure."""
+    noise = (30 * Laplace(scale=3)).guarantee()
+    for count, given, delta in ((1, 1e-6, 1e-5), (7, 0.01, 0.1)):
+        kept = (1 - given) ** count
+        pure = (noise + count * PureDP(0.5)).epsilon_interval(1 - (1 - delta) / kept)
+        known = (noise + count * ApproxDP(0.5, given)).epsilon_interval(delta)
+        assert known.low <= pure.high and pure.low <= known.high <= pure.high * (1 + 1e-7)
+    claims = Stated(ApproxDP(6.927313565262653, 0.48828906111222303))
+    known = (2 * claims + Gaussian(0.16662477623378238)).guarantee().epsilon_interval(0.7381519150272258)
+    assert 70.9 < known.low <= known.high < 71  # [16, 256]: next to it delta hardly falls
+
+
+def test_a_claim_of_an_order_that_was_moved_has_no_lower_end() -> None:
+    """Orders next to 1 and beyond 1e9 are read at others, which say less."""
+    for orders, values in (([1.0], [0.1]), ([1e12], [1.0])):
+        assert RenyiCurve(orders, values).epsilon_interval(1e-300).low == 0
+        assert RenyiCurve(orders, values).delta_interval(0.5).low == 0
+
+
+def test_sampled_integer_noise_is_listed() -> None:
+    """Losses of many sizes are on no lattice: epsilon was [0, .93] for .25144."""
+    g = (3 * DiscreteGaussian(scale=1.0128186157734274).subsample(1.4594425601379427e-06)).guarantee()
+    known = g.epsilon_interval(1.95e-40)
+    assert 0.25143 < known.low <= known.high < 0.25144
+
+
+def test_a_part_that_never_falls_to_a_delta() -> None:
+    """Infinite, though delta(3) was less."""
+    mixed = mixture([ApproxDP(1, 0.1), GaussianDP(1)], [0.01, 0.99])
+    assert mixed.epsilon(0.01) < 2.4 and mixed.delta(mixed.epsilon(0.01)) <= 0.01
+    assert mixed.epsilon(1e-4) == math.inf
+
+
+def test_groups_of_parts_that_have_no_pair() -> None:
+    """They asked themselves for ever."""
+    parts = parallel(ZeroConcentratedDP(0.1), PureDP(1))
+    assert parts.group(2).renyi(2.0) >= ZeroConcentratedDP(0.1).group(2).renyi(2.0)
+    assert parts.group(2).epsilon(1e-5) >= parts.epsilon(1e-5)

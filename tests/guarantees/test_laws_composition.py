@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES, Case, each
-from compositions import anything, deltas, epsilons, fresh, lattices, tiny_deltas, weak
+from compositions import anything, deltas, epsilons, fresh, harsh, lattices, tiny_deltas, weak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indistinct import Gaussian, RandomizedResponse
 from indistinct.guarantees import engines, sampled_gaussians
 from indistinct.guarantees.engines import NARROW, LossReader
+from indistinct.guarantees.guarantee import PairGuarantee
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import ContourLine, LogBounds
-from indistinct.testing import check_intervals, check_no_less, check_only_the_request_matters
+from indistinct.testing import check_engines, check_intervals, check_no_less, check_only_the_request_matters
 from indistinct.testing.guarantees import OWN_DIGITS, requests
 
 ORDERS = [0.5, 1.0, 2.0, 16.0, math.inf]
@@ -92,6 +93,14 @@ def test_intervals_of_a_case_do_not_contradict_each_other(case: Case) -> None:
         check_intervals(g, delta, epsilon)
 
 
+@FEW
+@given(harsh, st.one_of(st.integers(0, 4), st.integers(0, 60)))
+def test_engines_do_not_contradict_each_other(text: str, level: int) -> None:
+    guarantee = fresh(text)
+    assert isinstance(guarantee, PairGuarantee)
+    check_engines(guarantee, level)
+
+
 # -- found by reviewers -------------------------------------------------------------------------------------
 
 
@@ -109,6 +118,32 @@ def test_intervals_that_did_not_hold(text: str, delta: float, epsilon: float) ->
     g = fresh(text)
     check_intervals(g, delta, epsilon)
     assert g.epsilon(delta) < math.inf
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        # beyond e^700 Q is no number, and a cell's loss was taken to be its point
+        ("5477 * gaussian(1.0)", 1),
+        # a rule that ends where P does is no cumulant
+        ("35834 * gaussian(20.3) + 2 * gaussian(25.1).subsample(1.93e-6)", 27),
+        # an atom at zero that was not listed
+        ("3 * gaussian(0.917).subsample(7, of=13593)", 2),
+        # what wraps around of a law that goes a little further than the cut one
+        ("18 * gaussian(3.66315).subsample(9.75063e-07)", 46),
+        # differences of masses, times an order of 1e7
+        ("3997 * gaussian(18.97779911953714).subsample(3.89683005019162e-08)", 3),
+        # tails of 1e-100 have fewer digits
+        ("gaussian(18.41649492731096).subsample(2.30732176065815e-07)", 59),
+        # noise that is no number
+        ("42 * randomized_response(0.6433596458639296)", 9),
+        ("59 * randomized_response(0.6524347295539672)", 22),
+    ],
+)
+def test_engines_that_contradicted_each_other(text: str, level: int) -> None:
+    guarantee = fresh(text)
+    assert isinstance(guarantee, PairGuarantee)
+    check_engines(guarantee, level)
 
 
 def test_a_table_claims_no_lower_end() -> None:

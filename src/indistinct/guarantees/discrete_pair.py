@@ -83,7 +83,7 @@ class DiscretePair(Pair):
 
     @property
     def _moved(self) -> float:
-        """By how much a loss may be off: by rounding of itself, or of logarithms that it is a difference of."""
+        """By how much a loss may be off: by its rounding, or that of logarithms whose difference it is."""
         p, _, loss = self._finite
         apart = np.abs(loss) > _NEAR if self.losses is None else np.zeros(loss.shape, dtype=bool)
         with np.errstate(divide="ignore"):

@@ -22,7 +22,11 @@ def spliced(base: Pair, rate: float) -> Pair:
         return SplicedPair(MixturePair(base, rate))
     p, q, loss = (side[mixed.arrays[2] > 0] for side in mixed.arrays)
     rest = max(1 - float(p.sum() + q.sum()), 0.0)
-    both = np.concatenate((p, q, [rest])), np.concatenate((q, p, [rest])), np.concatenate((loss, -loss, [0.0]))
+    both = (
+        np.concatenate((p, q, [rest])),
+        np.concatenate((q, p, [rest])),
+        np.concatenate((loss, -loss, [0.0])),
+    )
     return replace(DiscretePair.of(*both, exact=False), alone=mixed.exact)
 
 

@@ -35,9 +35,9 @@ _HIGHER = np.array([1.25, 1.5, 2.0, 3.0])
 _TAILS = 1e-12
 """Relative error of a cell's mass, from that of the tails whose difference it is..."""
 _LAW, _LOG_TAIL = 1e-14, 64 * EPS
-"""... and of its moment of order c, over 1 + c, and more for the logarithm of the smallest tail: errors of tails
-are weighted by differences of e^{cl} where P is placed, and of c e^{(1+c)l} where Q says how (summation by
-parts). A power multiplies it by its count."""
+"""... and of its moment of order c, over 1 + c, and so much more for the logarithm of the smallest tail: errors
+of tails are weighted by differences of e^{cl} where P is placed, and of c e^{(1+c)l} where Q says how
+(summation by parts). A power multiplies it by its count."""
 _COARSEST = 1e-3
 """A tilt whose exponents are rounded by more is too steep."""
 

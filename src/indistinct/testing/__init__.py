@@ -15,6 +15,7 @@ AssertionError: the density has mass 1 between -120 and 120: 2
 
 from indistinct.testing.adversaries import check_adversary as check_adversary
 from indistinct.testing.engines import check_engine as check_engine
+from indistinct.testing.engines import check_engines as check_engines
 from indistinct.testing.guarantees import check_directions as check_directions
 from indistinct.testing.guarantees import check_edges as check_edges
 from indistinct.testing.guarantees import check_guarantee as check_guarantee
