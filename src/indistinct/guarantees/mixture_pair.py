@@ -2,18 +2,16 @@
 
 import math
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
-from scipy.special import ndtr
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.split_mixture import SplitMixture
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.atoms import Atoms
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
-from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow, mixture_envelope
 from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
 
 _SHARPEST = 200.0
@@ -126,94 +124,26 @@ class MixturePair(Pair):
             return bounded_envelope(self.base, self.rate, order, frequency, log_mass)
         return 0.0
 
-    def log_part(
-        self,
-        base_losses: tuple[float, float],
-        order: float,
-        frequency: float,
-        window: SmoothWindow | None = None,
-    ) -> tuple[float, float]:
-        """Of sampled Gaussian noise: log of a bound on the transform of (dP/dQ)^order dQ between two base
-        losses at all frequencies from one on, and of its mass; or of a window."""
-        assert isinstance(self.base, GaussianPair)
-        low, high = (loss / self.base.shift + self.base.shift / 2 for loss in base_losses)
-        return mixture_envelope(self.base.shift, self.rate, order, frequency, low, high, window)
-
     @property
     def splits(self) -> bool:  # type: ignore[override]
         return isinstance(self.base, GaussianPair)
 
+    @property
+    def apart(self) -> SplitMixture:
+        """Of sampled Gaussian noise: its losses, rare ones split off."""
+        assert isinstance(self.base, GaussianPair)
+        return SplitMixture(self, self.base.shift)
+
     def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[Cumulant, LossRule | None]:
         if not self.splits:
             return super().split(resolution, band, kind)
-        bulk, jumps = self.split_on(self.base_range(resolution), resolution, band, kind)
+        bulk, jumps = self.apart.rules(self.base_range(resolution), resolution, band, kind)
         return RuleCumulant(bulk), jumps
-
-    def split_on(
-        self, base_losses: tuple[float, float], resolution: Resolution, band: Band, kind: int
-    ) -> tuple[LossRule, LossRule | None]:
-        """The losses below a band and (kind 1) those in it, of those between two base losses (the second,
-        smoothly)."""
-        assert isinstance(self.base, GaussianPair)
-        shift, sharpness = self.base.shift, (SPLIT_WIDTH * self.base.shift) ** -2
-        rules = []
-        windows = self.windows(base_losses, resolution, band)
-        begins, ends = windows[1][0].first, windows[1][0].last
-        listed = kind and begins < ends  # a band may be beyond all losses
-        for window, (low, high) in windows[: 2 if listed else 1]:
-            # panels are fine where a window begins and ends, which is all of it if it is narrow
-            soft = 2 * (high / shift + shift / 2 - window.last)
-            edges = [low, max(low, high - shift * soft), high]
-            if window.first > -math.inf:
-                edges.insert(1, min(low + shift * soft, edges[1]))
-            sharp = [sharpness, 0.0, sharpness][-len(edges) + 1 :]
-            pieces = [
-                piece
-                for (start, stop), more in zip(pairwise(edges), sharp, strict=True)
-                if stop > start
-                for piece in self.pieces(start, stop, resolution, more)
-            ]
-            loss, log_q = (np.concatenate([getattr(p, part) for p in pieces]) for part in ("loss", "log_q"))
-            rules.append(LossRule(loss, log_q + window.log_share(loss / shift + shift / 2)))
-        # what the bulk does not list: all that is above, in closed form, and the lower end of the range
-        _, _, p_below, q_below = (float(np.exp(tail[0])) for tail in self.base.tails(np.array(base_losses)))
-        root = math.sqrt(1 + SPLIT_WIDTH**2)
-        above_p, above_q = float(ndtr((shift - begins) / root)), float(ndtr(-begins / root))
-        missing_q = q_below + above_q
-        bulk = replace(rules[0], missing_q=missing_q, missing_more=p_below - q_below + above_p - above_q)
-        return bulk.mixed(self.rate), rules[1].mixed(self.rate) if listed else None
-
-    def windows(
-        self, base_losses: tuple[float, float], resolution: Resolution, band: Band
-    ) -> list[tuple[SmoothWindow, tuple[float, float]]]:
-        """What is below a band and in it, as parts of the normal variable, and the base losses between which
-        each is integrated: what it has beyond is less than may be cut, by e^-70."""
-        assert isinstance(self.base, GaussianPair) and resolution.log_cut is not None
-        shift, (low, high) = self.base.shift, base_losses
-        first, last = (self._unmixed(np.array(band)) / shift + shift / 2).tolist()
-        # what the smooth end leaves out weighs no more than what a sharp one at `high` would
-        end = (high / shift + shift / 2) * math.sqrt(1 + SPLIT_WIDTH**2) + SPLIT_WIDTH
-        first, last = min(first, end), min(last, end)
-        soft = SPLIT_WIDTH * math.sqrt(2 * (-LOG_NEGLIGIBLE - resolution.log_cut))
-        below, start, above = (
-            shift * x - shift * shift / 2 for x in (first + soft, first - soft, last + soft)
-        )
-        return [
-            (SmoothWindow(-math.inf, first), (low, max(below, low))),
-            (SmoothWindow(first, last), (max(start, low), max(above, low))),
-        ]
 
     def split_envelope(self, resolution: Resolution, band: Band, kind: int) -> float:
         if not self.splits:
             return super().split_envelope(resolution, band, kind)
-        (below, reach), (inside, within) = self.windows(self.base_range(resolution), resolution, band)
-        order = resolution.orders[0]
-        if kind and inside.first >= inside.last:
-            return 0.0
-        mass = self.log_part(reach, order, 0.0, below)[1]
-        if kind == 0:
-            return min(self.log_part(reach, order, resolution.frequency, below)[0] - mass, 0.0)
-        return math.exp(min(self.log_part(within, order, resolution.frequency, inside)[0] - mass, 700.0))
+        return self.apart.envelope(self.base_range(resolution), resolution, band, kind)
 
     def pieces(
         self, low: float, high: float, resolution: Resolution, more_sharpness: float = 0.0
@@ -326,7 +256,7 @@ class MixturePair(Pair):
         return self.mixed(loss) * (1 + 4 * EPS) + lost
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
-        ends = self._unmixed(np.array([low, high]))
+        ends = self.unmixed(np.array([low, high]))
         bottom, top = self.base.outer_losses(0.0, LOG_NEGLIGIBLE)
         base_high = min(float(ends[1]), max(top, self.base.outer_losses(1.0, LOG_NEGLIGIBLE)[1]))
         wave = wave._replace(sharpness=wave.sharpness + wave.power)
@@ -338,7 +268,7 @@ class MixturePair(Pair):
         high = self._cut(log_tail) if tilt == 1 else self.base.outer_losses(max(tilt, 0.0), log_tail)[1]
         return self.mixed(low), self._mixed_up(high)
 
-    def _unmixed(self, loss: Array) -> Array:
+    def unmixed(self, loss: Array) -> Array:
         """The base loss l0 with log(1 - q + q e^{l0}) = loss, minus infinity below log(1-q)."""
         q = self.rate
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -348,7 +278,7 @@ class MixturePair(Pair):
         return base
 
     def tails(self, loss: Array) -> Tails:
-        p_above, q_above, p_below, q_below = self.base.tails(self._unmixed(loss))
+        p_above, q_above, p_below, q_below = self.base.tails(self.unmixed(loss))
         log_in, log_out = math.log(self.rate), math.log1p(-self.rate)
         return Tails(
             np.logaddexp(log_out + q_above, log_in + p_above),

@@ -7,9 +7,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import log_ndtr
 
-from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave, guarded
+from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant
+from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant, guarded
 from indistinct.numerics.envelope import edge_envelope
 from indistinct.numerics.normal import gaussian_delta
 from indistinct.numerics.rounding import weighted_sum_up

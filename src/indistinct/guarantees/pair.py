@@ -16,13 +16,11 @@ import numpy as np
 
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.atoms import Atoms
-from indistinct.numerics.cumulant import Cumulant, RuleCumulant
+from indistinct.numerics.cumulant import BEYOND, Cumulant, RuleCumulant, guarded
 from indistinct.numerics.rule import LossRule, TooFineError
 
 LOG_NEGLIGIBLE = -100.0
-"""Tilted mass below e to this power is not integrated..."""
-_BEYOND = 1e-38
-"""... and r^w - 1 - w (r - 1) <= w (w-1) (1 + r + r^w) (1 + |log r|) is below w (w-1) times this there."""
+"""Tilted mass below e to this power is not integrated (`BEYOND`)."""
 
 
 class Tails(NamedTuple):
@@ -265,7 +263,7 @@ class Pair(ABC):
 
     def _whole_rule(self, first: float, last: float) -> LossRule:
         """A rule for orders w between two, as if losses beyond its range were none: r^w - 1 - w (r - 1) has
-        one sign, so it is a bound from below, in size, and what it lacks is less than w (w-1) `_BEYOND` if
+        one sign, so it is a bound from below, in size, and what it lacks is less than w (w-1) `BEYOND` if
         neither P nor Q nor what is tilted has more than a negligible mass there."""
         resolution = Resolution((min(first, 0.0), max(last, 1.0)))
         return replace(self.rule(resolution), missing_q=0.0, missing_more=0.0)
@@ -294,17 +292,7 @@ class Pair(ABC):
     def finite_mean(self) -> float:
         """E_P[L; L finite], at most."""
         mean = self._whole_rule(1.0, 1.0).mean()
-        return mean * (1 + 1e-12) + _BEYOND if mean else 0.0
-
-
-def guarded(orders: Array, log_moments: Array) -> Array:
-    """Log moments, larger in size by their rounding, which counts most next to the orders 0 and 1, and by
-    what lies beyond a rule."""
-    far = np.maximum(np.minimum(np.abs(orders), np.abs(orders - 1)), 1e-15)
-    larger: Array = log_moments * (1 + 1e-12 + 1e-15 / far)
-    with np.errstate(over="ignore"):
-        # of a pair that tells nothing there is nothing beyond
-        return larger + np.where(log_moments == 0, 0.0, orders * (orders - 1) * _BEYOND)
+        return mean * (1 + 1e-12) + BEYOND if mean else 0.0
 
 
 @dataclass(frozen=True)

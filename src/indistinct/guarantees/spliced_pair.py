@@ -8,6 +8,7 @@ import numpy as np
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.mixture_pair import MixturePair, mixture
 from indistinct.guarantees.pair import Band, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.split_mixture import Beside
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule
@@ -79,7 +80,7 @@ class SplicedPair(Pair):
         if not self.splits:
             return super().split(resolution, band, kind)
         whole, reach = self.rule(resolution), (0.0, self.mixture.base_range(resolution)[1])
-        bulk, jumps = self.mixture.split_on(reach, _both_ways(resolution), band, kind)
+        bulk, jumps = self.mixture.apart.rules(reach, _both_ways(resolution), band, kind)
         mirrored, listed = whole.loss <= 0, bulk.loss > 0
         loss, log_q = bulk.loss[listed], bulk.log_q[listed]
         # above 0 there is what the bulk lists, and what it misses
@@ -114,32 +115,28 @@ class SplicedPair(Pair):
     def log_envelope(self, resolution: Resolution) -> float:
         if not self.splits:
             return 0.0
-        # the positive losses, their mirror image, and the atom at zero, which never fades
-        order = resolution.orders[0]
+        order, frequency = resolution.orders[0], resolution.frequency
         reach = 0.0, self.mixture.base_range(resolution)[1]
-        parts = [self.mixture.log_part(reach, each, resolution.frequency) for each in (order, 1 - order)]
-        bounds, masses = (np.logaddexp.reduce([*part, self._log_atom]) for part in zip(*parts, strict=True))
-        return min(float(bounds - masses), 0.0)
+        positive, others = self.mixture.apart.log_part(reach, order, frequency), self._beside(resolution)
+        bound, mass = np.logaddexp(positive, others(frequency))
+        return min(float(bound - mass), 0.0)
 
     def split_envelope(self, resolution: Resolution, band: Band, kind: int) -> float:
         if not self.splits:
             return super().split_envelope(resolution, band, kind)
-        order, frequency = resolution.orders[0], resolution.frequency
-        whole = 0.0, self.mixture.base_range(resolution)[1]
-        (below, reach), (inside, within) = self.mixture.windows(whole, resolution, band)
-        if kind and inside.first >= inside.last:
-            return 0.0
-        bulk, mirror = (
-            self.mixture.log_part(reach, order, 0.0, below),
-            self.mixture.log_part(whole, 1 - order, 0.0),
-        )
-        mass = float(np.logaddexp.reduce([bulk[1], mirror[1], self._log_atom]))
-        if kind:
-            jumps = self.mixture.log_part(within, order, frequency, inside)
-            return math.exp(min(jumps[0] - mass, 700.0))
-        bulk = self.mixture.log_part(reach, order, frequency, below)
-        mirror = self.mixture.log_part(whole, 1 - order, frequency)
-        return min(float(np.logaddexp.reduce([bulk[0], mirror[0], self._log_atom])) - mass, 0.0)
+        reach = 0.0, self.mixture.base_range(resolution)[1]
+        return self.mixture.apart.envelope(reach, resolution, band, kind, self._beside(resolution))
+
+    def _beside(self, resolution: Resolution) -> Beside:
+        """Of the mirror image of the positive losses, and of the atom at zero, which never fades."""
+        reach, order = (0.0, self.mixture.base_range(resolution)[1]), resolution.orders[0]
+
+        def others(frequency: float) -> tuple[float, float]:
+            mirror = self.mixture.apart.log_part(reach, 1 - order, frequency)
+            bound, mass = np.logaddexp(mirror, self._log_atom).tolist()
+            return bound, mass
+
+        return others
 
     @property
     def _log_atom(self) -> float:

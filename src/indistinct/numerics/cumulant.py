@@ -16,6 +16,11 @@ _SMALL, _TERMS = 0.5, 18
 """Below this |z| s a moment of Laplace noise is summed as a series, of so many terms."""
 
 
+BEYOND = 1e-38
+"""Where r and r^w, under Q, have at most e^-100 of their mass, r^w - 1 - w (r - 1), which is at most
+w (w-1) (1 + r + r^w) (1 + |log r|), is below w (w-1) times this."""
+
+
 class OnLine(NamedTuple):
     """Values of K, and bounds on their rounding errors."""
 
@@ -239,6 +244,16 @@ class SplitCumulant:
         steep = np.exp(np.where(over, 0.0, more.real)) / np.maximum(np.abs(inner), TINY)
         values = bulk + np.where(over, more + np.log(-inner), np.log(inner))
         return OnLine(values, errors + error_more * steep)
+
+
+def guarded(orders: Array, log_moments: Array) -> Array:
+    """Log moments, larger in size by their rounding, which counts most next to the orders 0 and 1, and by
+    what lies beyond a rule."""
+    far = np.maximum(np.minimum(np.abs(orders), np.abs(orders - 1)), 1e-15)
+    larger: Array = log_moments * (1 + 1e-12 + 1e-15 / far)
+    with np.errstate(over="ignore"):
+        # of a pair that tells nothing there is nothing beyond
+        return larger + np.where(log_moments == 0, 0.0, orders * (orders - 1) * BEYOND)
 
 
 def _closed(values: ComplexArray) -> OnLine:

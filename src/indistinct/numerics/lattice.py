@@ -35,8 +35,8 @@ _HIGHER = np.array([1.25, 1.5, 2.0, 3.0])
 _TAILS = 1e-12
 """Relative error of a cell's mass, from that of the tails whose difference it is..."""
 _LAW, _LOG_TAIL = 1e-14, 64 * EPS
-"""... and of its moment of order c, over 1 + c, and so much more for the logarithm of the smallest tail: errors
-of tails are weighted by differences of e^{cl} where P is placed, and of c e^{(1+c)l} where Q says how
+"""... and of its moment of order c, over 1 + c, and so much more for the logarithm of the smallest tail:
+errors of tails are weighted by differences of e^{cl} where P is placed, and of c e^{(1+c)l} where Q says how
 (summation by parts). A power multiplies it by its count."""
 _COARSEST = 1e-3
 """A tilt whose exponents are rounded by more is too steep."""
@@ -169,7 +169,8 @@ class LatticeWindow:
     def log_alias(self, epsilon: Array) -> Array:
         """log of a bound on what wraps around: Chernoff's for these very laws, delta <= 1 on the left."""
         orders, right, left = self.aliases
-        return np.logaddexp((right - orders * epsilon[:, None]).min(axis=1), left)
+        alias: Array = np.logaddexp((right - orders * epsilon[:, None]).min(axis=1), left)
+        return alias
 
     def read(self, epsilon: Array) -> tuple[Array, Array, Array]:
         """P(L > epsilon), e^epsilon Q(L > epsilon) and their error, in units of e^{log_unit}: delta is the
