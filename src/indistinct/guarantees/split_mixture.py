@@ -1,4 +1,4 @@
-"""Rare, large losses of sampled Gaussian noise, split off smoothly: what is below a band and what is in it."""
+"""Rare, large losses of sampled Gaussian noise, split off smoothly: those below a band, and those in it."""
 
 import math
 from collections.abc import Callable
