@@ -194,7 +194,7 @@ def finite_part(pair: Pair) -> Pair:
     both = np.isfinite(loss)
     if both.all():
         return pair
-    total_p, total_q = p[both].sum(), q[both].sum()
+    total_p, total_q = math.fsum(p[both]), math.fsum(q[both])
     return DiscretePair.of(
         p[both] / total_p, q[both] / total_q, loss[both] + math.log(total_q / total_p), exact=pair.exact
     )
