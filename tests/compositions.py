@@ -106,6 +106,7 @@ HARSH = (
     _calls("{n} * randomized_response({truth})", n=log_uniform(1, 1e4).map(round), truth=truths),
 )
 """Rates, counts and scales over many sizes: the largest losses are beyond e^700, the rarest never seen."""
+drawn = _calls("random_shift({scale}, [0, 1, 2], [0.5, 0.3, 0.2])", scale=log_uniform(0.8, 8))
 without_replacement = _calls(
     "{n} * gaussian({scale}).subsample({some}, of={all})",
     n=log_uniform(1, 1e3).map(round),
@@ -118,6 +119,7 @@ anything = sums(*ON_A_LATTICE, *WEAK, *SAMPLED, *GROUPS, *CLAIMS)
 harsh = st.one_of(sums(*HARSH), without_replacement)
 lattices = sums(*ON_A_LATTICE)
 weak = st.one_of(*WEAK)
+beside = st.one_of(*WEAK, *SAMPLED)
 
 
 def fresh(text: str) -> Guarantee:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES, Case, each
-from compositions import anything, deltas, epsilons, fresh, harsh, lattices, tiny_deltas, weak
+from compositions import anything, beside, deltas, drawn, epsilons, fresh, harsh, lattices, tiny_deltas, weak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +47,13 @@ def test_more_tells_no_less(first: str, second: str, delta: float, epsilon: floa
 def test_a_weak_part_hides_no_lattice(strong: str, weak: str, delta: float, epsilon: float) -> None:
     """The characteristic function of a lattice comes back at every multiple of its frequency."""
     check_no_less(fresh(f"{strong} + {weak}"), [fresh(strong)], delta, epsilon)
+
+
+@given(drawn, beside, deltas)
+def test_an_envelope_hides_no_draws(strong: str, other: str, delta: float) -> None:
+    """A law that is cut somewhere has an edge, which its transform shows at every frequency."""
+    alone, whole = fresh(strong), fresh(f"{strong} + {other}")
+    assert whole.epsilon(delta) >= alone.epsilon_interval(delta).low * (1 - OWN_DIGITS)
 
 
 @every_case

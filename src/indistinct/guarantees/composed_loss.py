@@ -10,9 +10,10 @@ import numpy.typing as npt
 from indistinct.guarantees.discrete_pair import merged
 from indistinct.guarantees.pair import Pair, Resolution
 from indistinct.guarantees.sampled_gaussians import SampledGaussians, bundled
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.contour import ACCURACY, Scan, scan
 from indistinct.numerics.cumulant import CumulantRows, CumulantSum
+from indistinct.numerics.rule import TooFineError
 
 Term = tuple[Pair, int]
 Levels = npt.NDArray[np.intp]
@@ -22,6 +23,13 @@ LOG_FLOOR = -690.0
 LOG_ACCURACY = math.log(ACCURACY)
 _LEVEL = 4.0
 _HIGHEST = round(-LOG_FLOOR / _LEVEL)
+
+
+def _told(pair: Pair) -> float:
+    try:
+        return pair.told
+    except TooFineError:
+        return 1.0
 
 
 def _both(pair: Pair) -> tuple[Pair, Pair]:
@@ -135,9 +143,9 @@ class ComposedLoss:
     def most(self) -> float:
         """No delta is larger: 1 less the probability that no step tells anything (coupling)."""
         bundles, others = self._bundled
-        untold = [n * math.log1p(-min(pair.told, 1 - EPS)) for pair, n in others]
+        untold = [n * math.log1p(-min(_told(pair), 1 - EPS)) for pair, n in others]
         untold += [bundle.log_untold for bundle in bundles]
-        return min(-math.expm1(math.fsum(untold)) * (1 + 8 * EPS * self.steps), 1.0)
+        return min(max(-math.expm1(math.fsum(untold)) * (1 + 8 * EPS * self.steps), TINY), 1.0)
 
     def single(self, epsilon: Array) -> Array:
         """The sum of the steps' own deltas: about delta, where single large and finite losses make it up."""

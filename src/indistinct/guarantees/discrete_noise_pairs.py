@@ -11,9 +11,9 @@ import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
-from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Listed, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.numerics.atoms import MAX_ATOMS, Atoms
+from indistinct.numerics.atoms import MAX_ATOMS
 from indistinct.numerics.cumulant import OnLine, RuleCumulant
 from indistinct.numerics.rule import LossRule, TooFineError
 
@@ -117,20 +117,16 @@ class DiscreteGaussianPair(Pair):
         centre = (tilt - 0.5) * self.shift
         return self._spacing * (centre - reach), self._spacing * (centre + reach)
 
-    def listed(self, log_cut: float | None) -> Atoms | None:
+    def listed(self, log_cut: float | None) -> Listed | None:
         if log_cut is None:
             return None
-        k = self.numbers(log_cut)
-        mass = np.exp(-0.5 * ((k - self.shift) / self.scale) ** 2 - self._log_total)
-        return Atoms(loss := self._loss(k), mass, 8 * EPS * float(np.abs(loss).max()))
-
-    def numbers(self, log_cut: float) -> Array:
-        """All but those that have a mass e^{log_cut} of P, or of Q."""
         ends = [self.outer_losses(tilt, log_cut - math.log(2)) for tilt in (0.0, 1.0)]
         low, high = self._place(np.array([ends[0][0], ends[1][1]]))
         if high - low > MAX_ATOMS:
             raise TooFineError(f"{high - low} numbers")
-        return np.arange(math.floor(low), math.ceil(high) + 1.0)
+        k = np.arange(math.floor(low), math.ceil(high) + 1.0)
+        p, q = (np.exp(-0.5 * ((k - moved) / self.scale) ** 2 - self._log_total) for moved in (self.shift, 0))
+        return Listed(p, q, loss := self._loss(k), 8 * EPS * float(np.abs(loss).max()))
 
     @cached_property
     def _log_total(self) -> float:

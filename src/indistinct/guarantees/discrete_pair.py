@@ -7,9 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.pair import Pair, Tails, Wave
+from indistinct.guarantees.pair import Listed, Pair, Tails, Wave
 from indistinct.numerics.arrays import EPS, TINY, Array
-from indistinct.numerics.atoms import Atoms
 from indistinct.numerics.rule import LossRule
 
 _SHOWN = 4
@@ -32,7 +31,9 @@ class DiscretePair(Pair):
     alone: bool = False
     """Whether it is `tight`, though not `exact`."""
     losses: tuple[float, ...] | None = None
-    """Of each outcome, where they are known better than two rounded probabilities tell them."""
+    """Of each outcome, where they are known better than two rounded probabilities tell them..."""
+    off: float = 0.0
+    """... and by how much these may be off, beside their rounding."""
 
     def as_bound(self) -> "DiscretePair":
         return replace(self, exact=False, alone=False)
@@ -51,7 +52,9 @@ class DiscretePair(Pair):
         return f"DiscretePair({self.p!r}, {self.q!r})"
 
     @classmethod
-    def of(cls, p: Array, q: Array, losses: Array | None = None, *, exact: bool = True) -> "DiscretePair":
+    def of(
+        cls, p: Array, q: Array, losses: Array | None = None, *, off: float = 0.0, exact: bool = True
+    ) -> "DiscretePair":
         """Sorted by loss, equal losses merged, impossible outcomes dropped: one form for one law."""
         keep = (p > 0) | (q > 0)
         p, q = p[keep], q[keep]
@@ -67,7 +70,7 @@ class DiscretePair(Pair):
         starts = np.flatnonzero(np.concatenate(([True], ~same)))
         p, q = np.add.reduceat(p, starts), np.add.reduceat(q, starts)
         known = None if losses is None else tuple(loss[np.append(starts[1:], loss.size) - 1].tolist())
-        return cls(tuple(p.tolist()), tuple(q.tolist()), exact, losses=known)
+        return cls(tuple(p.tolist()), tuple(q.tolist()), exact, losses=known, off=off)
 
     @cached_property
     def arrays(self) -> tuple[Array, Array, Array]:
@@ -81,23 +84,17 @@ class DiscretePair(Pair):
         finite = np.isfinite(loss)
         return p[finite], q[finite], loss[finite]
 
-    @property
-    def _moved(self) -> float:
+    @cached_property
+    def moved(self) -> float:
         """By how much a loss may be off: by its rounding, or that of logarithms whose difference it is."""
         p, _, loss = self._finite
         apart = np.abs(loss) > _NEAR if self.losses is None else np.zeros(loss.shape, dtype=bool)
         with np.errstate(divide="ignore"):
             size = np.abs(loss) + np.where(apart, np.abs(np.log(np.maximum(p, TINY))), 0.0)
-        return 8 * EPS * float(size.max(initial=0.0))
+        return self.off + 8 * EPS * float(size.max(initial=0.0))
 
-    @property
-    def finite_atoms(self) -> Atoms:
-        """The finite losses and their P-masses."""
-        p, _, loss = self._finite
-        return Atoms(loss, p, self._moved)
-
-    def listed(self, log_cut: float | None) -> Atoms | None:
-        return self.finite_atoms if self._finite[2].size else None
+    def listed(self, log_cut: float | None) -> Listed | None:
+        return Listed(*self._finite, self.moved) if self._finite[2].size else None
 
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
@@ -138,7 +135,7 @@ class DiscretePair(Pair):
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         _, _, loss = self._finite
         low, high = float(loss.min(initial=0.0)), float(loss.max(initial=0.0))
-        return math.nextafter(low, -math.inf), high + 2 * EPS * abs(high)
+        return math.nextafter(low, -math.inf), high + 2 * EPS * abs(high) + self.moved
 
     def tails(self, loss: Array) -> Tails:
         p, q, losses = self.arrays
@@ -167,12 +164,12 @@ class DiscretePair(Pair):
     def loss_range(self) -> tuple[float, float]:
         p, _, loss = self.arrays
         seen = loss[p > 0]
-        return float(seen[0]), float(seen[-1] + 2 * EPS * abs(seen[-1]))  # rounded up
+        return float(seen[0]), float(seen[-1] + 2 * EPS * abs(seen[-1])) + self.moved  # rounded up
 
     def reverse(self) -> "DiscretePair":
         beside = None if self.beside is None else self.beside.reverse()
         losses = None if self.losses is None else tuple(-loss for loss in self.losses[::-1])
-        return DiscretePair(self.q[::-1], self.p[::-1], self.exact, beside, self.alone, losses)
+        return DiscretePair(self.q[::-1], self.p[::-1], self.exact, beside, self.alone, losses, self.off)
 
     def log_moment(self, order: float) -> float:
         if not self._finite[2].size:
@@ -182,7 +179,7 @@ class DiscretePair(Pair):
 
 def _losses(p: Array, q: Array) -> Array:
     """log p - log q: of numbers that are close to each other by their difference, which keeps its digits."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(np.abs(p - q) < _NEAR * q, np.log1p((p - q) / q), np.log(p) - np.log(q))
 
 
@@ -196,7 +193,11 @@ def finite_part(pair: Pair) -> Pair:
         return pair
     total_p, total_q = math.fsum(p[both]), math.fsum(q[both])
     return DiscretePair.of(
-        p[both] / total_p, q[both] / total_q, loss[both] + math.log(total_q / total_p), exact=pair.exact
+        p[both] / total_p,
+        q[both] / total_q,
+        loss[both] + math.log(total_q / total_p),
+        off=pair.moved + (4 * EPS if total_p != total_q else 0.0),
+        exact=pair.exact,
     )
 
 
@@ -212,7 +213,8 @@ def merged(terms: Iterable[tuple[Pair, int]], most: int = 4096) -> list[tuple[Pa
             p, q = np.multiply.outer(held.p, pair.p).ravel(), np.multiply.outer(held.q, pair.q).ravel()
             with np.errstate(invalid="ignore"):  # infinite both ways: it cannot be
                 loss = np.add.outer(held.arrays[2], pair.arrays[2]).ravel()
-            held = DiscretePair.of(p, q, loss, exact=held.exact and pair.exact)
+            known = held.exact and pair.exact
+            held = DiscretePair.of(p, q, loss, off=held.moved + pair.moved, exact=known)
         else:
             result += [] if held is None else [(held, 1)]
             held = pair

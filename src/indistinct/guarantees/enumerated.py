@@ -77,13 +77,15 @@ class EnumeratedTail:
 
     def _read_sums(self, epsilon: Array) -> LogBounds:
         """Sums over all that is above, for many epsilons and many atoms."""
-        above, below, noise = self._window.read(epsilon)
-        error = noise + self.relative_error * np.abs(above) + 2 * self.shift * below
-        value = np.maximum(above - below, 0.0)
-        total = np.maximum(value + error + self.infinite + self.charged, TINY)
+        # a loss is known to `shift`
+        above, below, noise = self._window.read(epsilon - self.shift)
+        high = np.maximum(above - below, 0.0) + noise + self.relative_error * above
+        total = np.maximum(high + self.infinite + self.charged, TINY)
+        above, less, noise = self._window.read(epsilon + self.shift)
+        low = above - less - noise - self.relative_error * above
         with np.errstate(divide="ignore"):
-            low = np.log(np.maximum(value - error, 0.0) + self.infinite)
-        return LogBounds(low, np.minimum(np.log(total), 0.0), -below / total)
+            log_low = np.log(np.maximum(low, 0.0) + self.infinite)
+        return LogBounds(log_low, np.minimum(np.log(total), 0.0), -below / total)
 
     @cached_property
     def _window(self) -> LatticeWindow:
@@ -107,8 +109,8 @@ def enumerate_losses(
     for pair, count in terms:
         if pair.profiled and (count > 1 or len(terms) > 1):
             pair = pair.stand_in
-        if (atoms := pair.listed(log_cut)) is not None:
-            listed.append((atoms, count))
+        if (outcomes := pair.listed(log_cut)) is not None:
+            listed.append((Atoms(outcomes.loss, outcomes.p, outcomes.moved), count))
             steps += count
             if not isinstance(pair, DiscretePair):
                 charged += count * math.exp(log_cut or 0.0)

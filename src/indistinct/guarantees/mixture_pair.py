@@ -7,10 +7,9 @@ import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
-from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Listed, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.numerics.atoms import Atoms
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
 
@@ -39,7 +38,11 @@ def mixture(base: Pair, rate: float) -> Pair:
         with np.errstate(divide="ignore"):  # where Q has nothing, or P
             mixed = np.where(np.isinf(loss), np.where(loss > 0, math.inf, math.log1p(-rate)), 0.0)
         mixed[np.isfinite(loss)] = mixed_loss(loss[np.isfinite(loss)], rate)
-        return DiscretePair.of((1 - rate) * q + rate * p, q, mixed, exact=base.exact)
+        # rate e^loss is rounded by as much as its logarithms are long
+        top = float(loss.max(where=np.isfinite(loss), initial=0.0))
+        largest = float(np.abs(mixed).max(where=np.isfinite(mixed), initial=0.0))
+        off = base.moved * MixturePair(base, rate).slope(top) + 4 * EPS * (top - math.log(rate)) * largest
+        return DiscretePair.of((1 - rate) * q + rate * p, q, mixed, off=off, exact=base.exact)
     return MixturePair(base, rate)
 
 
@@ -76,12 +79,12 @@ class MixturePair(Pair):
         sharp = isinstance(self.base, GaussianPair) and self.base.shift > _SHARP
         return (_told(self.base, self.rate), self.base.as_bound()) if sharp else (self,)  # type: ignore[arg-type]
 
-    def listed(self, log_cut: float | None) -> Atoms | None:
+    def listed(self, log_cut: float | None) -> Listed | None:
         if (base := self.base.listed(log_cut)) is None:
             return None
-        loss, without = mixed_loss(base.loss, self.rate), base.mass * np.exp(-base.loss)
+        loss = mixed_loss(base.loss, self.rate)
         moved = base.moved + 8 * EPS * float(np.abs(loss).max())
-        return Atoms(loss, (1 - self.rate) * without + self.rate * base.mass, moved)
+        return Listed((1 - self.rate) * base.q + self.rate * base.p, base.q, loss, moved)
 
     @property
     def profiled(self) -> bool:  # type: ignore[override]
@@ -246,7 +249,10 @@ class MixturePair(Pair):
     def mixed(self, loss: float) -> float:
         """log(1 - q + q e^l) as a number."""
         if loss > 300.0:
-            return loss + math.log(self.rate + (1 - self.rate) * math.exp(-loss))
+            moved = loss + math.log(self.rate)
+            if moved <= 0:
+                return math.log1p(math.exp(moved) - self.rate)
+            return moved + math.log1p((1 - self.rate) * math.exp(-moved))
         gain = self.rate * math.expm1(loss)
         return math.log1p(gain) if gain > -0.5 else math.log((1 - self.rate) + self.rate * math.exp(loss))
 

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from indistinct.guarantees.composed_loss import ComposedLoss, Term
+from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.engines import NARROW, LossReader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
@@ -25,6 +26,9 @@ _FOR_TABLES = 1e-32, 1e-6
 """Smaller deltas are not told apart; relative accuracy of the others."""
 _FEW = 4
 """Parts of a composition, each of which is read alone where not enough is known of all."""
+_SHARPEST = 1e9
+"""A pair with larger losses, among others, counts as giving everything away."""
+GIVEN_AWAY = DiscretePair((0.0, 1.0), (1.0, 0.0), exact=False)
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
 
@@ -40,7 +44,10 @@ class Product:
     def of(cls, terms: list[Term]) -> "Product":
         counts: dict[Pair, int] = {}
         shift, least, dominates = 0.0, 0.0, False
+        alone = len(terms) == 1 and terms[0][1] == 1
         for pair, count in terms:
+            if not alone and count and _SHARPEST < pair.loss_range[1] < math.inf:
+                pair = GIVEN_AWAY  # as good as that, and no engine could tell
             if isinstance(pair, GaussianPair):
                 shift = math.hypot(shift, math.sqrt(count) * pair.shift)
                 least = math.hypot(least, math.sqrt(count) * (pair.least if pair.dominates else pair.shift))

@@ -193,12 +193,7 @@ class RepeatedDrawsPair(Pair):
 
     def rule(self, resolution: Resolution) -> LossRule:
         first, last = resolution.orders
-        low, high = self._reach(min(first, 0.0), max(last, 1.0), LOG_NEGLIGIBLE)
-        if resolution.log_cut is not None and last >= 1:
-            # of the largest losses so much may be left out
-            high = min(high, self._largest + math.sqrt(-2 * (resolution.log_cut - 1)))
-            if self.replaced:
-                low = max(low, -self._largest - math.sqrt(-2 * (resolution.log_cut - 1)) - self._largest)
+        low, high = self._reach(min(first, 0.0), max(last, 1.0), LOG_NEGLIGIBLE)  # as for `log_envelope`
         power = max(abs(first), abs(last), 1.0)
         wave = Wave(power, resolution.frequency, max(-first, last - 1 if self.replaced else 0.0, 0.0))
         rule = self._rule(low, high, wave)

@@ -98,6 +98,11 @@ class _Layers:
         log_least = float(log_u.min()) if numbers else _log_slope(run, tries)
         return cls(run, log_u, np.stack((1 - upper, upper)) * widths, most, log_least)
 
+    @property
+    def _losses(self) -> Array:
+        loss = self.run.arrays[2]
+        return loss[np.isfinite(loss)]
+
     @cached_property
     def top(self) -> float:
         """The sum of all weights."""
@@ -106,7 +111,7 @@ class _Layers:
     @cached_property
     def _knots(self) -> tuple[Array, Array]:
         """e^loss and delta there: between losses the profile of a run is linear in e^epsilon."""
-        loss = self.run.finite_atoms.loss
+        loss = self._losses
         loss = np.unique(np.clip(loss + 4 * EPS * np.abs(loss), -_LARGEST, 2 * _LARGEST))
         delta = self.run.profile(loss) * (1 + _ROUNDING)
         if loss.size and loss[-1] < 2 * _LARGEST:
@@ -126,7 +131,7 @@ class _Layers:
 
     def reach(self) -> float:
         """Where delta' is nothing, or too small for a table."""
-        loss, p = self.run.finite_atoms.loss, self.run.infinite_mass
+        loss, p = self._losses, self.run.infinite_mass
         end = float(loss[-1]) if loss.size else 0.0
         if p:
             grid = np.linspace(0.0, end, 4097)

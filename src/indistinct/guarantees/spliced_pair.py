@@ -28,7 +28,7 @@ def spliced(base: Pair, rate: float) -> Pair:
         np.concatenate((q, p, [rest])),
         np.concatenate((loss, -loss, [0.0])),
     )
-    return replace(DiscretePair.of(*both, exact=False), alone=mixed.exact)
+    return replace(DiscretePair.of(*both, off=mixed.off, exact=False), alone=mixed.exact)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.rounding import log_mean_exp
 from indistinct.numerics.rule import LossRule
 
 
@@ -87,8 +88,7 @@ class ToldPair(Pair):
         return np.array([self.log_moment(order) for order in orders.tolist()])
 
     def _log_average(self, moments: list[float]) -> float:
-        weighted = [math.log(weight) + one for one, (_, weight) in zip(moments, self._parts, strict=True)]
-        return float(np.logaddexp.reduce(weighted))
+        return log_mean_exp([weight for _, weight in self._parts], moments)
 
     def log_envelope(self, resolution: Resolution) -> float:
         order = resolution.orders[0]

@@ -1,6 +1,7 @@
 """Mechanisms with finitely many outputs: randomized response, and any tabulated pair."""
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,12 @@ class RandomizedResponse(Mechanism):
         lie = (1 - self.truth) / (self.categories - 1)
         rest = lie * (self.categories - 2)
         p, q = np.array([self.truth, lie, rest]), np.array([lie, self.truth, rest])
-        return ExactGuarantee(Product.of([(DiscretePair.of(p, q), 1)]), adjacency)
+        # the quotient itself: of two that are nearly alike one is rounded
+        odds = Fraction(self.truth) * (self.categories - 1) / (1 - Fraction(self.truth)) if lie else None
+        losses = (
+            None if not odds or abs(odds - 1) > 0.5 else math.log1p(odds - 1) * np.array([1.0, -1.0, 0.0])
+        )
+        return ExactGuarantee(Product.of([(DiscretePair.of(p, q, losses), 1)]), adjacency)
 
     @charged
     def release(

@@ -31,6 +31,8 @@ _RELATIVE_ERROR = 8 * EPS
 """Of an exponential and of its exponent."""
 _KNOWN = 1e-12
 """Of K on real orders, relatively: it is rounded up by as much."""
+_PASSED = 1e-3
+"""By how much, in nats, an envelope may be passed by rounding."""
 _CHUNK = 1 << 18
 _FEW = 64
 """Powers of so many nodes need no doublings."""
@@ -207,7 +209,9 @@ def scan(
     if best < 0:
         raise TooFineError("no order can be integrated")
     best = min(max(best, 1), orders.size - 2)
-    if not (epsilon[best - 1 : best + 2].max() - epsilon[best]) * orders[best] < _COARSE:
+    with np.errstate(invalid="ignore", over="ignore"):  # of orders that are no numbers
+        coarse = not (epsilon[best - 1 : best + 2].max() - epsilon[best]) * orders[best] < _COARSE
+    if coarse:
         # for this delta, or where a far tail takes over
         near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
         near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
@@ -374,6 +378,10 @@ def draw_line(
         return None
     z = vertical_line(c, step, last + 1)
     values, errors = (np.atleast_2d(each) for each in cumulant.line(c, step, last + 1))
+    # an envelope that is passed where it was asked for is of another law than this one
+    fallen = values[:, -1].real - values[:, 0].real - errors[:, -1]
+    if not (fallen <= np.array(envelopes) + _PASSED).all():
+        return None
     line, aims = None, (aim, replace(aim, scan=NOT_SCANNED))
     for k in reversed(range(len(envelopes))):
         missed, log_values = math.exp(log_rest + envelopes[k]), values[k] - np.log(z * (z + 1))

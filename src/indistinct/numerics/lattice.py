@@ -38,6 +38,8 @@ _LAW, _LOG_TAIL = 1e-14, 64 * EPS
 """... and of its moment of order c, over 1 + c, and so much more for the logarithm of the smallest tail:
 errors of tails are weighted by differences of e^{cl} where P is placed, and of c e^{(1+c)l} where Q says how
 (summation by parts). A power multiplies it by its count."""
+_NO_NUMBER = -745.0
+"""The logarithm of a smaller tail is that of nothing."""
 _COARSEST = 1e-3
 """A tilt whose exponents are rounded by more is too steep."""
 
@@ -94,7 +96,10 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
             around = np.array([atom - ON_POINT * step, atom + ON_POINT * step])
             p_above, q_above, p_below, q_below = tails(around)
             own = math.exp(_log_cells(p_above, p_below)[0])
-            own_told = math.exp(_log_cells(q_above, q_below)[0] + points[k])
+            log_told = float(_log_cells(q_above, q_below)[0] + points[k])
+            if log_told > _FAR:
+                raise TooFineError("losses too far apart for a cell around one")
+            own_told = math.exp(log_told)
             p[k], told[k] = max(p[k] - own, 0.0), max(told[k] - own_told, 0.0)
             on_points[k] += own
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -132,7 +137,7 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
 
 
 def _error(log_tail: Array) -> float:
-    return _LAW + _LOG_TAIL * -float(log_tail.min(where=log_tail > -math.inf, initial=0.0))
+    return _LAW + _LOG_TAIL * -float(log_tail.min(where=log_tail > _NO_NUMBER, initial=0.0))
 
 
 def _heaviest_above(mass: Array) -> npt.NDArray[np.intp]:

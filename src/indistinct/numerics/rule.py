@@ -309,6 +309,8 @@ def mixed_loss(loss: Array, rate: float | Array) -> Array:
     if gain.min(initial=0.0) < -0.5:  # next to nothing is left, of two small numbers
         mixed = np.where(gain < -0.5, np.log((1 - rate) + rate * np.exp(np.minimum(loss, 0.0))), mixed)
     if loss.max(initial=0.0) >= 300.0:
-        far = loss + np.log(rate + (1 - rate) * np.exp(-np.maximum(loss, 0.0)))
+        moved = loss + np.log(rate)  # of rate e^loss, which may still be next to nothing
+        small = np.log1p(np.exp(np.minimum(moved, 0.0)) - rate)
+        far = np.where(moved > 0, moved + np.log1p((1 - rate) * np.exp(-np.maximum(moved, 0.0))), small)
         mixed = np.where(loss < 300.0, mixed, far)
     return mixed
