@@ -17,7 +17,7 @@ from indistinct.guarantees.guarantee import as_bound
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.product import Product
-from indistinct.numerics import high_orders, lognormal_factors, lognormal_mean, lognormal_step
+from indistinct.numerics import contour, high_orders, lognormal_factors, lognormal_mean, lognormal_step
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.high_orders import HighOrders
 from indistinct.numerics.lognormal_mean import LognormalMean
@@ -151,6 +151,9 @@ def test_an_envelope_that_falls_too_fast_is_seen(monkeypatch: pytest.MonkeyPatch
     """Planted: the loss is taken to spread as that of a single step, so that the contour ends too early."""
     good = one_way(2.0, 30).delta_bounds(np.array([0.4]))
     monkeypatch.setattr(LognormalMean, "log_fall", lambda self, y: -((self.scale * y) ** 2) / 2)
+    low, high = one_way(2.0, 30).delta_bounds(np.array([0.4]))
+    assert low[0] <= good[1][0] and good[0][0] <= high[0]  # such a line is not drawn
+    monkeypatch.setattr(contour, "_PASSED", math.inf)
     low, high = one_way(2.0, 30).delta_bounds(np.array([0.4]))
     assert not (low[0] <= good[1][0] and good[0][0] <= high[0])
 

@@ -22,6 +22,7 @@ from indistinct import (
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair, drawn_counts
 from indistinct.noise import NotPrivateSource
+from indistinct.numerics import contour
 from indistinct.training import AllocatedBatches, PoissonBatches, Sampling
 
 MNIST = {"records": 60_000, "batch": 256, "epochs": 60, "noise": 1.1}
@@ -211,7 +212,10 @@ def test_an_envelope_that_is_too_low_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     good = (3 * SampledSum(1, 0.2)).guarantee("replace-one").delta_interval(0.3)
     right = RepeatedDrawsPair.log_envelope
     monkeypatch.setattr(RepeatedDrawsPair, "log_envelope", lambda self, r: 12 * right(self, r))
-    bad = (3 * SampledSum(1 + 1e-13, 0.2)).guarantee("replace-one").delta_interval(0.3)
+    kept = (3 * SampledSum(1 + 1e-13, 0.2)).guarantee("replace-one").delta_interval(0.3)
+    assert kept.low <= good.high and good.low <= kept.high  # such a line is not drawn
+    monkeypatch.setattr(contour, "_PASSED", math.inf)
+    bad = (3 * SampledSum(1 + 2e-13, 0.2)).guarantee("replace-one").delta_interval(0.3)
     assert bad.low > good.high or bad.high < good.low
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
-from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Listed, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.numerics.atoms import MAX_ATOMS
+from indistinct.numerics.atoms import MAX_ATOMS, FiniteLosses
 from indistinct.numerics.cumulant import OnLine, RuleCumulant
 from indistinct.numerics.rule import LossRule, TooFineError
 
@@ -117,7 +117,7 @@ class DiscreteGaussianPair(Pair):
         centre = (tilt - 0.5) * self.shift
         return self._spacing * (centre - reach), self._spacing * (centre + reach)
 
-    def listed(self, log_cut: float | None) -> Listed | None:
+    def listed(self, log_cut: float | None) -> FiniteLosses | None:
         if log_cut is None:
             return None
         ends = [self.outer_losses(tilt, log_cut - math.log(2)) for tilt in (0.0, 1.0)]
@@ -126,7 +126,7 @@ class DiscreteGaussianPair(Pair):
             raise TooFineError(f"{high - low} numbers")
         k = np.arange(math.floor(low), math.ceil(high) + 1.0)
         p, q = (np.exp(-0.5 * ((k - moved) / self.scale) ** 2 - self._log_total) for moved in (self.shift, 0))
-        return Listed(p, q, loss := self._loss(k), 8 * EPS * float(np.abs(loss).max()))
+        return FiniteLosses(p, q, loss := self._loss(k), 8 * EPS * float(np.abs(loss).max()))
 
     @cached_property
     def _log_total(self) -> float:

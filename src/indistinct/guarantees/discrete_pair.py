@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from indistinct.guarantees.pair import Listed, Pair, Tails, Wave
+from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.numerics.arrays import EPS, TINY, Array
+from indistinct.numerics.atoms import FiniteLosses
 from indistinct.numerics.rule import LossRule
 
 _SHOWN = 4
@@ -93,8 +94,8 @@ class DiscretePair(Pair):
             size = np.abs(loss) + np.where(apart, np.abs(np.log(np.maximum(p, TINY))), 0.0)
         return self.off + 8 * EPS * float(size.max(initial=0.0))
 
-    def listed(self, log_cut: float | None) -> Listed | None:
-        return Listed(*self._finite, self.moved) if self._finite[2].size else None
+    def listed(self, log_cut: float | None) -> FiniteLosses | None:
+        return FiniteLosses(*self._finite, self.moved) if self._finite[2].size else None
 
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]

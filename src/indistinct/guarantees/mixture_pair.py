@@ -7,9 +7,10 @@ import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
-from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Listed, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.atoms import FiniteLosses
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
 
@@ -79,12 +80,12 @@ class MixturePair(Pair):
         sharp = isinstance(self.base, GaussianPair) and self.base.shift > _SHARP
         return (_told(self.base, self.rate), self.base.as_bound()) if sharp else (self,)  # type: ignore[arg-type]
 
-    def listed(self, log_cut: float | None) -> Listed | None:
+    def listed(self, log_cut: float | None) -> FiniteLosses | None:
         if (base := self.base.listed(log_cut)) is None:
             return None
         loss = mixed_loss(base.loss, self.rate)
         moved = base.moved + 8 * EPS * float(np.abs(loss).max())
-        return Listed((1 - self.rate) * base.q + self.rate * base.p, base.q, loss, moved)
+        return FiniteLosses((1 - self.rate) * base.q + self.rate * base.p, base.q, loss, moved)
 
     @property
     def profiled(self) -> bool:  # type: ignore[override]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indistinct.numerics.arrays import Array
+from indistinct.numerics.atoms import FiniteLosses
 from indistinct.numerics.cumulant import BEYOND, Cumulant, RuleCumulant, guarded
 from indistinct.numerics.rule import LossRule, TooFineError
 
@@ -29,15 +30,6 @@ class Tails(NamedTuple):
     q_above: Array
     p_below: Array
     q_below: Array
-
-
-class Listed(NamedTuple):
-    """Outcomes with finite losses, which rise, and by how much these may be off."""
-
-    p: Array
-    q: Array
-    loss: Array
-    moved: float
 
 
 @dataclass(frozen=True)
@@ -206,7 +198,7 @@ class Pair(ABC):
         released: they are read for a lower end where it has none. The pair itself, if `exact`."""
         return (((self, 1),),) if self.exact else ((),)
 
-    def listed(self, log_cut: float | None) -> Listed | None:
+    def listed(self, log_cut: float | None) -> FiniteLosses | None:
         """All finite losses, or all but a mass e^{log_cut} of each of P and Q; None if there are too many."""
         return None
 
@@ -370,10 +362,10 @@ class ReversedPair(Pair):
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         return self.pair.rule_on(-high, -low, wave._replace(power=wave.power + 1)).reversed()
 
-    def listed(self, log_cut: float | None) -> Listed | None:
+    def listed(self, log_cut: float | None) -> FiniteLosses | None:
         if (one := self.pair.listed(log_cut)) is None:
             return None
-        return Listed(one.q[::-1], one.p[::-1], -one.loss[::-1], one.moved)
+        return FiniteLosses(one.q[::-1], one.p[::-1], -one.loss[::-1], one.moved)
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         low, high = self.pair.outer_losses(1 - tilt, log_tail)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +10,15 @@ from indistinct.numerics.arrays import Array
 
 MAX_ATOMS = 1 << 13
 _MAX_PAIRS = 1 << 22
+
+
+class FiniteLosses(NamedTuple):
+    """Masses of outcomes under P and Q, their losses, which rise, and by how much these may be off."""
+
+    p: Array
+    q: Array
+    loss: Array
+    moved: float
 
 
 @dataclass(frozen=True, eq=False)
