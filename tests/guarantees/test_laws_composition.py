@@ -49,6 +49,7 @@ def test_a_weak_part_hides_no_lattice(strong: str, weak: str, delta: float, epsi
     check_no_less(fresh(f"{strong} + {weak}"), [fresh(strong)], delta, epsilon)
 
 
+@settings(max_examples=settings.default.max_examples // 3)
 @given(drawn, beside, deltas)
 def test_an_envelope_hides_no_draws(strong: str, other: str, delta: float) -> None:
     """A law that is cut somewhere has an edge, which its transform shows at every frequency."""
