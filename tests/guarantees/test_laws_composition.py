@@ -143,6 +143,10 @@ def test_intervals_that_did_not_hold(text: str, delta: float, epsilon: float) ->
         ("3997 * gaussian(18.97779911953714).subsample(3.89683005019162e-08)", 3),
         # tails of 1e-100 have fewer digits
         ("gaussian(18.41649492731096).subsample(2.30732176065815e-07)", 59),
+        # losses that are as small as rounding
+        (f"4 * discrete([{1 - 9.6e-08}, 9.6e-08], [{1 - 9.600006e-08}, 9.600006e-08]).subsample(0.004)", 3),
+        # nothing is left that has a finite loss
+        ("4 * discrete([1, 0], [0, 1]) + gaussian(2)", 0),
         # noise that is no number
         ("42 * randomized_response(0.6433596458639296)", 9),
         ("59 * randomized_response(0.6524347295539672)", 22),

@@ -97,7 +97,8 @@ class ToldPair(Pair):
             moment + pair.log_envelope(resolution)
             for moment, (pair, _) in zip(moments, self._parts, strict=True)
         ]
-        return min(float(np.logaddexp.reduce(bounds) - np.logaddexp.reduce(moments)) + 1e-12, 0.0)
+        fallen = float(np.logaddexp.reduce(bounds) - np.logaddexp.reduce(moments)) + 1e-12
+        return fallen if fallen < 0 else 0.0  # what is undefined has not fallen
 
 
 def _average(parts: list[tuple[Array, float]]) -> Array:

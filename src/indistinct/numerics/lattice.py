@@ -168,6 +168,7 @@ class LatticeWindow:
     tilt: float
     missed: float = 0.0  # P-mass beyond the window, and of infinite losses
     rounding: float = 0.0  # of a weight, relatively
+    blurred: float = 0.0  # of P(L > epsilon), relatively: where laws place their mass is rounded too
     aliases: tuple[Array, Array, float] = (np.zeros(0), np.zeros(0), 0.0)
     """Orders, logarithms of what bounds aliases from the right, and of those from the left."""
 
@@ -188,7 +189,8 @@ class LatticeWindow:
         log_noise = self.log_error - self.tilt * epsilon - self.log_unit
         noise = np.where(log_noise < 700.0, np.exp(np.minimum(log_noise, 700.0)), math.inf)
         # far from its aim a tail's numbers underflow, and what was lost must not look like nothing
-        return above, below, noise + 8 * EPS * np.abs(above) + self.points.size * _UNDERFLOW
+        lost = (8 * EPS + self.blurred) * np.abs(above)
+        return above, below, noise + lost + self.points.size * _UNDERFLOW
 
     @cached_property
     def _sums(self) -> tuple[Array, Array]:
@@ -314,7 +316,7 @@ def convolve(
     gap, fall = (orders - tilt) * step * cells, tilt * step * cells
     aliases = orders, moments - gap - np.log(-np.expm1(-gap)), -fall - math.log(-math.expm1(-fall))
     kept = points[first:], weights, unit, log_error + log_moment, tilt
-    return LatticeWindow(*kept, missed, rounding, aliases)
+    return LatticeWindow(*kept, missed, rounding, _LOG_TAIL * steps, aliases)
 
 
 def _tilted(law: LatticeLaw, tilt: float) -> tuple[Array, float]:

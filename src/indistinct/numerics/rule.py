@@ -229,7 +229,7 @@ class LossRule:
         """Which losses are large for |z| <= reach, and all of E_P[e^{zL}] - 1 but their e^{zl} - 1."""
         size = np.abs(self.loss)
         # all rows have the same nodes, so these are columns
-        is_large = size.reshape(-1, size.shape[-1]).max(axis=0) * (reach + 1) > _SMALL
+        is_large = size.max(axis=tuple(range(size.ndim - 1))) * (reach + 1) > _SMALL
         large, small = is_large.nonzero()[0], (~is_large).nonzero()[0]
         gain = self._gain.take(large, axis=-1).sum(axis=-1, keepdims=True)
         # the listed losses carry less than all of Q, and of P
