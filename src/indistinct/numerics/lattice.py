@@ -168,7 +168,7 @@ class LatticeWindow:
     tilt: float
     missed: float = 0.0  # P-mass beyond the window, and of infinite losses
     rounding: float = 0.0  # of a weight, relatively
-    blurred: float = 0.0  # of P(L > epsilon), relatively: where laws place their mass is rounded too
+    blurred: float = 0.0  # of what is above epsilon, relatively: where laws place their mass is rounded too
     aliases: tuple[Array, Array, float] = (np.zeros(0), np.zeros(0), 0.0)
     """Orders, logarithms of what bounds aliases from the right, and of those from the left."""
 
@@ -189,7 +189,8 @@ class LatticeWindow:
         log_noise = self.log_error - self.tilt * epsilon - self.log_unit
         noise = np.where(log_noise < 700.0, np.exp(np.minimum(log_noise, 700.0)), math.inf)
         # far from its aim a tail's numbers underflow, and what was lost must not look like nothing
-        lost = (8 * EPS + self.blurred) * np.abs(above)
+        # what lies in a cell with epsilon may belong to either of its ends
+        lost = 8 * EPS * np.abs(above) + self.blurred * np.abs(mass[np.maximum(index - 1, 0)])
         return above, below, noise + lost + self.points.size * _UNDERFLOW
 
     @cached_property
