@@ -90,8 +90,7 @@ class DiscretePair(Pair):
         """By how much a loss may be off: by its rounding, or that of logarithms whose difference it is."""
         p, _, loss = self._finite
         apart = np.abs(loss) > _NEAR if self.losses is None else np.zeros(loss.shape, dtype=bool)
-        with np.errstate(divide="ignore"):
-            size = np.abs(loss) + np.where(apart, np.abs(np.log(np.maximum(p, TINY))), 0.0)
+        size = np.abs(loss) + np.where(apart, np.abs(np.log(np.maximum(p, TINY))), 0.0)
         return self.off + 8 * EPS * float(size.max(initial=0.0))
 
     def listed(self, log_cut: float | None) -> FiniteLosses | None:

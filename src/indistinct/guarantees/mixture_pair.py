@@ -36,11 +36,11 @@ def mixture(base: Pair, rate: float) -> Pair:
         return MixturePair(base.base, base.rate * rate)
     if isinstance(base, DiscretePair):
         p, q, loss = base.arrays
-        with np.errstate(divide="ignore"):  # where Q has nothing, or P
-            mixed = np.where(np.isinf(loss), np.where(loss > 0, math.inf, math.log1p(-rate)), 0.0)
-        mixed[np.isfinite(loss)] = mixed_loss(loss[np.isfinite(loss)], rate)
+        finite = np.isfinite(loss)
+        mixed = np.where(loss > 0, math.inf, math.log1p(-rate))  # where Q has nothing, or P
+        mixed[finite] = mixed_loss(loss[finite], rate)
         # rate e^loss is rounded by as much as its logarithms are long
-        top = float(loss.max(where=np.isfinite(loss), initial=0.0))
+        top = float(loss.max(where=finite, initial=0.0))
         largest = float(np.abs(mixed).max(where=np.isfinite(mixed), initial=0.0))
         off = base.moved * MixturePair(base, rate).slope(top) + 4 * EPS * (top - math.log(rate)) * largest
         return DiscretePair.of((1 - rate) * q + rate * p, q, mixed, off=off, exact=base.exact)

@@ -137,6 +137,7 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
 
 
 def _error(log_tail: Array) -> float:
+    """Of a law, from its tail above."""
     return _LAW + _LOG_TAIL * -float(log_tail.min(where=log_tail > _NO_NUMBER, initial=0.0))
 
 
