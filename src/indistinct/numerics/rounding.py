@@ -25,7 +25,8 @@ def weighted_sum_up(terms: Iterable[tuple[float, int]]) -> float:
     if not all(math.isfinite(number) for number, _ in listed):
         return max((number for number, count in listed if count and math.isinf(number)), default=0.0)
     try:
-        return rounded_up(sum((count * Fraction(number) for number, count in listed), Fraction(0)))
+        exact = [Fraction(number) * count for number, count in listed if number and count]
+        return rounded_up(sum(exact[1:], exact[0])) if exact else 0.0
     except OverflowError:
         return math.inf
 

@@ -257,13 +257,13 @@ def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:
     w^k - w = w z (1 + w + ... + w^{k-2}), so with a_k = sum weight l^k / k! the sum is w z times the
     polynomial whose coefficients are the tails of the sequence a_k; in powers of w / reach.
     """
-    powers = np.multiply.accumulate(np.multiply.outer(_ONES, reach * loss), axis=0)[1:]
-    scaled = summed(np.moveaxis(powers, 0, -2), weight) / _FACTORIALS
+    powers = np.multiply.accumulate(_ONES[:, None] * (reach * loss)[..., None, :], axis=-2)
+    scaled = summed(powers[..., 1:, :], weight) / _FACTORIALS
     coefficients = scaled @ (_TAILS * reach**-_LAGS)
     w = 1 + z
-    table = np.multiply.outer(_ONES[1:], w / reach)
-    table[0] = 1.0
-    return summed(np.multiply.accumulate(table, axis=0).T, coefficients) * w * z
+    table = _ONES[1:] * (w / reach)[:, None]
+    table[:, 0] = 1.0
+    return summed(np.multiply.accumulate(table, axis=1), coefficients) * w * z
 
 
 def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexArray:
