@@ -9,7 +9,7 @@ import numpy as np
 
 from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.numerics.arrays import EPS, TINY, Array
-from indistinct.numerics.atoms import FiniteLosses
+from indistinct.numerics.atoms import Atoms, FiniteLosses
 from indistinct.numerics.rule import LossRule
 
 _SHOWN = 4
@@ -117,12 +117,12 @@ class DiscretePair(Pair):
     @property
     def infinite_mass(self) -> float:  # type: ignore[override]
         p, _, loss = self.arrays
-        return float(p[loss == math.inf].sum())
+        return math.fsum(p[loss == math.inf])
 
     @property
     def reversed_infinite_mass(self) -> float:  # type: ignore[override]
         _, q, loss = self.arrays
-        return float(q[loss == -math.inf].sum())
+        return math.fsum(q[loss == -math.inf])
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         p, q, loss = self._finite
@@ -149,16 +149,14 @@ class DiscretePair(Pair):
         return self.reverse().profile(epsilon)  # from its own small numbers
 
     def profile(self, epsilon: Array) -> Array:
-        p, q, loss = self.arrays
         flat = np.minimum(np.ravel(epsilon), 700.0)
-        if p.size <= _MANY:
-            told: Array = (p * -np.expm1(np.minimum(flat[:, None] - loss, 0.0))).sum(axis=1)
-            value = told * (1 + 4 * EPS)
-        else:
-            p_above, q_above = (np.append(np.cumsum(m[::-1])[::-1], 0.0) for m in (p, q))
-            index = np.searchsorted(loss, flat, side="right")
-            value = p_above[index] * (1 + 8 * EPS) - np.exp(flat) * q_above[index]
-        return np.clip(value, 0.0, 1.0).reshape(np.shape(epsilon))
+        finite = self._told.told_at_most(flat) if self._finite[2].size else np.zeros(flat.shape)
+        return np.minimum(finite + self.infinite_mass, 1.0).reshape(np.shape(epsilon))
+
+    @cached_property
+    def _told(self) -> Atoms:
+        p, _, loss = self._finite
+        return Atoms(loss, p)
 
     @property
     def loss_range(self) -> tuple[float, float]:

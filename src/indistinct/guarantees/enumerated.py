@@ -9,7 +9,6 @@ positive, so small deltas keep their relative accuracy, at every epsilon.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -19,12 +18,9 @@ from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.atoms import Atoms, compose_atoms
 from indistinct.numerics.contour import LogBounds
-from indistinct.numerics.lattice import LatticeWindow
 
 PROFILE_ERROR = 1e-11
 """Relative, of a profile in closed form; they are rounded up."""
-_DIRECTLY = 512
-"""Up to this many listed sums each is read by itself, which is most accurate near the largest."""
 _FEW = 1 << 11
 """Listed sums beside another pair, whose profile is read at each."""
 _CHUNK = 1 << 20
@@ -44,30 +40,25 @@ class EnumeratedTail:
     charged: float
 
     def read(self, epsilon: Array) -> LogBounds:
-        if self.pair is None and self.atoms.loss.size > _DIRECTLY:
-            return self._read_sums(epsilon)
+        if self.pair is None:
+            return self._read_listed(epsilon)
         rows = max(1, _CHUNK // self.atoms.loss.size)
-        parts = [self._read(epsilon[k : k + rows]) for k in range(0, max(epsilon.size, 1), rows)]
+        parts = [self._read(self.pair, epsilon[k : k + rows]) for k in range(0, max(epsilon.size, 1), rows)]
         return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def coarse(self, enough: float) -> "EnumeratedTail":
         """The same, where deltas below `enough` need not be close."""
         return self if self.pair is None else replace(self, pair=self.pair.coarse(enough))
 
-    def _read(self, epsilon: Array) -> LogBounds:
+    def _read(self, pair: Pair, epsilon: Array) -> LogBounds:
         rest = epsilon[:, None] - self.atoms.loss
-        if self.pair is None:
-            # a loss is known to `shift`
-            delta, lower = (-np.expm1(np.minimum(rest + move, 0.0)) for move in (-self.shift, self.shift))
-            q_above = np.where(rest < 0, np.exp(np.minimum(rest, 0.0)), 0.0)
-        else:
-            delta, q_above = self.pair.profile_and_slope(rest)
-            q_above = q_above * np.exp(np.minimum(rest, 700.0))  # -d delta / d epsilon
-            known = self.pair.from_below.profile(rest) if self.pair.profiled else delta
-            # losses are known to `shift`, and the place where a profile is read to some last digits
-            moved = (2 * self.shift + 64 * EPS * np.abs(rest)) * np.minimum(q_above, 1e300)
-            lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - moved, 0.0)
-            delta, lower = delta + np.where(q_above > 0, moved, 0.0), np.maximum(lower, 0.0)
+        delta, q_above = pair.profile_and_slope(rest)
+        q_above = q_above * np.exp(np.minimum(rest, 700.0))  # -d delta / d epsilon
+        known = pair.from_below.profile(rest) if pair.profiled else delta
+        # losses are known to `shift`, and the place where a profile is read to some last digits
+        moved = (2 * self.shift + 64 * EPS * np.abs(rest)) * np.minimum(q_above, 1e300)
+        lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - moved, 0.0)
+        delta, lower = delta + np.where(q_above > 0, moved, 0.0), np.maximum(lower, 0.0)
         high = (self.atoms.mass * delta).sum(axis=1) * (1 + self.relative_error)
         low = (self.atoms.mass * lower).sum(axis=1) * (1 - self.relative_error)
         slope = -(self.atoms.mass * q_above).sum(axis=1)
@@ -75,21 +66,14 @@ class EnumeratedTail:
             total = np.maximum(high + self.infinite + self.charged, TINY)
             return LogBounds(np.log(low + self.infinite), np.minimum(np.log(total), 0.0), slope / total)
 
-    def _read_sums(self, epsilon: Array) -> LogBounds:
-        """Sums over all that is above, for many epsilons and many atoms."""
-        # a loss is known to `shift`
-        above, below, noise = self._window.read(epsilon - self.shift)
-        high = np.maximum(above - below, 0.0) + noise + self.relative_error * above
+    def _read_listed(self, epsilon: Array) -> LogBounds:
+        """Without another pair: a loss is known to `shift`."""
+        high = self.atoms.told_at_most(epsilon - self.shift) * (1 + self.relative_error)
+        low, above = self.atoms.told(epsilon + self.shift)
         total = np.maximum(high + self.infinite + self.charged, TINY)
-        above, less, noise = self._window.read(epsilon + self.shift)
-        low = above - less - noise - self.relative_error * above
         with np.errstate(divide="ignore"):
-            log_low = np.log(np.maximum(low, 0.0) + self.infinite)
-        return LogBounds(log_low, np.minimum(np.log(total), 0.0), -below / total)
-
-    @cached_property
-    def _window(self) -> LatticeWindow:
-        return LatticeWindow(self.atoms.loss, self.atoms.mass, 0.0, -math.inf, 0.0)
+            log_low = np.log(low * (1 - self.atoms.rounding - self.relative_error) + self.infinite)
+        return LogBounds(log_low, np.minimum(np.log(total), 0.0), (low - above) / total)
 
     def guess(self, log_delta: Array) -> Array:
         if self.pair is not None and self.atoms.loss.size == 1:

@@ -20,14 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.numerics.arrays import EPS, TINY, Array
+from indistinct.numerics.atoms import discounted
 from indistinct.numerics.contour import Aim, LogBounds
 from indistinct.numerics.cumulant import log1p
 from indistinct.numerics.rule import TooFineError
 
 MAX_CELLS = 1 << 18
 _UNDERFLOW = 1e-300
-_FAR, _FEW_TERMS = 600.0, 32
-"""Losses so far above an epsilon count in full; of those between, so many are added up one by one."""
+_FAR = 600.0
+"""A cell whose logarithm of what it tells is larger cannot be made."""
 ON_POINT = 1e-9
 """Steps by which an atom may miss a lattice point that it is said to be; a reading is moved by as much."""
 _HIGHER = np.array([1.25, 1.5, 2.0, 3.0])
@@ -198,22 +199,7 @@ class LatticeWindow:
     def _sums(self) -> tuple[Array, Array]:
         """sum_{i>=j} w_i, and sum_{i>=j} w_i e^{l_j - l_i}."""
         mass = np.append(np.cumsum(self.weights[::-1])[::-1], 0.0)
-        discounted = np.zeros(mass.size)
-        start, size = 0, self.points.size
-        apart = float(np.diff(self.points).min(initial=math.inf))
-        if apart > _FAR / _FEW_TERMS:  # few of them count
-            for k in range(min(math.ceil(_FAR / apart), size)):
-                terms = self.weights[k:] * np.exp(self.points[: size - k] - self.points[k:])
-                discounted[: size - k] += terms
-            return mass, discounted
-        # in blocks, so that e^{l_j - l_i} neither overflows nor vanishes where it matters
-        while start < size:
-            end, stop = np.searchsorted(self.points, self.points[start] + np.array([_FAR / 2, _FAR]))
-            offset = self.points[start:stop] - self.points[start]
-            suffix = np.cumsum((self.weights[start:stop] * np.exp(-offset))[::-1])[::-1]
-            discounted[start:end] = (suffix * np.exp(offset))[: end - start]
-            start = int(end)
-        return mass, discounted
+        return mass, np.append(discounted(self.points, self.weights), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
