@@ -769,8 +769,8 @@ def test_absurd_sizes_are_answered(text: str) -> None:
 
 
 def test_many_outcomes_that_hardly_differ() -> None:
-    """1.1e-14 for 3.75e-13: sums of 200,000 numbers were subtracted from each other. Masses are dyadic, so their
-    differences, whose positive part is delta(0), are exact."""
+    """1.1e-14 for 3.75e-13: sums of 200,000 numbers were subtracted from each other. Masses are dyadic, so
+    their differences, whose positive part is delta(0), are exact."""
     outcomes, total = 200_001, 1 << 48
     q = np.random.default_rng(2).integers(total // (2 * outcomes), total // outcomes, outcomes)
     q[0] += total - int(q.sum())
