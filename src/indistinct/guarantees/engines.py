@@ -236,6 +236,18 @@ class LossReader:
             )
         return (low if self.exact else np.zeros_like(low)), high
 
+    def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
+        """Where the reversed loss, its finite part, is shown to have no larger delta at an epsilon, on lines
+        that were drawn for both at once."""
+        covered, levels = np.zeros(epsilon.shape, dtype=bool), self.loss.levels_of(np.log(delta))
+        if not self.loss.turns or self.listed is not None:
+            return covered
+        for level in set(levels.tolist()):
+            line, rows = drawn(contour, self.loss, level), levels == level
+            if isinstance(line, ContourLine) and line.turned is not None:
+                covered[rows] = line.turned.read(epsilon[rows]).high <= np.log(delta[rows])
+        return covered
+
     def _hints(self, other: ComposedLoss | None, level: int) -> Iterator[tails.Tail | None]:
         """What may show that `enough` is enough, at little cost."""
         if other is not None:

@@ -150,8 +150,11 @@ class PairGuarantee(Guarantee):
         low, high = bounds(first, at, least, upper_only=upper_only)
         for direction in others:
             enough = np.maximum(high, least)
-            other_low, other_high = bounds(direction, at, enough, other=first, upper_only=upper_only)
-            low, high = np.maximum(low, other_low), np.maximum(high, other_high)
+            places = (at, enough) if bounds is Product.delta_bounds else (enough, at)
+            rows = np.flatnonzero(~first.covers_reverse(*places))
+            if rows.size:
+                found = bounds(direction, at[rows], enough[rows], other=first, upper_only=upper_only)
+                low[rows], high[rows] = map(np.maximum, (low[rows], high[rows]), found)
         return low, high
 
     def _delta(self, epsilon: Array) -> Array:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from indistinct.guarantees import tails
 from indistinct.guarantees.composed_loss import ComposedLoss, Term
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.engines import NARROW, LossReader
@@ -219,6 +220,15 @@ class Product:
     def epsilon(self, delta: Array) -> Array:
         """Upper bounds on epsilon."""
         return self.epsilon_bounds(delta, upper_only=True)[1]
+
+    def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
+        """Where it costs little to see that the other direction has no larger delta at an epsilon."""
+        finite = delta - self.reverse().infinite_mass
+        rows = np.flatnonzero((epsilon < math.inf) & (finite > 0) & (finite < 1))
+        covered = np.zeros(epsilon.shape, dtype=bool)
+        if rows.size:
+            covered[rows] = self.reader.covers_reverse(epsilon[rows], finite[rows])
+        return covered
 
     def _narrow(
         self,
