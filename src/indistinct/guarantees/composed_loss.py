@@ -56,13 +56,15 @@ class ComposedLoss:
 
     # -- levels ----------------------------------------------------------------------------------
 
-    def level_of(self, log_delta: float) -> int:
+    @staticmethod
+    def level_of(log_delta: float) -> int:
         """The level whose tails know a delta of this size best."""
-        return int(self.levels_of(np.array([log_delta]))[0])
+        return round(min(max(-log_delta, 0.0), -LOG_FLOOR) / _LEVEL)
 
     @staticmethod
     def levels_of(log_delta: Array) -> Levels:
-        levels: Levels = np.rint(np.clip(-log_delta, 0.0, -LOG_FLOOR) / _LEVEL).astype(np.intp)
+        size = np.minimum(np.maximum(-log_delta, 0.0), -LOG_FLOOR)
+        levels: Levels = np.rint(size / _LEVEL).astype(np.intp)
         return levels
 
     @staticmethod

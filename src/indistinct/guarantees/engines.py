@@ -223,11 +223,13 @@ class LossReader:
                 coarse = [listed.coarse(least)]
                 low[rows], high[rows] = self._solved(coarse, [listed], np.log(delta[rows]), enough[rows])
             return (low if self.exact else np.zeros_like(low)), high
-        levels = self.loss.levels_of(np.log(delta - self.loss.infinite_mass))
         most = self.loss.most if other is None else other.most  # which is the same both ways
-        levels[delta >= most] = -1  # nothing is told at all
-        for level in sorted(set(levels[levels >= 0].tolist())):
-            rows = levels == level
+        by_level: dict[int, list[int]] = {}
+        for row, one in enumerate(delta.tolist()):
+            if one < most:  # otherwise nothing is told at all
+                level = self.loss.level_of(math.log(one - self.loss.infinite_mass))
+                by_level.setdefault(level, []).append(row)
+        for level, rows in by_level.items():
             route = [(engine, level) for engine in ENGINES]
             route += [(fine_lattice, max(level - 1, 0)), (chernoff, level)]
             asked = (drawn(engine, self.loss, near) for engine, near in route)
@@ -236,16 +238,19 @@ class LossReader:
             )
         return (low if self.exact else np.zeros_like(low)), high
 
-    def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
-        """Where the reversed loss, its finite part, is shown to have no larger delta at an epsilon, on lines
-        that were drawn for both at once."""
-        covered, levels = np.zeros(epsilon.shape, dtype=bool), self.loss.levels_of(np.log(delta))
+    def covers_reverse(self, epsilon: Array, delta: Array, infinite: float) -> tails.Flags:
+        """Where the reversed loss, which has so much infinite mass, is shown to have no larger delta at an
+        epsilon, on lines that were drawn for both at once."""
+        covered = np.zeros(epsilon.shape, dtype=bool)
         if not self.loss.turns or self.listed is not None:
             return covered
-        for level in set(levels.tolist()):
+        usable = (epsilon < math.inf) & (delta > infinite) & (delta < 1)
+        log_finite = np.log(np.where(usable, delta - infinite, 1.0))
+        levels = np.where(usable, self.loss.levels_of(log_finite), -1)
+        for level in set(levels[usable].tolist()):
             line, rows = drawn(contour, self.loss, level), levels == level
             if isinstance(line, ContourLine) and line.turned is not None:
-                covered[rows] = line.turned.read(epsilon[rows]).high <= np.log(delta[rows])
+                covered[rows] = line.turned.read(epsilon[rows]).high <= log_finite[rows]
         return covered
 
     def _hints(self, other: ComposedLoss | None, level: int) -> Iterator[tails.Tail | None]:
@@ -263,22 +268,23 @@ class LossReader:
     ) -> tuple[Array, Array]:
         """What tails say together, until it is enough; hints are only asked for that."""
         low, high = np.zeros_like(log_delta), np.full_like(log_delta, max(self.loss.top, 0.0))
+        wanted = (enough > 0) & (enough < math.inf)
         rows = np.arange(log_delta.size)  # of what is open
         for tail, hint in chain(zip(hints, repeat(True)), zip(asked, repeat(False))):
             if tail is None:
                 continue
-            wanted = (enough[rows] > 0) & (enough[rows] < math.inf)
-            if wanted.any():
-                at = _MORE * np.where(wanted, enough[rows], 0.0)
-                meets = (tail.read(at.ravel()).high.reshape(at.shape) <= log_delta[rows]) & wanted
+            if (some := rows[wanted[rows]]).size:
+                at = _MORE * enough[some]
+                meets = tail.read(at.ravel()).high.reshape(at.shape) <= log_delta[some]
                 met = meets.any(axis=0)
-                low[rows[met]] = 0.0
-                high[rows[met]] = np.minimum(np.where(meets[0], at[0], at[1])[met], high[rows[met]])
-                rows = rows[~met]
+                low[some[met]] = 0.0
+                high[some[met]] = np.minimum(np.where(meets[0], at[0], at[1])[met], high[some[met]])
+                rows = np.setdiff1d(rows, some[met], assume_unique=True)
             if rows.size and not hint:
                 found = tails.solve(tail, log_delta[rows], self.loss.top)
-                low[rows], high[rows], wrong = tails.both((low[rows], high[rows]), found)
-                narrow = high[rows] - low[rows] <= NARROW * np.minimum(high[rows], 1e300)
+                found_low, found_high, wrong = tails.both((low[rows], high[rows]), found)
+                low[rows], high[rows] = found_low, found_high
+                narrow = found_high - found_low <= NARROW * np.minimum(found_high, 1e300)
                 rows = rows[~(narrow | wrong | tail.final)]
             if not rows.size:
                 break

@@ -32,8 +32,7 @@ class Tails(NamedTuple):
     q_below: Array
 
 
-@dataclass(frozen=True)
-class Resolution:
+class Resolution(NamedTuple):
     """What a cumulant has to resolve: E_Q[(dP/dQ)^w] for Re w in `orders`, |Im w| up to `frequency`."""
 
     orders: tuple[float, float]

@@ -223,12 +223,7 @@ class Product:
 
     def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
         """Where it costs little to see that the other direction has no larger delta at an epsilon."""
-        finite = delta - self.reverse().infinite_mass
-        rows = np.flatnonzero((epsilon < math.inf) & (finite > 0) & (finite < 1))
-        covered = np.zeros(epsilon.shape, dtype=bool)
-        if rows.size:
-            covered[rows] = self.reader.covers_reverse(epsilon[rows], finite[rows])
-        return covered
+        return self.reader.covers_reverse(epsilon, delta, self.reverse().infinite_mass)
 
     def _narrow(
         self,
@@ -240,12 +235,11 @@ class Product:
         upper_only: bool,
     ) -> None:
         """By what dominates it and by what it dominates, where bounds are wide."""
-        with np.errstate(invalid="ignore"):  # two infinite ones are close
-            wide = (high - low > NARROW * np.minimum(high, 1e300)) & (high > enough * (1 + NARROW))
-        rows = np.flatnonzero(wide)
-        for above in self._above if rows.size else ():
+        wide = high > low + NARROW * np.minimum(high, 1e300)
+        rows = np.flatnonzero(wide & (high > enough * (1 + NARROW))) if wide.any() else ()
+        for above in self._above if len(rows) else ():
             high[rows] = np.minimum(high[rows], bounds(above, at[rows], upper_only=True)[1])
-        for below in self._below if rows.size and not upper_only else ():
+        for below in self._below if len(rows) and not upper_only else ():
             low[rows] = np.minimum(np.maximum(low[rows], bounds(below, at[rows])[0]), high[rows])
 
     @cached_property

@@ -6,7 +6,7 @@ little more than one phase: what takes time is the number of calls, not the numb
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -50,7 +50,7 @@ class SampledGaussians:
     def both_cumulants(self, resolution: Resolution) -> RuleCumulant:
         """K of them all, and of them all reversed, on the same nodes."""
         order = resolution.orders[1]
-        rule = self._rule_on(*self._both_reach(resolution), replace(resolution, orders=(1 - order, order)))
+        rule = self._rule_on(*self._both_reach(resolution), resolution._replace(orders=(1 - order, order)))
         return RuleCumulant((rule.reversed() if self.turned else rule).both_ways(), self.counts)
 
     def both_envelopes(self, resolution: Resolution) -> Array:
@@ -103,7 +103,7 @@ class SampledGaussians:
             pair = self._largest if last >= 1 else self._smallest
             shift = pair.base.shift  # type: ignore[attr-defined]
             low, high = (
-                loss / shift + shift / 2 for loss in pair.base_range(replace(resolution, orders=orders))
+                loss / shift + shift / 2 for loss in pair.base_range(resolution._replace(orders=orders))
             )
             self._known[key] = low, high if last >= 1 else max(high, float(self.shifts.max()))
         return self._known[key]

@@ -15,6 +15,8 @@ Flags = npt.NDArray[np.bool_]
 _ROUNDING = 1e-9
 _CLOSE = 1e-11, 1e-9
 """How near log delta is met, at the least and at the most."""
+_NEAR = 1e-4
+"""If it is missed by less, the next step meets it."""
 _FURTHEST = 1e12
 """A larger epsilon is not looked for."""
 
@@ -41,6 +43,8 @@ def both(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, A
     nobody knows which: no more than their union is claimed, and no third is heard, which might be like it."""
     # what is undefined claims nothing
     low, high = np.fmax(one[0], other[0]), np.fmin(one[1], other[1])
+    if (low <= high).all():
+        return low, high, np.zeros(low.shape, dtype=bool)
     wrong = low > high + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
     return (
         np.where(wrong, np.fmin(one[0], other[0]), np.fmin(low, high)),
@@ -49,8 +53,10 @@ def both(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, A
     )
 
 
-Search = Generator[float, tuple[float, float, float], tuple[float, float]]
-"""Asks for the bounds at one place after another (low, high, slope), and returns what it was looking for."""
+Bounds = tuple[float, float, float]
+"""Of log delta, low and high, and a slope."""
+Search = Generator[tuple[float, ...], list[Bounds], tuple[float, float]]
+"""Asks for the bounds at one or two places, again and again, and returns what it was looking for."""
 
 
 def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
@@ -61,28 +67,31 @@ def solve(tail: Tail, log_delta: Array, top: float) -> tuple[Array, Array]:
     searches = [_ends(goal, at if math.isfinite(at) else 1.0, top) for goal, at in starts]
     going = [(row, search, next(search)) for row, search in enumerate(searches)]
     while going:
-        bounds = tail.read(np.array([place for _, _, place in going]))
-        answers, asked, going = zip(*(each.tolist() for each in bounds), strict=True), going, []
-        for (row, search, _), answer in zip(asked, answers, strict=True):
+        bounds = tail.read(np.array([place for _, _, places in going for place in places]))
+        answers = zip(*(each.tolist() for each in bounds), strict=True)
+        asked, going = going, []
+        for row, search, places in asked:
             try:
-                going.append((row, search, search.send(answer)))
+                going.append((row, search, search.send([next(answers) for _ in places])))
             except StopIteration as found:
                 low[row], high[row] = found.value
     return low, high
 
 
 def _ends(log_delta: float, at: float, top: float) -> Search:
-    """Safeguarded Newton steps on the upper bound; then to the left, until the lower one is above."""
+    """Safeguarded Newton steps on the upper bound, and a step to the left of the last of these, so far that
+    the lower one should be above; if it is not, further to the left."""
     fails, meets, least, gap, steep = -math.inf, math.inf, 0.0, 0.0, 1.0
-    at = max(min(at, top), 0.0)
+    at, below, reached = max(min(at, top), 0.0), -math.inf, False
     for _ in range(80):
-        low, high, slope = yield at
+        (low, high, slope), *more = yield (at, below) if below > least else (at,)
         value, fall = high - log_delta, max(-slope, 1e-300)
         if value <= 0:
             meets, gap, steep = at, log_delta - low, fall
         else:
             fails = at
             least = at if low >= log_delta else least
+        reached = bool(more) and more[0][0] >= log_delta
         # no closer than the bounds themselves are, unless delta hardly falls
         close = -value <= min(max((high - low) / 2, _CLOSE[0]), _CLOSE[1], 1e-7 * fall * at + 1e-15)
         tight = meets < math.inf and meets - fails <= 1e-13 * abs(meets)
@@ -90,7 +99,8 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
             break
         step = value / fall if slope < 0 else math.inf
         # over the root by a little, so that the next point is on the safe side
-        at, before = max(at + step + 2e-14 * abs(at + step) + 3e-12 / fall, 0.0), at
+        over = 2e-14 * abs(at + step) + 3e-12 / fall
+        at, before = max(at + step + over, 0.0), at
         if not fails < at < meets or abs(step) > 64 * max(1 / fall, 1e-3 * abs(before)):
             if math.isinf(meets):
                 at = max(2 * fails, fails + 8 / max(fall, 1e-12)) if fails > 0 else 1.0
@@ -100,17 +110,20 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
             at = min(at, 16 * max(fails, 1.0))
         if not abs(at) < _FURTHEST:
             break
+        below = at - 1.5 * ((high - low) / fall + over) if abs(value) < _NEAR else -math.inf
     if math.isinf(meets):
         return least, math.inf
     known = math.isfinite(gap)
     width = min(1.01 * gap / steep, 0.5 * abs(meets)) if known else 1e-13 * abs(meets)
     width += 1e-14 * abs(meets)
     end = min(max(meets, 0.0), max(top, 0.0))
+    if reached and least < below < meets <= below + 2 * width:
+        return below, end
     for _ in range(50):
         below = meets - width
         if not below > least:
             break
-        if (yield below)[0] >= log_delta:
+        if (yield (below,))[0][0] >= log_delta:
             return below, end
         width *= 2.0 if known else 4.0
     return min(least, end), end

@@ -229,9 +229,9 @@ class ContourLine:
     final: ClassVar[bool] = False
 
     nodes: ComplexArray
-    log_values: ComplexArray  # K(z) - log z(z+1)
-    errors: Array  # of these, by rounding
-    truncation: float  # of the sum, relative to the integrand at t = 0
+    terms: ComplexArray  # the trapezoid rule's at epsilon = 0, relative to t = 0; and times the nodes
+    log_unit: float  # what they are relative to
+    errors: tuple[float, float]  # of their sum, by rounding and truncation: once, and for each epsilon
     aim: Aim
     infinite: float  # P-mass of infinite losses
     charged: float  # P-mass that the cumulant leaves out
@@ -243,35 +243,32 @@ class ContourLine:
         if epsilon.size > most:
             parts = [self.read(epsilon[k : k + most]) for k in range(0, epsilon.size, most)]
             return LogBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        terms = self._terms(epsilon)
-        sums = (each.real.sum(axis=1).tolist() for each in (terms, terms * self.nodes))
-        rows = zip(epsilon.tolist(), *sums, self.aim.log_alias(epsilon), strict=True)
-        low, high, slope = np.array([self._bounds(*row) for row in rows]).T
-        return LogBounds(low, high, slope)
+        # a row is added up as if it were alone, so in memory too
+        sums = np.multiply(self._powers(epsilon)[:, None], self.terms, order="C").real.sum(axis=2)
+        rows = zip(epsilon.tolist(), sums.tolist(), self.aim.log_alias(epsilon), strict=True)
+        return LogBounds(*np.array([self._bounds(*row) for row in rows]).T)
 
-    def _bounds(self, epsilon: float, total: float, fall: float, log_alias: float) -> tuple[float, ...]:
-        """Of one sum and what it is times the nodes: in plain numbers, which are few."""
-        fixed, per_epsilon = self._rounding
-        error = self.truncation + fixed + per_epsilon * abs(epsilon)
-        log_unit = self._log_unit - self.aim.order * epsilon
+    def _bounds(self, epsilon: float, sums: list[float], log_alias: float) -> tuple[float, float, float]:
+        """Of a sum and what it is times the nodes: in plain numbers, which are few."""
+        total, fall = sums
+        fixed, per_epsilon = self.errors
+        error = fixed + per_epsilon * abs(epsilon)
+        log_unit = self.log_unit - self.aim.order * epsilon
         largest = max(total + error, TINY)
         finite = math.log(largest) + log_unit + GUARD
         least = total - error - math.exp(min(log_alias - log_unit, 700.0))
         low = math.log(least) + log_unit - GUARD if least > 0 else -math.inf
-        high = log_sum(finite, self._log_charged)
+        high = log_sum(finite, math.log(max(self.infinite + self.charged, TINY)))
         slope = -fall / largest * math.exp(finite - high)
         return log_sum(low, math.log(self.infinite)) if self.infinite else low, min(high, 0.0), slope
 
     @cached_property
     def at_aim(self) -> tuple[float, float, float, float]:
         """About log delta where it was aimed, and its first three derivatives."""
-        terms = self._terms(np.array([self.aim.epsilon]))[0]
-        steep = terms * self.nodes
-        bent = steep * self.nodes
-        powers = np.array((terms, steep, bent, bent * self.nodes))
-        total, first, second, third = powers.real.sum(axis=1).tolist()
-        total = max(total, EPS * float(np.abs(terms).sum()), TINY)  # where it cancels nothing is known
-        finite = math.log(total) + self._log_unit - self.aim.order * self.aim.epsilon
+        terms = self._powers(np.array([self.aim.epsilon])) * self.terms
+        (total, first), (second, third) = np.array((terms, terms * self.nodes**2)).real.sum(axis=2).tolist()
+        total = max(total, EPS * float(np.abs(terms[0]).sum()), TINY)  # where it cancels nothing is known
+        finite = math.log(total) + self.log_unit - self.aim.order * self.aim.epsilon
         high = log_sum(finite, math.log(self.infinite)) if self.infinite else finite
         slope, bend, twist = (math.exp(finite - high) * sum_ / total for sum_ in (-first, second, -third))
         return high, slope, bend - slope**2, twist - 3 * slope * bend + 2 * slope**3
@@ -290,46 +287,12 @@ class ContourLine:
         steep = slope + step * (bend + step * twist / 2)
         return self.aim.epsilon + step - (over / steep if abs(over) < 0.1 * abs(step * steep) else 0.0)
 
-    def _terms(self, epsilon: Array) -> ComplexArray:
-        """The trapezoid rule's, a row for each epsilon."""
+    def _powers(self, epsilon: Array) -> ComplexArray:
+        """By what the terms turn, a row for each epsilon."""
         if self.nodes.size > _FEW:
-            powers = powers_of_unit(-2 * np.pi / self.aim.period * epsilon, self.nodes.size).T
-        else:
-            powers = np.exp(np.multiply.outer(epsilon, self._turns))
-        # a row is added up as if it were alone, so in memory too
-        terms: ComplexArray = np.multiply(powers, self._weights, order="C")
-        return terms
-
-    @cached_property
-    def _log_unit(self) -> float:
-        return float(self.log_values[0].real)
-
-    @cached_property
-    def _turns(self) -> ComplexArray:
-        return np.asarray(-1j * self.nodes.imag, dtype=np.complex128)
-
-    @cached_property
-    def _log_charged(self) -> float:
-        """log of all that is added to what the line says, from above."""
-        return math.log(max(self.infinite + self.charged, TINY))
-
-    @cached_property
-    def _weights(self) -> ComplexArray:
-        """The trapezoid rule's terms at epsilon = 0, relative to the first."""
-        weights: ComplexArray = np.exp(self.log_values - self._log_unit)
-        weights *= 2 / self.aim.period
-        weights[0] *= 0.5
-        return weights
-
-    @cached_property
-    def _rounding(self) -> tuple[float, float]:
-        """Of K, of the terms, of their powers, and of the phase t * epsilon."""
-        size = np.abs(self._weights)
-        doublings = math.log2(self.nodes.size + 1)
-        fixed = float(
-            (size * (self.errors + _RELATIVE_ERROR * (1 + doublings + np.abs(self.log_values)))).sum()
-        )
-        return fixed, _RELATIVE_ERROR * float((size * np.abs(self.nodes)).sum())
+            return powers_of_unit(-2 * np.pi / self.aim.period * epsilon, self.nodes.size).T
+        turned: ComplexArray = np.exp(np.multiply.outer(epsilon, -1j * self.nodes.imag))
+        return turned
 
 
 def _log_rest(c: float, step: float, last: int) -> float:
@@ -377,13 +340,25 @@ def draw_line(
     if last * cumulant.size > MAX_WORK:
         return None
     z = vertical_line(c, step, last + 1)
-    values, errors = (np.atleast_2d(each) for each in cumulant.line(c, step, last + 1))
+    values, errors = (each.reshape(len(envelopes), -1) for each in cumulant.line(c, step, last + 1))
     # an envelope that is passed where it was asked for is of another law than this one
-    fallen = values[:, -1].real - values[:, 0].real - errors[:, -1]
-    if not (fallen <= np.array(envelopes) + _PASSED).all():
+    fallen = (values.real[:, -1] - values.real[:, 0] - errors[:, -1]).tolist()
+    if not all(one <= most + _PASSED for one, most in zip(fallen, envelopes, strict=True)):
         return None
+    log_values = values - np.log(z * (z + 1))
+    log_units = log_values.real[:, :1]
+    terms = np.empty((len(values), 2, z.size), dtype=np.complex128)
+    weights = np.exp(log_values - log_units, out=terms[:, 0])
+    weights *= step / np.pi
+    weights[:, 0] *= 0.5
+    np.multiply(weights, z, out=terms[:, 1])
+    # of K, of the terms, of their powers, and of the phase t * epsilon
+    size, doublings = np.abs(weights), math.log2(z.size + 1)
+    errors = errors + _RELATIVE_ERROR * (1 + doublings + np.abs(log_values))
+    rounding = (size * errors).sum(axis=1).tolist(), (_RELATIVE_ERROR * size * np.abs(z)).sum(axis=1).tolist()
     line, aims = None, (aim, replace(aim, scan=NOT_SCANNED))
     for k in reversed(range(len(envelopes))):
-        missed, log_values = math.exp(log_rest + envelopes[k]), values[k] - np.log(z * (z + 1))
-        line = ContourLine(z, log_values, errors[k], missed, aims[k], infinite, charged, line)
+        fixed = math.exp(log_rest + envelopes[k]) + rounding[0][k]
+        unit, wrong = float(log_units[k, 0]), (fixed, rounding[1][k])
+        line = ContourLine(z, terms[k], unit, wrong, aims[k], infinite, charged, line)
     return line
