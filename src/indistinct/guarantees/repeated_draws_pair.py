@@ -3,10 +3,13 @@
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr
 
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.rule import LossRule, panels
@@ -16,8 +19,9 @@ _FAR = 200.0
 """Orders times the largest shift, beyond which moments are bounded by those of the parts."""
 _OUTSIDE = 1e6
 _CHUNK = 64
+_TABLED = 1 << 11
 _PROFILE = 1e-12
-"""Relative error of a profile: it is rounded up by as much."""
+"""Relative error of weights and of a profile: it is rounded up by as much."""
 
 
 def drawn_counts(records: int, rate: float) -> tuple[float, ...]:
@@ -52,6 +56,17 @@ class RepeatedDrawsPair(Pair):
     def as_bound(self) -> "RepeatedDrawsPair":
         return replace(self, dominates=True)
 
+    @property
+    def above(self) -> tuple[Pair, ...]:
+        """Whoever is drawn at all is told so, and nobody else; and as many are drawn as can be."""
+        drawn = min(math.fsum(self.weights[1:]) * (1 + _PROFILE), 1.0)
+        rest = max(math.nextafter(1 - drawn, 0.0), 0.0)
+        if self.replaced:
+            told = DiscretePair.of(np.array([drawn, rest, 0.0]), np.array([0.0, rest, drawn]), exact=False)
+        else:
+            told = DiscretePair.of(np.array([drawn, rest]), np.array([0.0, 1.0]), exact=False)
+        return told, GaussianPair(self._largest * (2 if self.replaced else 1)).as_bound()
+
     # -- the loss as a function of the released number ---------------------------------------------------
 
     @property
@@ -64,25 +79,31 @@ class RepeatedDrawsPair(Pair):
         j = np.flatnonzero(np.array(self.weights) > 0).astype(np.float64)
         return j, np.log(np.array(self.weights)[j.astype(int)])
 
+    def _exponents(self, x: Any) -> Any:
+        """Logarithms of w_j e^{j s x - j^2 s^2/2}, real or complex: j comes first, so that sums over it are
+        taken for many x at once."""
+        j, log_w = self._terms
+        at_zero = (log_w - (j * self.shift) ** 2 / 2).reshape(j.shape + (1,) * x.ndim)
+        return np.multiply.outer(j * self.shift, x) + at_zero
+
     def _log_ratio(self, x: Array) -> tuple[Array, Array, Array]:
         """log sum_j w_j e^{j s x - j^2 s^2/2}, and its first and second derivatives."""
         j, log_w = self._terms
-        exponent = np.multiply.outer(x, j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
-        top = exponent.max(axis=-1)
-        share = np.exp(exponent - top[..., None])
-        total = share.sum(axis=-1)
-        mean = (share * j).sum(axis=-1) / total
-        square = (share * (j * j)).sum(axis=-1) / total
+        exponent = self._exponents(x)
+        top = exponent.max(axis=0)
+        share = np.exp(exponent - top)
+        total = share.sum(axis=0)
+        mean, square = (np.einsum("j,j...->...", power, share) / total for power in (j, j * j))
         spread = np.maximum(square - mean * mean, 0.0)
         value = top + np.log(total)
         # of a loss near zero the digits count
         small = np.abs(value) < 0.1
         if small.any():
-            gain = np.expm1(np.multiply.outer(x[small], j * self.shift) - (j * self.shift) ** 2 / 2) @ np.exp(
-                log_w
+            gains = np.expm1(
+                np.multiply.outer(j * self.shift, x[small]) - ((j * self.shift) ** 2 / 2)[:, None]
             )
             value = value.copy()
-            value[small] = np.log1p(gain)
+            value[small] = np.log1p(np.einsum("j,j...->...", np.exp(log_w), gains))
         return value, self.shift * mean, self.shift**2 * spread
 
     def _loss(self, x: Array) -> tuple[Array, Array, Array]:
@@ -94,25 +115,33 @@ class RepeatedDrawsPair(Pair):
 
     def _complex_loss(self, x: Array, height: Array) -> ComplexArray:
         """L at x + i height, while every term stays in the right half plane."""
-        j, log_w = self._terms
 
         def log_ratio(z: ComplexArray) -> ComplexArray:
-            exponent = np.multiply.outer(z, j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
-            top = exponent.real.max(axis=-1)
-            result: ComplexArray = top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1))
+            exponent = self._exponents(z)
+            top = exponent.real.max(axis=0)
+            result: ComplexArray = top + np.log(np.exp(exponent - top).sum(axis=0))
             return result
 
         z = x + 1j * height
         return log_ratio(z) - log_ratio(-z) if self.replaced else log_ratio(z)
 
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        """Released numbers and their losses: where to look for others."""
+        places = np.linspace(-60.0 - self._largest, 60.0 + 2 * self._largest, _TABLED)
+        return places, np.maximum.accumulate(self._loss(places)[0])
+
     def _place(self, loss: Array) -> Array:
         """The released number with this loss; minus infinity below the smallest."""
         shape, loss = loss.shape, loss.ravel()
-        low, high = np.full(loss.shape, -60.0 - self._largest), np.full(loss.shape, 60.0 + 2 * self._largest)
+        places, losses = self._table
+        after = np.searchsorted(losses, loss)
+        # a cell further than rounding may be wrong
+        low, high = places[np.maximum(after - 2, 0)], places[np.minimum(after + 1, places.size - 1)]
         furthest = _OUTSIDE * (1 + self._largest)  # beyond it there is no mass that a number can hold
         while (short := (self._loss(high)[0] < loss) & (high < furthest)).any():
             high = np.where(short, 2 * high, high)
-        x = (low + high) / 2
+        x = np.clip(np.interp(loss, losses, places), low, high)
         open_ = np.arange(loss.size)  # each as if it were alone: one that has settled is not looked at again
         for _ in range(200):
             here, least, most = x[open_], low[open_], high[open_]
@@ -123,7 +152,9 @@ class RepeatedDrawsPair(Pair):
                 step = here - (value - loss[open_]) / slope
             inside = (step > low[open_]) & (step < high[open_])
             x[open_] = np.where(inside, step, (low[open_] + high[open_]) / 2)
-            open_ = open_[np.abs(x[open_] - here) > 4 * EPS * np.maximum(np.abs(here), 1.0)]
+            there, moved = value == loss[open_], np.abs(x[open_] - here)
+            x[open_[there]] = here[there]
+            open_ = open_[~there & (moved > 4 * EPS * np.maximum(np.abs(here), 1.0))]
             if not open_.size:
                 break
         bottom = self.loss_range[0]
@@ -170,8 +201,8 @@ class RepeatedDrawsPair(Pair):
         j, log_w = self._terms
         if shift == 0:
             return log_ndtr(-side * x)
-        parts = log_w + log_ndtr(side * (j * shift - x[..., None]))
-        result: Array = np.logaddexp.reduce(parts, axis=-1)
+        parts = log_ndtr(side * np.subtract.outer(j * shift, x)) + log_w.reshape(j.shape + (1,) * x.ndim)
+        result: Array = np.logaddexp.reduce(parts, axis=0)
         return result
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
@@ -235,12 +266,9 @@ class RepeatedDrawsPair(Pair):
         log_q = -x * x / 2 - _LOG_ROOT + height * height / 2
         at_zero = -x * x / 2 - _LOG_ROOT
         if self.replaced:
-            j, log_w = self._terms
-            mirror = np.multiply.outer(-(x + 1j * height), j * self.shift) + (
-                log_w - (j * self.shift) ** 2 / 2
-            )
-            log_q = log_q + np.log(np.abs(np.exp(mirror - mirror.real.max(axis=-1)[:, None]).sum(axis=-1)))
-            log_q = log_q + mirror.real.max(axis=-1)
+            mirror = self._exponents(-(x + 1j * height))
+            top = mirror.real.max(axis=0)
+            log_q = log_q + np.log(np.abs(np.exp(mirror - top).sum(axis=0))) + top
             at_zero = at_zero + self._log_ratio(-x)[0]
         on_path = log_q + order * above.real - frequency * above.imag + 0.5 * np.log1p(tilt * tilt)
         ends = (
