@@ -139,7 +139,8 @@ class RepeatedDrawsPair(Pair):
         # a cell further than rounding may be wrong
         low, high = places[np.maximum(after - 2, 0)], places[np.minimum(after + 1, places.size - 1)]
         furthest = _OUTSIDE * (1 + self._largest)  # beyond it there is no mass that a number can hold
-        while (short := (self._loss(high)[0] < loss) & (high < furthest)).any():
+        beyond = after == places.size
+        while (short := beyond & (self._loss(high)[0] < loss) & (high < furthest)).any():
             high = np.where(short, 2 * high, high)
         x = np.clip(np.interp(loss, losses, places), low, high)
         open_ = np.arange(loss.size)  # each as if it were alone: one that has settled is not looked at again
