@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr, wofz
+from scipy.special import log_ndtr, ndtr, wofz
 
-from indistinct.numerics.arrays import EPS, Array, ComplexArray
-from indistinct.numerics.rule import mixed_loss, panels
+from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
+from indistinct.numerics.rule import panels
 
 SPLIT_WIDTH = 0.08
 """Standard deviations of the noise over which bulk turns into jumps."""
@@ -120,34 +120,37 @@ def mixture_envelopes(
     widest = _RAMP if low > _SHARP else math.inf
     nodes, log_weight = panels(low, high, min(2.5 / largest, 18 / max(speed, 1.0), widest))
     x = np.concatenate((nodes, (low, high)))
-    loss = shift * x - shift * shift / 2
-    exponent = loss + np.log(rate)
-    slope = expit(exponent - np.log1p(-rate))
+    foot = -x * x / 2 - _LOG_ROOT
+    # dP/dQ and its parts, relative to the larger one
+    exponent = shift * x + (np.log(rate) - shift * shift / 2)
+    scale = np.maximum(exponent, 0.0)
+    moved, rest = np.exp(exponent - scale), (1 - rate) * np.exp(-scale)
+    whole = moved + rest
+    slope, at_foot = moved / whole, scale + np.log(whole)
     # the sharper the integrand, the closer the path keeps to the axis
     steepness = frequency * shift**2 / (1 + shift**2 + more)
     turn, bend = _path(x, slope, steepness, shift, part, low)
-    height, at_foot = turn / shift, mixed_loss(loss, rate)
-    log_size, argument = _polar(exponent, turn, rate)
-    log_real = log_weight - nodes * nodes / 2 - _LOG_ROOT
-    inner = np.s_[..., : nodes.size]
-    on_path = log_real + (0.5 * height * height + 0.5 * np.log1p(bend * bend))[inner]
-    on_path = on_path + order * log_size[inner] - frequency * argument[inner]
-    at_zero = log_real + order * at_foot[inner]
-    # the straight piece from the axis up, at either end
-    outer = np.s_[..., nodes.size :]
-    ends = height[outer] ** 2 / 2 - x[nodes.size :] ** 2 / 2 - _LOG_ROOT
-    ends = ends + np.maximum(order * log_size[outer], order * at_foot[outer])
-    # on the way up the argument is concave or convex, so at least its smaller slope times the height
-    up = np.maximum(height[outer], 1e-300)
-    rise = np.minimum(slope[outer] * shift, argument[outer] / up)
-    ends += np.log(np.maximum(np.minimum(up, 1 / np.maximum(frequency * rise, 1e-300)), 1e-300))
+    height = turn / shift
+    re, im = rest + moved * np.cos(turn), moved * np.sin(turn)
+    log_size, argument = scale + np.log(np.hypot(re, im)), np.arctan2(im, re)
+    at_zero, on_path = foot + order * at_foot, foot + 0.5 * height * height + order * log_size
+    # the straight piece from the axis up, at either end: on the way up the argument is concave or convex, so
+    # at least its smaller slope times the height; min(a, 1/b) <= 2 a / (1 + a b)
+    inner, outer = np.s_[..., : nodes.size], np.s_[..., nodes.size :]
+    rise = 1 + frequency * np.minimum(slope * turn, argument)[outer]
+    ends = on_path[outer] + np.maximum(order * (at_foot - log_size)[outer], 0.0)
+    ends += np.log(np.maximum(2 * height[outer] / rise, TINY))
+    at_zero = log_weight + at_zero[inner]
+    on_path += 0.5 * np.log1p(bend * bend) - frequency * argument
+    on_path[inner] += log_weight
     if part is not None:
-        on_path += part.log_share(nodes + 1j * height[inner]).real
+        on_path[inner] += part.log_share(nodes + 1j * height[inner]).real
         at_zero += part.log_share(nodes)
         ends += [[part.log_largest(x, float(height[0, k])) for k, x in ((-2, low), (-1, high))]]
-    top = np.maximum(at_zero.max(axis=-1), on_path.max(axis=-1))[..., None]
+    on_path[outer] = ends
+    top = at_zero.max(axis=-1, keepdims=True)
     value = np.exp(at_zero - top).sum(axis=-1)
-    bound = np.exp(on_path - top).sum(axis=-1) + np.exp(np.minimum(ends - top, 700.0)).sum(axis=-1)
+    bound = np.exp(np.minimum(on_path - top, 700.0)).sum(axis=-1)
     return np.log(bound + _ROUNDING * value) + top[..., 0], np.log(value) + top[..., 0]
 
 
@@ -175,24 +178,6 @@ def _path(
     away = (part.last - x) / SPLIT_WIDTH + 9.0
     kept, falls = ndtr(away), np.exp(-away * away / 2 - _LOG_ROOT) / SPLIT_WIDTH
     return turn * kept, bend * kept - turn / shift * falls
-
-
-def _polar(exponent: Array, turn: Array, rate: Array | float) -> tuple[Array, Array]:
-    """log |r| and arg r where r = 1 - rate + e^{exponent + i turn}, scaled where r is large."""
-    if exponent.max() < 300.0:
-        moved = np.exp(exponent)
-        re, im = (1 - rate) + moved * np.cos(turn), moved * np.sin(turn)
-        away = (re - 1) * (re + 1) + im * im
-        if away.min() > -0.5:
-            return 0.5 * np.log1p(away), np.arctan2(im, re)
-    scale = np.maximum(exponent, 0.0)
-    moved, rest = np.exp(exponent - scale), (1 - rate) * np.exp(-scale)
-    re, im = rest + moved * np.cos(turn), moved * np.sin(turn)
-    # log1p keeps the digits of a loss near zero
-    away = (re - 1) * (re + 1) + im * im
-    near = (scale == 0) & (away > -0.5)
-    log_size = np.where(near, 0.5 * np.log1p(np.where(near, away, 0.0)), np.log(np.hypot(re, im)))
-    return scale + log_size, np.arctan2(im, re)
 
 
 def edge_envelope(log_heights: Array, log_atoms: float, frequency: float, log_mass: float) -> float:
