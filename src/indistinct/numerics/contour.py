@@ -84,17 +84,17 @@ class Scan:
         A line far from the saddle would lose digits to cancellation, so only those are tried whose
         integrand is at most e^6 times that of the best, unless the order may not exceed `highest`.
         """
-        c, k = self.orders, self.values
-        size = self._sizes - c * epsilon
-        allowed = c <= max(highest, c[1])
-        near = np.flatnonzero(allowed & (size <= size[allowed].min() + 6.0))
+        c, size = self.orders, self._sizes - self.orders * epsilon
+        if highest < math.inf:
+            size = np.where(c <= max(highest, c[1]), size, math.inf)
+        near = np.flatnonzero(size <= size.min() + 6.0)
         left = (1.0 + self.log_mass - log_level) / c[near]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            right = (k - c * epsilon - log_level + 1.0) / (c - c[near][:, None])
-        right = np.where(c > c[near][:, None] * 1.0001, right, np.inf).min(axis=1)
-        period = np.maximum(left, right)
+        gap = c - c[near, None]
+        above = gap > 1e-4 * c[near, None]
+        spare = self.values - c * epsilon + (1.0 - log_level)
+        right = np.where(above, spare / np.where(above, gap, 1.0), math.inf).min(axis=1)
         # at the far end of the grid nothing bounds the right: fall back on the left
-        period = np.where(np.isfinite(period), period, 4 * left)
+        period = np.where(right < math.inf, np.maximum(left, right), 4 * left)
         pick = int(near[np.argmin(period)])
         return Aim(float(c[pick]), float(period.min()), self._curvature(pick), epsilon, self)
 
@@ -137,8 +137,8 @@ class Scan:
         middle = min(max(middle, first + 1), last - 1)
         if not first < middle < last:
             return 0.0
-        rows = [first, middle, last]
-        (x, y, z), (a, b, c) = self.orders[rows].tolist(), self.values[rows].tolist()
+        x, y, z = self.orders[[first, middle, last]].tolist()
+        a, b, c = self.values[[first, middle, last]].tolist()
         return float(2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x))
 
 
