@@ -33,6 +33,7 @@ class SampledGaussians:
     counts: Array
     turned: bool
     _known: dict[tuple[float, float, float | None], tuple[float, float]] = field(default_factory=dict)
+    _known_cells: dict[tuple[float, float], tuple[Array, Array, Array, Array]] = field(default_factory=dict)
 
     def cumulant(self, resolution: Resolution) -> RuleCumulant:
         """K of them all."""
@@ -66,9 +67,13 @@ class SampledGaussians:
         return (ReversedPair(self._largest) if self.turned else self._largest).span(log_cut)
 
     @cached_property
+    def _sharpest(self) -> float:
+        return float(self.shifts.max())
+
+    @cached_property
     def _largest(self) -> MixturePair:
         """With the largest shift and rate of all."""
-        return MixturePair(GaussianPair(float(self.shifts.max())), float(self.rates.max()))
+        return MixturePair(GaussianPair(self._sharpest), float(self.rates.max()))
 
     @cached_property
     def _log_odds(self) -> Array:
@@ -105,7 +110,7 @@ class SampledGaussians:
             low, high = (
                 loss / shift + shift / 2 for loss in pair.base_range(resolution._replace(orders=orders))
             )
-            self._known[key] = low, high if last >= 1 else max(high, float(self.shifts.max()))
+            self._known[key] = low, high if last >= 1 else max(high, self._sharpest)
         return self._known[key]
 
     def _both_reach(self, resolution: Resolution) -> tuple[float, float]:
@@ -130,28 +135,33 @@ class SampledGaussians:
         1 - q + q dP/dQ at height pi/mu above the axis. The slope of L rises from nothing to 1, so most of
         the range needs few points."""
         shifts, rates = self.shifts, self.rates
-        largest = float(shifts.max())
-        cells = math.ceil((high - low) * largest / SHORT)
-        edges: Array = low + (high - low) / cells * np.arange(cells + 1.0)
-        base = shifts * edges - shifts * shifts / 2
-        bottom, top = base[:, :-1], base[:, 1:]
-        slope = expit(top + self._log_odds)
+        edges, base, slope, reach = self._cells(low, high)
         first, last = resolution.orders
         sharpness: Array | float = 0.0
         power: Array | float = max(-first, abs(last))
         if first < 0:
             # negative orders that vanish need not be resolved
-            loss = mixed_loss(bottom, rates)
+            loss = mixed_loss(base, rates)
             counts = np.minimum(-first, -2 * LOG_NEGLIGIBLE / np.maximum(loss, 1e-300))
             power = np.maximum(np.where(loss > 0, counts, -first), abs(last))
             # d^2 L / d L0^2 = slope (1 - slope); only negative powers of e^L are sharpened by it
-            plain = bottom > QUICK_LOSS - np.log(rates)
+            plain = base > QUICK_LOSS - np.log(rates)
             sharpness = power * np.where(plain, math.exp(-QUICK_LOSS), np.minimum(slope, 0.25))
-        reach = np.minimum(np.maximum(np.abs(edges[:-1]), np.abs(edges[1:])), 12.0)
         push = np.maximum(slope * power * shifts - np.abs(edges[1:]), 0.0)
         speed = 0.6 * reach * np.sqrt(1 + sharpness * shifts**2)
         speed = speed + np.hypot(push, slope * resolution.frequency * shifts)
-        return edges, np.minimum(5 / largest, 23 / speed.max(axis=0))
+        return edges, np.minimum(5 / self._sharpest, 23 / speed.max(axis=0))
+
+    def _cells(self, low: float, high: float) -> tuple[Array, Array, Array, Array]:
+        """Short cells between two x: edges, base losses at their lower ends, the slope of L at their upper
+        ends, and how far out they are. Scans and lines mostly share them."""
+        if (low, high) not in self._known_cells:
+            count = math.ceil((high - low) * self._sharpest / SHORT)
+            edges: Array = low + (high - low) / count * np.arange(count + 1.0)
+            base = self.shifts * edges - self.shifts * self.shifts / 2
+            reach = np.minimum(np.maximum(np.abs(edges[:-1]), np.abs(edges[1:])), 12.0)
+            self._known_cells[low, high] = edges, base[:, :-1], expit(base[:, 1:] + self._log_odds), reach
+        return self._known_cells[low, high]
 
 
 def bundled(terms: Iterable[tuple[Pair, int]]) -> tuple[list[SampledGaussians], list[tuple[Pair, int]]]:
