@@ -782,3 +782,63 @@ def test_many_outcomes_that_hardly_differ() -> None:
         known = sampled.guarantee().delta_interval(0.0)
         assert known.low <= rate * told <= known.high <= rate * told * (1 + 1e-6)
         assert sampled.guarantee().advantage() >= rate * told
+
+
+NESTED = {"gaussian(1).subsample(0.5)": (2, 0.01), "gaussian(4.112981546821041).subsample(0.99)": (4, 0.3)}
+
+
+@pytest.mark.parametrize("inner", NESTED)
+def test_moments_of_nested_sampling_beyond_the_end_of_a_table(inner: str) -> None:
+    """8.48 for 25.8: what is beyond a table's end was nothing. Of whole orders moments are a sum of Gaussian
+    ones, with all digits."""
+    (steps, rate), base = NESTED[inner], parse(inner)
+    sampled = (steps * base).subsample(rate).guarantee()
+    noise, once = mpmath.mpf(base.base.scale), mpmath.mpf(base.rate)  # type: ignore[attr-defined]
+    with mpmath.workdps(60):
+
+        def power(n: int, rate: Any, moment: Any) -> Any:
+            terms = (
+                mpmath.binomial(n, j) * (1 - rate) ** (n - j) * rate**j * moment(j) for j in range(n + 1)
+            )
+            return mpmath.fsum(terms)
+
+        def once_sampled(n: int) -> Any:
+            return power(n, once, lambda j: mpmath.exp(j * (j - 1) / noise**2 / 2))
+
+        inside = [once_sampled(n) ** steps for n in range(301)]
+        for order in (2, 3, 8, 16, 32, 64, 128, 300):
+            moment = power(order, mpmath.mpf(rate), inside.__getitem__)
+            truth = float(mpmath.log(moment) / (order - 1))
+            assert truth <= sampled.renyi(order) <= truth * (1 + 1e-9 if order <= 64 else 1.01)
+            assert truth <= sampled.renyi(order + 0.5) <= sampled.renyi(order + 1.0) * (1 + 1e-9)
+
+
+def test_moments_of_groups_beyond_the_end_of_a_table() -> None:
+    """36.7 for 48.5 or more: two records that both take part, or none, or one, are neighbours."""
+    group = Gaussian(0.8).subsample(0.5).group(2).guarantee()
+    shares, moved = np.array([0.25, 0.5, 0.25]), np.arange(3) / 0.8
+    x = np.linspace(-60.0, 200.0, 260_001)
+    for order in (2.0, 8.0, 16.0, 32.0):
+        loss = np.log(shares @ np.exp(np.outer(moved, x) - (moved**2 / 2)[:, None]))
+        log_terms = order * loss - x * x / 2 - 0.5 * math.log(2 * math.pi) + math.log(1e-3)
+        least = float(np.logaddexp.reduce(log_terms)) / (order - 1)
+        assert least <= group.renyi(order) * (1 + 1e-9) and group.renyi(order) < 2 * least + 1
+
+
+def test_what_a_table_gives_away_is_told_where_it_stands_in() -> None:
+    """2.2e-308 for 6e-81, in an interval of no width: the mass beyond a table's end was charged nowhere."""
+    nested = (4 * Gaussian(4.112981546821041).subsample(0.99)).subsample(0.3)
+    among = (nested + RandomizedResponse(0.502)).guarantee()
+    for epsilon in (4.338, 5.0, 8.0):
+        alone = nested.guarantee().delta_interval(epsilon)
+        assert 0 < alone.low <= among.delta_interval(epsilon).high
+    known = among.epsilon_interval(5e-70)
+    assert 7.32 < nested.guarantee().epsilon_interval(5.2e-70).low <= known.high
+    set_aside = (nested + ApproxDP(1.0, 1e-6)).guarantee() + ZeroConcentratedDP(1e-9)
+    assert set_aside.epsilon(1e-5) >= nested.guarantee().epsilon_interval(1e-5).low
+
+
+def test_lower_ends_next_to_what_is_given_away() -> None:
+    """[inf, inf] for 0: whether delta is less than a mass that was rounded up."""
+    for composed in (2 * Discrete((0.0, 1.0), (0.25, 0.75)), 2 * Stated(ApproxDP(0.0, 0.25))):
+        assert composed.guarantee().epsilon_interval(0.4375).low == 0

@@ -16,8 +16,9 @@ from test_laws_composition import PHASES, check_reversed_lines
 from indistinct import Laplace, parse_guarantee
 from indistinct.guarantees import engines
 from indistinct.guarantees.composed_loss import ComposedLoss
-from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.guarantees.guarantee import ExactGuarantee, PairGuarantee
 from indistinct.guarantees.pair import Resolution
+from indistinct.guarantees.product import Product
 from indistinct.guarantees.profiled_pairs import GroupPair
 from indistinct.guarantees.sampled_gaussians import SampledGaussians
 from indistinct.mechanisms import noise
@@ -147,3 +148,26 @@ def test_a_reversed_line_that_is_the_other(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(SampledGaussians, "both_cumulants", forward_only)
     with pytest.raises(AssertionError):
         check_reversed_lines()
+
+
+def check_rough(g: PairGuarantee) -> None:
+    """What need not be close is a bound, whichever direction is read first."""
+    epsilon = np.array([0.0, 0.2, 1.0, 3.0])
+    least = g.delta_interval(epsilon).low * (1 - OWN_DIGITS)
+    for turned in (g, ExactGuarantee(g.product.reverse(), g.adjacency)):
+        for rough in (0.5, 0.1, 1e-3):
+            assert (turned._delta_above(np.full(4, rough), epsilon) >= least).all()
+
+
+def test_a_direction_that_is_less_than_what_need_not_be_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shown to be below what another reading feels, and so not told at all: 0 for 0.0085."""
+    text = "3 * discrete([0.2, 0.8], [0.05, 0.95]) + 5 * gaussian(2.0).subsample(0.3)"
+    check_rough(fresh(text))
+    right = Product.covers_reverse
+
+    def careless(product: Product, epsilon: Any, delta: Any) -> Any:
+        return right(product, epsilon, np.maximum(delta, 0.5))
+
+    monkeypatch.setattr(Product, "covers_reverse", careless)
+    with pytest.raises(AssertionError):
+        check_rough(fresh(text))

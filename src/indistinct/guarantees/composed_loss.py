@@ -1,6 +1,7 @@
 """The sum of independent losses, in one direction: its cumulant, what bounds it, and its levels of delta."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
@@ -13,6 +14,7 @@ from indistinct.guarantees.sampled_gaussians import SampledGaussians, bundled
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.contour import ACCURACY, Scan, scan
 from indistinct.numerics.cumulant import CumulantRows, CumulantSum
+from indistinct.numerics.rounding import weighted_sum_up
 from indistinct.numerics.rule import TooFineError
 
 Term = tuple[Pair, int]
@@ -32,23 +34,51 @@ def _told(pair: Pair) -> float:
         return 1.0
 
 
+def infinite_mass(terms: Sequence[Term]) -> float:
+    """Probability, under P, of an infinite loss somewhere, at most."""
+    if len(terms) == 1 and terms[0][1] == 1:
+        return terms[0][0].infinite_mass
+    log_finite = math.fsum(
+        count * math.log1p(-pair.infinite_mass) if pair.infinite_mass < 1 else -math.inf
+        for pair, count in terms
+    )
+    return min(abs(math.expm1(log_finite)) * (1 + 4 * EPS), 1.0)
+
+
+def finite_top(terms: Sequence[Term]) -> float:
+    """The largest finite loss."""
+    return weighted_sum_up((_finite_top(pair), n) for pair, n in terms)
+
+
+def _finite_top(pair: Pair) -> float:
+    return pair.outer_losses(1.0, -math.inf)[1] if pair.infinite_mass else pair.loss_range[1]
+
+
 def _both(pair: Pair) -> tuple[Pair, Pair]:
     return pair, pair.reverse()
 
 
 @dataclass(frozen=True, eq=False)
 class ComposedLoss:
-    """Independent losses with their counts, in one direction."""
+    """Independent losses with their counts, in one direction: what engines are asked of."""
 
     factors: tuple[Term, ...]
     infinite_mass: float
     top: float
     _scans: dict[int, Scan] = field(default_factory=dict, compare=False, repr=False)
 
+    @classmethod
+    def of(cls, terms: Sequence[Term]) -> "ComposedLoss":
+        """A pair that is known by its profile is itself where it is alone; among others a table stands in for
+        it, which ends somewhere: what is infinite, and where losses end, is that of what is composed."""
+        if sum(count for _, count in terms) > 1:
+            terms = [(pair.stand_in, count) for pair, count in terms]
+        return cls(tuple(terms), infinite_mass(terms), finite_top(terms))
+
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """What is composed, with as few terms as may be."""
-        return tuple(merged((pair.stand_in, n) for pair, n in self.factors))
+        return tuple(merged(self.factors))
 
     @cached_property
     def steps(self) -> int:

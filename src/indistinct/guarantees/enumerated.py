@@ -91,8 +91,6 @@ def enumerate_losses(
     rest: Pair | None = None
     charged, steps = 0.0, 1
     for pair, count in terms:
-        if pair.profiled and (count > 1 or len(terms) > 1):
-            pair = pair.stand_in
         if (outcomes := pair.listed(log_cut)) is not None:
             listed.append((Atoms(outcomes.loss, outcomes.p, outcomes.moved), count))
             steps += count

@@ -131,40 +131,37 @@ class PairGuarantee(Guarantee):
     def _renyi_at(self, orders: Array) -> Array:
         return worst(direction.renyi_at(orders) for direction in self.directions)
 
-    def _delta_interval(self, epsilon: Array) -> Ends:
-        return self._delta_bounds(epsilon)
-
-    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False) -> Ends:
-        """Bounds on delta, which need not be close below `least`."""
-        return self._worst(Product.delta_bounds, epsilon, least, upper_only)
-
-    def _epsilon_interval(self, delta: Array) -> Ends:
-        return self._epsilon_bounds(delta)
-
-    def _epsilon_bounds(self, delta: Array, *, upper_only: bool = False) -> Ends:
-        return self._worst(Product.epsilon_bounds, delta, 0.0, upper_only)
-
-    def _worst(self, bounds: Callable[..., Ends], at: Array, least: Array | float, upper_only: bool) -> Ends:
-        """Bounds on the larger of both directions: the second is read only as far as it may be that."""
+    def _worst(
+        self, bounds: Callable[..., Ends], at: Array, least: Array | float = 0.0, *, upper_only: bool = False
+    ) -> Ends:
+        """Bounds on the larger of both directions, which need not be close below `least`: the second is read
+        only as far as it may be that."""
         first, *others = self.directions
         low, high = bounds(first, at, least, upper_only=upper_only)
         for direction in others:
             enough = np.maximum(high, least)
-            places = (at, enough) if bounds is Product.delta_bounds else (enough, at)
+            # by what is said of the first: what is less than `least` has a bound too
+            places = (at, high) if bounds is Product.delta_bounds else (high, at)
             rows = np.flatnonzero(~first.covers_reverse(*places))
             if rows.size:
                 found = bounds(direction, at[rows], enough[rows], other=first, upper_only=upper_only)
                 low[rows], high[rows] = map(np.maximum, (low[rows], high[rows]), found)
         return low, high
 
+    def _delta_interval(self, epsilon: Array) -> Ends:
+        return self._worst(Product.delta_bounds, epsilon)
+
+    def _epsilon_interval(self, delta: Array) -> Ends:
+        return self._worst(Product.epsilon_bounds, delta)
+
     def _delta(self, epsilon: Array) -> Array:
-        return self._delta_bounds(epsilon, upper_only=True)[1]
+        return self._worst(Product.delta_bounds, epsilon, upper_only=True)[1]
 
     def _delta_above(self, least: Array, epsilon: Array) -> Array:
-        return self._delta_bounds(epsilon, least, upper_only=True)[1]
+        return self._worst(Product.delta_bounds, epsilon, least, upper_only=True)[1]
 
     def _epsilon(self, delta: Array) -> Array:
-        return self._epsilon_bounds(delta, upper_only=True)[1]
+        return self._worst(Product.epsilon_bounds, delta, upper_only=True)[1]
 
     def _tradeoff(self, fpr: Array) -> Array:
         pair = self.product.single
@@ -332,13 +329,18 @@ class RenyiSum(RenyiGuarantee):
         parts: list[tuple[Guarantee, int]] = []
         log_kept = [0.0, 0.0]
         for part, count in self.parts:
-            product = part.product
-            masses = [] if product is None else [product.infinite_mass, product.reverse().infinite_mass]
-            if product is None or max(masses) in (0.0, 1.0):
+            # a table gives away what is beyond its end, too
+            terms = part.product.terms if part.product else ()
+            gives = [pair.infinite_mass + pair.reversed_infinite_mass > 0 for pair, _ in terms]
+            known = Product.of(
+                [(p.stand_in if more else p, n) for more, (p, n) in zip(gives, terms, strict=True)]
+            )
+            masses = known.infinite_mass, known.reverse().infinite_mass
+            if max(masses) in (0.0, 1.0):
                 parts.append((part, count))
                 continue
             log_kept = [kept + count * math.log1p(-mass) for kept, mass in zip(log_kept, masses, strict=True)]
-            terms = [(finite_part(pair.stand_in), n) for pair, n in product.terms]
+            terms = [(finite_part(pair), n) for pair, n in known.terms]
             parts.append((ExactGuarantee(Product.of(terms), part.adjacency), count))
         if log_kept == [0.0, 0.0]:
             return None
@@ -359,11 +361,6 @@ def as_bound(guarantee: Guarantee) -> Guarantee:
 _NOTHING = Product.of([])
 
 
-def _silent(guarantee: Guarantee) -> bool:
-    """Whether nothing can be told apart at all."""
-    return isinstance(guarantee, PairGuarantee) and guarantee.product == _NOTHING
-
-
 def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Guarantee:
     """All of the parts released, each a number of times; adaptively too."""
     counted: list[tuple[Guarantee, int]] = []
@@ -372,7 +369,7 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
     adjacency = counted[0][0].adjacency
     for part, _ in counted:
         check_same_adjacency(counted[0][0], part)
-    counted = [(part, count) for part, count in counted if count and not _silent(part)]
+    counted = [(part, count) for part, count in counted if count and part.product != _NOTHING]
     if len(counted) == 1 and counted[0][1] == 1 and not flat:
         return counted[0][0]
     products = [(part.product, count) for part, count in counted]

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
+from indistinct.guarantees.tabled_moments import mixed_moment, tabled_mean, tabled_moment
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.atoms import FiniteLosses
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
@@ -18,6 +20,8 @@ _SHARPEST = 200.0
 """With a larger Gaussian shift the mixture is too sharp to be integrated..."""
 _SHARP = 16.0
 """... and from this one on it may be too sharp for engines: who takes part counts as told then."""
+_WHOLE = 64
+"""Up to this order powers of 1 - q + q r are written out, where r is known by a table."""
 QUICK_LOSS = 9.0
 """Above this base loss, less log q, a negative power that is not small has vanished, and L runs along."""
 SHORT = 1.4
@@ -93,7 +97,13 @@ class MixturePair(Pair):
 
     @property
     def stand_in(self) -> Pair:
-        return mixture(self.base.stand_in, self.rate) if self.profiled else self
+        return self._table if self.profiled else self
+
+    @cached_property
+    def _table(self) -> DiscretePair:
+        table = mixture(self.base.stand_in, self.rate)
+        assert isinstance(table, DiscretePair)
+        return table
 
     @property
     def from_below(self) -> Pair:
@@ -327,7 +337,30 @@ class MixturePair(Pair):
         bottom = math.log1p(-self.rate) if low == -math.inf else self.mixed(max(low, -800.0))
         return bottom, self._mixed_up(high)
 
+    @cached_property
+    def _whole_moments(self) -> dict[int, Array]:
+        return {}
+
+    def _whole_moments_to(self, last: int) -> Array:
+        """The base's log moments of orders 2, 3, ... up to one at least."""
+        most = 1 << (last - 1).bit_length()
+        if most not in self._whole_moments:
+            self._whole_moments[most] = self.base.log_moments(np.arange(2.0, most + 1))
+        return self._whole_moments[most]
+
+    @cached_property
+    def finite_mean(self) -> float:
+        return tabled_mean(self._table, self._log_far) if self.profiled else super().finite_mean
+
+    def _log_far(self, power: float) -> float:
+        return self._plain_moment(1 + power)
+
     def log_moment(self, order: float) -> float:
+        if self.profiled:
+            known = tabled_moment(self._table, order, self._log_far)
+            if 2 <= order <= _WHOLE:
+                known = min(known, mixed_moment(self.rate, order, self._whole_moments_to(math.ceil(order))))
+            return min(known, self._plain_moment(order)) if order > 1 else known
         if order < -1e6:
             return order * math.log1p(-self.rate)  # no loss is smaller
         if order > 1e4 and self.base.log_moment(order) > -order * math.log(self.rate):
@@ -336,6 +369,11 @@ class MixturePair(Pair):
             return super().log_moment(order)
         except TooFineError:
             return self._plain_moment(order)
+
+    def log_moments(self, orders: Array) -> Array:
+        if self.profiled:
+            return np.array([self.log_moment(order) for order in orders.tolist()])
+        return super().log_moments(orders)
 
     def _plain_moment(self, order: float) -> float:
         """A bound that needs no rule: Minkowski's, ||1 - q + q r||_w <= 1 - q + q ||r||_w, from order 1 on;

@@ -388,6 +388,10 @@ class ReversedPair(Pair):
     def reverse(self) -> Pair:
         return self.pair
 
+    @cached_property
+    def finite_mean(self) -> float:
+        return self.stand_in.finite_mean if self.profiled else super().finite_mean
+
     def log_moment(self, order: float) -> float:
         return self.pair.log_moment(1 - order)
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from indistinct.guarantees import tails
-from indistinct.guarantees.composed_loss import ComposedLoss, Term
+from indistinct.guarantees.composed_loss import ComposedLoss, Term, finite_top, infinite_mass
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.engines import NARROW, LossReader
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -83,13 +83,12 @@ class Product:
     @cached_property
     def infinite_mass(self) -> float:
         """Probability, under P, of an infinite loss somewhere, at most."""
-        if (alone := self.single) is not None:
-            return alone.infinite_mass
-        log_finite = sum(
-            count * math.log1p(-pair.infinite_mass) if pair.infinite_mass < 1 else -math.inf
-            for pair, count in self.terms
-        )
-        return min(abs(math.expm1(log_finite)) * (1 + 4 * EPS), 1.0)
+        return infinite_mass(self.terms)
+
+    @property
+    def _surely_infinite(self) -> float:
+        """The same rounded down, of an exact composition: that of one pair is a number that is given."""
+        return self.infinite_mass if self.single is not None else self.infinite_mass * (1 - 64 * EPS)
 
     @property
     def single(self) -> Pair | None:
@@ -114,11 +113,16 @@ class Product:
     @cached_property
     def finite_top(self) -> float:
         """The largest finite loss."""
-        return weighted_sum_up((_finite_top(pair), n) for pair, n in self.terms)
+        return finite_top(self.terms)
 
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses."""
         return sum(count * pair.log_moment(order) for pair, count in self.terms)
+
+    def log_moments(self, orders: Array) -> Array:
+        """The same at many finite orders."""
+        moments: Array = np.sum([count * pair.log_moments(orders) for pair, count in self.terms], axis=0)
+        return moments
 
     def mean(self) -> float:
         return sum(count * pair.mean() for pair, count in self.terms)
@@ -138,7 +142,7 @@ class Product:
     def renyi_at(self, orders: Array) -> Array:
         """The same for many finite orders at once, an array of any shape."""
         flat = np.where(np.abs(orders - 1) < _NEAR_ONE, 2.0, orders).ravel()
-        moments = np.sum([count * pair.log_moments(flat) for pair, count in self.terms], axis=0)
+        moments = self.log_moments(flat)
         with np.errstate(divide="ignore"):
             values = np.where(moments > -math.inf, np.maximum(moments / (flat - 1), 0.0), math.inf)
         values = values.reshape(orders.shape)
@@ -161,11 +165,12 @@ class Product:
         """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
         close if that can be; where delta is shown to be below `enough`, as it may be beside another
         direction, they need not be. For upper ones only, no other composition is read for a lower one."""
-        known_infinite = self.infinite_mass * (1 - 8 * EPS) if self.exact else 0.0
-        low, high = np.full(epsilon.shape, min(known_infinite, 1.0)), np.ones(epsilon.shape)
-        beyond = epsilon >= self.finite_top
-        high[beyond] = self.infinite_mass
-        open_ = np.flatnonzero(~beyond & (self.infinite_mass < 1))
+        top, infinite = self.loss.top, self.loss.infinite_mass
+        known_infinite = self._surely_infinite * (1 - 8 * EPS) if self.exact else 0.0
+        low, high = np.full(epsilon.shape, known_infinite), np.ones(epsilon.shape)
+        beyond = epsilon >= top
+        high[beyond] = infinite
+        open_ = np.flatnonzero(~beyond & (infinite < 1))
         if open_.size:
             known = (np.zeros(epsilon.shape) + enough)[open_]
             try:
@@ -194,16 +199,18 @@ class Product:
         upper_only: bool = False,
     ) -> Ends:
         """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
-        top, infinite = max(self.finite_top, 0.0), self.infinite_mass
+        top, infinite = max(self.loss.top, 0.0), self.loss.infinite_mass
         low, high = np.zeros(delta.shape), np.full(delta.shape, top)
         inside = (delta > infinite) & (delta < 1)
         if not inside.all():
             high[delta < infinite], high[delta >= 1] = math.inf, 0.0
             if self.exact:
-                low[(delta <= infinite) & (delta < 1)] = top * (1 - 64 * EPS)  # which was rounded up
-                low[delta < infinite] = math.inf
-        open_ = np.flatnonzero(inside & (top > 0))
-        if open_.size:
+                sure, lowest = self._surely_infinite, max(self.loss_range[0], -1e300)
+                least = top - 64 * EPS * (top - min(lowest, 0.0))  # which was rounded up
+                low[(delta <= sure) & (delta < 1)] = max(least, 0.0) if top < math.inf else top
+                low[delta < sure] = math.inf
+        if top > 0 and inside.any():
+            open_ = slice(None) if inside.all() else inside
             known = (np.zeros(delta.shape) + enough)[open_]
             found = None if self.single is None else self.single.found_epsilon(delta[open_])
             try:
@@ -223,7 +230,7 @@ class Product:
 
     def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
         """Where it costs little to see that the other direction has no larger delta at an epsilon."""
-        return self.reader.covers_reverse(epsilon, delta, self.reverse().infinite_mass)
+        return self.reader.covers_reverse(epsilon, delta, self.reverse().loss.infinite_mass)
 
     def _narrow(
         self,
@@ -255,7 +262,7 @@ class Product:
     @cached_property
     def loss(self) -> ComposedLoss:
         """What engines are asked of."""
-        return ComposedLoss(self.terms, self.infinite_mass, self.finite_top)
+        return ComposedLoss.of(self.terms)
 
     @cached_property
     def _below(self) -> "tuple[Product, ...]":
@@ -273,10 +280,6 @@ class Product:
     @cached_property
     def reader(self) -> LossReader:
         return LossReader(self.loss, self.exact)
-
-
-def _finite_top(pair: Pair) -> float:
-    return pair.outer_losses(1.0, -math.inf)[1] if pair.infinite_mass else pair.loss_range[1]
 
 
 def counted_terms(terms: Iterable[tuple[object, int]]) -> str:

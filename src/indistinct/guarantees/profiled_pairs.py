@@ -16,6 +16,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.dominating_pairs import TestCurve, finite_pair, tabulated_pair
 from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.guarantees.product import Product
+from indistinct.guarantees.tabled_moments import tabled_mean, tabled_moment
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.rule import LossRule
 
@@ -64,6 +65,16 @@ class CompositionPair(ProfiledPair):
     def stand_in(self) -> DiscretePair:
         reach = max(float(one.epsilon(np.array([1e-30]))[0]) for one in (self.product, self._backward))
         return tabulated_pair(self.product.coarse_delta, self._backward.coarse_delta, reach)
+
+    def log_moment(self, order: float) -> float:
+        return self.product.log_moment(order)
+
+    def log_moments(self, orders: Array) -> Array:
+        return self.product.log_moments(orders)
+
+    @property
+    def finite_mean(self) -> float:
+        return sum(count * pair.finite_mean for pair, count in self.product.terms)
 
     @property
     def _backward(self) -> Product:
@@ -136,6 +147,23 @@ class GroupPair(ProfiledPair):
     @cached_property
     def stand_in(self) -> DiscretePair:
         return group_table(self.pair, self.members)
+
+    def _log_far(self, power: float) -> float:
+        """With equal steps delta_k(epsilon) is at most k e^{K(c)} e^{-b epsilon}, b = (c - k + 1) / k, where
+        one record has e^{K(c)} as its moment of order 1 + c."""
+        order = self.members * (1 + power)
+        one = max(self.pair.log_moment(order), self.pair.reverse().log_moment(order))
+        return one + math.log(self.members)
+
+    def log_moment(self, order: float) -> float:
+        return tabled_moment(self.stand_in, max(order, 1 - order), self._log_far)
+
+    def log_moments(self, orders: Array) -> Array:
+        return np.array([self.log_moment(order) for order in orders.tolist()])
+
+    @cached_property
+    def finite_mean(self) -> float:
+        return tabled_mean(self.stand_in, self._log_far)
 
     @property
     def loss_range(self) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -59,16 +59,15 @@ class StatedPoints(Claim, PairGuarantee, ABC):
     def points(self) -> tuple[Sequence[float], Sequence[float]]:
         """Epsilons, which grow, and deltas, which fall."""
 
-    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False) -> Ends:
-        low, high = super()._delta_bounds(epsilon, least, upper_only=upper_only)
+    def _worst(
+        self, bounds: Callable[..., Ends], at: Array, least: Array | float = 0.0, *, upper_only: bool = False
+    ) -> Ends:
+        low, high = super()._worst(bounds, at, least, upper_only=upper_only)
         epsilons, deltas = self.points
-        stated = np.array([1.0, *deltas])[np.searchsorted(epsilons, epsilon, side="right")]
-        return np.minimum(low, stated), np.minimum(high, stated)
-
-    def _epsilon_bounds(self, delta: Array, *, upper_only: bool = False) -> Ends:
-        low, high = super()._epsilon_bounds(delta, upper_only=upper_only)
-        epsilons, deltas = self.points
-        stated = np.array([*epsilons, math.inf])[np.searchsorted(-np.array(deltas), -delta)]
+        if bounds is Product.delta_bounds:
+            stated = np.array([1.0, *deltas])[np.searchsorted(epsilons, at, side="right")]
+        else:
+            stated = np.array([*epsilons, math.inf])[np.searchsorted(-np.array(deltas), -at)]
         return np.minimum(low, stated), np.minimum(high, stated)
 
 

@@ -16,7 +16,7 @@ def check_engine(engine: Engine, guarantee: PairGuarantee, deltas: Sequence[floa
     """The engine answers for this guarantee, another one does too, and all that do are asked alone: the
     bounds of each on epsilon, and on delta there, must overlap with those of every other."""
     for direction in guarantee.directions:
-        loss = ComposedLoss(direction.terms, direction.infinite_mass, direction.finite_top)
+        loss = ComposedLoss.of(direction.terms)
         for delta in deltas:
             level = loss.level_of(math.log(delta))
             asked = {one: drawn(one, loss, level) for one in (engine, *ENGINES)}

@@ -1,0 +1,74 @@
+"""Moments of a pair that a table stands in for. What is beyond the end of a table it gives away, so that its
+own moments of orders from 1 on are infinite, and without that mass they are too small.
+
+With r = dP/dQ, E_Q r = 1, d(x) = E_Q (r - x)_+ and f(r) = r^w, or r log r,
+
+    E_Q f(r) = f(1) + int_0^1 f''(x) (x - 1 + d(x)) dx + int_1^inf f''(x) d(x) dx.
+
+Up to the table's end, x = e^t, d is at most the table's: its finite part's and the mass m that it gives away,
+which adds w m e^{(w-1)t} to the finite part's moment. From there on d(x) <= A x^-b (Chernoff), for any power
+b > w - 1 of which A is known: w (w-1) A e^{-(b-w+1)t} / (b-w+1) more. For orders below 1 f' vanishes far
+out, and the table's moment is a bound as it is.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.cumulant import log_expm1
+
+LogFar = Callable[[float], float]
+"""log A, for a power b."""
+_TRIED = 6
+"""Powers of the square root of 2 that b may be."""
+_ROUNDED = 1e-11
+"""Of sums of whole powers, relatively: more than is lost to rounding."""
+
+
+def tabled_moment(table: DiscretePair, order: float, log_far: LogFar) -> float:
+    """log E_Q r^order, at most, of a pair without infinite losses that a table dominates."""
+    if order <= 1:
+        return table.log_moment(order)
+    return float(np.logaddexp(table.log_moment(order), math.log(order) + _log_beyond(table, order, log_far)))
+
+
+def tabled_mean(table: DiscretePair, log_far: LogFar) -> float:
+    """E_P log r, at most."""
+    beyond = math.exp(min(_log_beyond(table, 1.0, log_far), 700.0))
+    return table.finite_mean + table.infinite_mass + beyond
+
+
+def _log_beyond(table: DiscretePair, order: float, log_far: LogFar) -> float:
+    """What the table's end adds, without its factor of f''."""
+    end, power = table.outer_losses(1.0, -math.inf)[1], order - 1
+    given = math.log(max(table.infinite_mass, TINY)) + (power * end if power else math.log(max(end, TINY)))
+    least = max(math.ceil(2 * math.log2(max(1.01 * power, 0.5))), -2)
+    far = math.inf
+    for half in range(least, least + _TRIED):
+        tried = 2.0 ** (half / 2)
+        more = tried - power
+        far = min(far, log_far(tried) - more * end + math.log((power or 1.0) / more))
+    return float(np.logaddexp(given, far))
+
+
+def mixed_moment(rate: float, order: float, whole: Array) -> float:
+    """log E_Q (1 - rate + rate r)^order, at most, from the log moments of r of orders 2, 3, ...: of a whole
+    order by the binomial theorem, where all terms are positive; between two of them it is convex."""
+    below = math.floor(order)
+    low = _mixed_whole(rate, below, whole)
+    return low + (order - below) * (_mixed_whole(rate, below + 1, whole) - low) if order > below else low
+
+
+def _mixed_whole(rate: float, order: int, whole: Array) -> float:
+    """1 and the sum of C(n, j) (1 - rate)^(n-j) rate^j (E_Q r^j - 1), since E_Q r = 1."""
+    stay, go = math.log1p(-rate), math.log(rate)
+    logs = [
+        math.log(math.comb(order, j)) + (order - j) * stay + j * go + log_expm1(moment)
+        for j, moment in enumerate(whole[: order - 1].tolist(), start=2)
+        if moment > 0
+    ]
+    log_excess = float(np.logaddexp.reduce(logs, initial=-math.inf)) + _ROUNDED
+    return float(np.logaddexp(0.0, log_excess)) if log_excess > -30 else math.exp(log_excess)
