@@ -24,7 +24,7 @@ import numpy.typing as npt
 from indistinct.errors import ArgumentError, check_array
 from indistinct.guarantees.hooks import Hooks
 from indistinct.numerics.arrays import EPS, TINY, Array, shaped
-from indistinct.numerics.search import climbed, largest
+from indistinct.numerics.search import climbed
 
 _ROUNDING = 8 * EPS
 _RARE = 1e-3
@@ -226,15 +226,15 @@ class Meaning(Hooks):
     def _tail(self, t: Array) -> Array:
         """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is."""
 
-        def bound(log_gap: Array, rows: Any) -> Array:
-            gap = np.exp(log_gap)
+        def bound(gap: Array, rows: Any) -> Array:
             width = -np.expm1(-gap)
             # a profile's rounding is relative to P(L > s), not to δ(s)
             log_above: Array = np.log(np.maximum(self._delta_of_both_signs(t[rows] - gap), TINY) / width)
             return -log_above - _ROUNDING / width
 
-        start = np.minimum(math.log(1e-5), np.log(t) - 1.0)
-        return np.clip(np.exp(-largest(bound, start, np.log(t + _WIDEST), points=33)), 0.0, 1.0)
+        # in e^s a convex function over a line: one valley
+        least = climbed(bound, np.full(t.shape, -math.inf), t / 16, t + _WIDEST)
+        return np.clip(np.exp(-least), 0.0, 1.0)
 
     def _delta_of_both_signs(self, epsilon: Array) -> Array:
         # far below zero delta(-epsilon) does not count: it is added to e^-epsilon - 1

@@ -29,13 +29,6 @@ Objective = Callable[[Array, Any], Array]
 """The bound at each place, for the rows that a slice or an index names."""
 
 
-def largest(objective: Objective, low: Array, high: Array, points: int = 9) -> Array:
-    """The largest value on [low, high], row by row."""
-    places, rows = np.linspace(low, high, points), np.arange(low.size)
-    values = objective(places.ravel(), np.tile(rows, points)).reshape(places.shape)
-    return _refined(objective, places, values, rows)
-
-
 def climbed(objective: Objective, at_zero: Array, guess: Array, high: Array) -> Array:
     """The largest value on [0, high], row by row, of a bound that is known at 0, from a guess where its peak
     is: few places are looked at, and none far beyond the peak."""
