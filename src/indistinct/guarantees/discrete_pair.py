@@ -137,6 +137,12 @@ class DiscretePair(Pair):
         low, high = float(loss.min(initial=0.0)), float(loss.max(initial=0.0))
         return math.nextafter(low, -math.inf), high + 2 * EPS * abs(high) + self.moved
 
+    def span(self, log_cut: float) -> tuple[float, float]:
+        p, _, loss = self._finite
+        low, high = self.outer_losses(1.0, log_cut)
+        seen = loss[np.minimum(np.cumsum(p), np.cumsum(p[::-1])[::-1]) > math.exp(log_cut)]
+        return (max(low, float(seen[0])), min(high, float(seen[-1]))) if seen.size else (low, high)
+
     def tails(self, loss: Array) -> Tails:
         p, q, losses = self.arrays
         index = np.searchsorted(losses, loss, side="right")

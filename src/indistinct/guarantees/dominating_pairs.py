@@ -14,6 +14,7 @@ import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair
+from indistinct.guarantees.polygon import hull_vertices
 from indistinct.numerics.arrays import Array
 
 _POINTS = 8193
@@ -51,7 +52,7 @@ def _joined(epsilon: Array, forward: Array, backward: Array) -> tuple[Array, Arr
     value = np.concatenate(
         ((1 - 1 / x + backward / x)[:0:-1], np.minimum(forward, backward)[:1], forward[1:])
     )
-    keep = np.array(lower_hull(points, np.minimum(value, 1.0)))
+    keep = hull_vertices(np.diff(points), np.diff(np.minimum(value, 1.0)))
     left, right = keep[points[keep] < 1].max(initial=0), keep[points[keep] > 1].min(initial=points.size - 1)
     line = value[left] + (value[right] - value[left]) * (points - points[left]) / (
         points[right] - points[left]
@@ -66,28 +67,13 @@ def _half(epsilon: Array, delta: Array) -> tuple[tuple[Array, Array], float]:
     """e^l and the Q-masses of the positive losses l of a profile's convex hull, and the mass of infinite
     losses."""
     x, y = np.exp(epsilon), np.minimum.accumulate(np.minimum(delta, 1.0))
-    keep = lower_hull(x, y)
+    keep = hull_vertices(np.diff(x), np.diff(y))
     x, y = x[keep], y[keep]
     if x.size < 2:
         return (np.zeros(0), np.zeros(0)), float(y[-1])
     # -d delta / d e^epsilon = Q(L > epsilon)
     q_above = np.append(-np.diff(y) / np.diff(x), 0.0)
     return (x[1:], np.maximum(q_above[:-1] - q_above[1:], 0.0)), float(y[-1])
-
-
-def lower_hull(x: Array, y: Array) -> list[int]:
-    """Indices of the lower convex hull of points with increasing x (Andrew's monotone chain)."""
-    hull: list[int] = []
-    across, up = x.tolist(), y.tolist()  # plain numbers are five times as fast here
-    for i, (right, top) in enumerate(zip(across, up, strict=True)):
-        while len(hull) > 1:
-            a, b = hull[-2], hull[-1]
-            # quotients, since products of small numbers may be nothing
-            if (up[b] - up[a]) / (across[b] - across[a]) < (top - up[b]) / (right - across[b]):
-                break
-            hull.pop()
-        hull.append(i)
-    return hull
 
 
 def finite_pair(pair: Pair, size: int = 1) -> DiscretePair:
@@ -170,23 +156,10 @@ class TestCurve:
         """The upper convex hull, vertices in order."""
         lower = self.x <= self.rest_x
         along = np.where(lower, self.x, -self.rest_x)
-        order = np.lexsort((np.where(lower, -self.y, self.rest_y), along, ~lower))
-        points = np.array(self.columns)[:, order]
-        rows = points.T.tolist()
-        kept: list[int] = []
-        for i, row in enumerate(rows):
-            while kept:
-                if _same(rows[kept[-1]], row, 0) and kept[-1] != 0:
-                    break
-                if len(kept) > 1 and not _bends(rows[kept[-2]], rows[kept[-1]], row):
-                    kept.pop()
-                    continue
-                break
-            if kept and _same(rows[kept[-1]], row, 0):
-                if _same(rows[kept[-1]], row, 2) or row[2] <= rows[kept[-1]][2]:
-                    continue
-            kept.append(i)
-        return TestCurve(*points[:, kept])
+        points = np.array(self.columns)[:, np.lexsort((np.where(lower, -self.y, self.rest_y), along, ~lower))]
+        run, rise = _gaps(*points[:2]), _gaps(*points[2:])
+        points = points[:, np.append(True, (run > 0) | (rise > 0))]
+        return TestCurve(*points[:, hull_vertices(_gaps(*points[:2]), -_gaps(*points[2:]))])
 
     def pair(self) -> DiscretePair:
         """The pair whose best tests these are."""
@@ -195,22 +168,11 @@ class TestCurve:
 
 
 def _steps(value: Array, rest: Array) -> Array:
+    """Differences of neighbours, none below 0; the first one last."""
+    return np.append(value[0], np.maximum(_gaps(value, rest), 0.0))
+
+
+def _gaps(value: Array, rest: Array) -> Array:
     """Differences of neighbours, from whichever of x and 1 - x is small there."""
-    steps: Array = np.where(value[1:] <= rest[1:], np.diff(value), -np.diff(rest))
-    return np.append(value[0], np.maximum(steps, 0.0))
-
-
-def _gap(a: list[float], b: list[float], column: int) -> float:
-    """b - a in x (0) or y (2), from whichever of it and its complement is small."""
-    if b[column] <= b[column + 1]:
-        return b[column] - a[column]
-    return a[column + 1] - b[column + 1]
-
-
-def _same(a: list[float], b: list[float], column: int) -> bool:
-    return _gap(a, b, column) <= 0
-
-
-def _bends(a: list[float], b: list[float], c: list[float]) -> bool:
-    """Whether b is above the chord from a to c."""
-    return _gap(a, b, 2) * _gap(b, c, 0) > _gap(b, c, 2) * _gap(a, b, 0)
+    gaps: Array = np.where(value[1:] <= rest[1:], np.diff(value), -np.diff(rest))
+    return gaps

@@ -340,8 +340,8 @@ class RenyiSum(RenyiGuarantee):
                 parts.append((part, count))
                 continue
             log_kept = [kept + count * math.log1p(-mass) for kept, mass in zip(log_kept, masses, strict=True)]
-            terms = [(finite_part(pair), n) for pair, n in known.terms]
-            parts.append((ExactGuarantee(Product.of(terms), part.adjacency), count))
+            left = [(finite_part(pair), n) for pair, n in known.terms]
+            parts.append((ExactGuarantee(Product.of(left), part.adjacency), count))
         if log_kept == [0.0, 0.0]:
             return None
         there, back = (-math.expm1(kept) for kept in log_kept)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from indistinct.errors import ArgumentError, check_array
 from indistinct.guarantees.hooks import Hooks
 from indistinct.numerics.arrays import EPS, TINY, Array, shaped
-from indistinct.numerics.search import largest
+from indistinct.numerics.search import climbed
 
 _ROUNDING = 8 * EPS
 _RARE = 1e-3
@@ -174,12 +174,14 @@ class Meaning(Hooks):
         high = np.log(known) - np.log(np.maximum(p, TINY))
         high = np.clip(high, low, _LARGEST_EPSILON)
 
-        def bound(epsilon: Array, rows: Any) -> Array:
+        def bound(above: Array, rows: Any) -> Array:
+            epsilon = low[rows] + above
             delta = self._delta_above(_UNFELT * known[rows], epsilon)
             share: Array = (np.exp(epsilon) * p[rows] + delta) / known[rows]
             return -share
 
-        best = known * np.minimum(-largest(bound, low, high), 1.0)
+        unknown = np.full(p.shape, -math.inf)
+        best = known * np.minimum(-climbed(bound, unknown, start - low, high - low), 1.0)
         if math.isfinite(pure := self._renyi(math.inf)):
             best = np.minimum(best, p * np.exp(np.minimum(pure, _LARGEST_EPSILON)))
         return np.where(p > 0, best * (1 + _ROUNDING), never), low == 0
@@ -210,29 +212,29 @@ class Meaning(Hooks):
         if not known.size:
             return result, negative
 
-        def bound(epsilon: Array, rows: Any) -> Array:
-            delta = self._delta_above(_UNFELT * p[rows], epsilon)
-            least: Array = np.exp(low[rows] - epsilon) * (1 - delta / p[rows])
+        def bound(above: Array, rows: Any) -> Array:
+            delta = self._delta_above(_UNFELT * p[rows], low[rows] + above)
+            least: Array = np.exp(-above) * (1 - delta / p[rows])
             return least
 
         # ε = middle gives this much already, and so nothing beyond can do better
-        high = middle - np.log1p(-level / p)
-        best = np.maximum(largest(bound, low, high), np.exp(low - high))
+        further = middle - low - np.log1p(-level / p)
+        best = np.maximum(climbed(bound, np.zeros(p.shape), middle - low, further), np.exp(-further))
         result[known] = low - np.log(best) + _ROUNDING
         return result, negative
 
     def _tail(self, t: Array) -> Array:
         """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is."""
 
-        def bound(log_gap: Array, rows: Any) -> Array:
-            gap = np.exp(log_gap)
+        def bound(gap: Array, rows: Any) -> Array:
             width = -np.expm1(-gap)
             # a profile's rounding is relative to P(L > s), not to δ(s)
             log_above: Array = np.log(np.maximum(self._delta_of_both_signs(t[rows] - gap), TINY) / width)
             return -log_above - _ROUNDING / width
 
-        start = np.minimum(math.log(1e-5), np.log(t) - 1.0)
-        return np.clip(np.exp(-largest(bound, start, np.log(t + _WIDEST), points=33)), 0.0, 1.0)
+        # in e^s a convex function over a line: one valley
+        least = climbed(bound, np.full(t.shape, -math.inf), t / 16, t + _WIDEST)
+        return np.clip(np.exp(-least), 0.0, 1.0)
 
     def _delta_of_both_signs(self, epsilon: Array) -> Array:
         # far below zero delta(-epsilon) does not count: it is added to e^-epsilon - 1

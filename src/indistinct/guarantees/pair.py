@@ -246,8 +246,8 @@ class Pair(ABC):
         )
 
     def span(self, log_cut: float) -> tuple[float, float]:
-        """Losses between which P lies, but for a mass e^{log_cut} above and a negligible one below."""
-        return self.outer_losses(1.0, LOG_NEGLIGIBLE)[0], self.outer_losses(1.0, log_cut)[1]
+        """Losses between which P lies, but for a mass e^{log_cut} above, and one below."""
+        return self.outer_losses(1.0, log_cut)
 
     def log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^order] over finite losses, at most, for any real order; nothing is left out."""

@@ -7,9 +7,11 @@ inverse (Dong, Roth and Su 2022, Proposition 2.4), which is symmetric: half of i
 """
 
 import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import TINY, Array
 
 _LEAST = 1e-15
 """Edges shorter than this are rounding."""
@@ -60,18 +62,17 @@ def safe_polygon(x: Array, y: Array) -> tuple[Array, Array]:
 
 def lower_hull(x: Array, y: Array, least: float = _LEAST) -> tuple[Array, Array]:
     """The convex polygon below a set of points, x not falling; points this close in x are one."""
-    kept: list[tuple[float, float]] = []
-    for point in zip(x.tolist(), y.tolist(), strict=True):
-        if kept and point[0] - kept[-1][0] <= least:
-            point = (kept[-1][0], min(point[1], kept.pop()[1]))
-        while len(kept) >= 2:
-            (a, b), (c, d) = kept[-2:]
-            if (d - b) * (point[0] - a) < (point[1] - b) * (c - a):
-                break
-            kept.pop()
-        kept.append(point)
-    hull_x, hull_y = np.array(kept).T
-    return hull_x, hull_y
+    first = np.flatnonzero(np.append(True, np.diff(x) > least))
+    x, y = x[first], np.minimum.reduceat(y, first)
+    kept = hull_vertices(np.diff(x), np.diff(y))
+    return x[kept], y[kept]
+
+
+def hull_vertices(run: Array, rise: Array) -> npt.NDArray[np.intp]:
+    """Which vertices of a chain of steps to the right are those of its lower convex hull: the slopes of the
+    hull are the rising ones that are closest to those of the chain."""
+    run = np.maximum(run, TINY)
+    return isotonic_regression(rise / run, weights=run).blocks
 
 
 def symmetric_half(x: Array, y: Array) -> tuple[Array, Array]:

@@ -114,16 +114,19 @@ class _SplitLoss:
 
     def tail(self) -> "SplitTail":
         bands = self._bands()
+        parts = [part for band in bands for part in self._band_parts(band)]
         bulk = self._near_part(bands[0], 0, self._scan(bands[0], 0))
-        # a bulk with sharp edges has no line: the less of it there is, the less its bound says too much
-        while isinstance(bulk, Scan) and not self._negligible(bulk) and bands[0][0] > _LOWEST * self.centre:
-            bands.insert(0, (bands[0][0] / 4, bands[0][0]))
-            bulk = self._near_part(bands[0], 0, self._scan(bands[0], 0))
-        parts = [bulk]
-        for band in bands:
-            if (split := self._split(band, 1, -1.0, 0.0)).jumps:
-                parts.append(self._band_part(band, *split.log_masses))
-        return SplitTail(tuple(parts), self.loss.infinite_mass, math.exp(self.log_level), self.centre)
+        # a bulk with sharp edges has no line: the less of it there is, the less its bound says too much; but
+        # a band without a line says no more
+        bottom = bands[0][0]
+        while isinstance(bulk, Scan) and not self._negligible(bulk) and bottom > _LOWEST * self.centre:
+            band = bottom / 4, bottom
+            below, bottom = self._band_parts(band), band[0]
+            if any(isinstance(part, Scan) and not self._negligible(part) for part in below):
+                break
+            parts += below
+            bulk = self._near_part(band, 0, self._scan(band, 0))
+        return SplitTail((bulk, *parts), self.loss.infinite_mass, math.exp(self.log_level), self.centre)
 
     @cached_property
     def bulk(self) -> Scan:
@@ -161,8 +164,13 @@ class _SplitLoss:
         """The largest loss of one step that is not cut."""
         return max(pair.span(self.log_cut)[1] for pair, _ in self.loss.terms if pair.splits)
 
+    def _band_parts(self, band: Band) -> "list[Part]":
+        """What has its largest loss in a band (kind 1), if anything has."""
+        split = self._split(band, 1, -1.0, 0.0)
+        return [self._band_part(band, *split.log_masses)] if split.jumps else []
+
     def _band_part(self, band: Band, log_p: float, log_q: float) -> "Part":
-        """What has its largest loss in a band (kind 1), of so much mass."""
+        """The same, of so much mass."""
         if log_p < self.log_level:
             return FarBand(log_p, log_q, np.zeros(0), np.zeros(0))  # no more is needed
         if band[0] > self.centre:

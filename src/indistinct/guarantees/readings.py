@@ -139,11 +139,7 @@ class Readings(Meaning):
         shift = 2 * ndtri(min((1 + advantage) / 2, 1 - EPS))
         peak = -shift * (ndtri(x) + shift / 2)
         for line, high, guess in ((_steep, steep, peak), (_flat, self._far(x, fnr[inside]), -peak)):
-            if (wide := np.flatnonzero(high > 8.0)).size:
-                # where delta is as small as rounding there is nothing to be gained
-                reach = float(self._epsilon(np.array([1e-15]))[0])
-                high[wide] = np.minimum(high[wide], min(reach, _LARGEST_EPSILON))
-            high = np.minimum(high, self._renyi(math.inf))
+            high = np.minimum(high, min(self._renyi(math.inf), _LARGEST_EPSILON))
             found = climbed(partial(self._on_line, line, x), start, np.maximum(guess, shift / 32), high)
             rate = np.nextafter(expit(found - 8 * EPS * (1 + np.abs(found))), 0.0)  # rounded down
             fnr[inside] = np.maximum(fnr[inside], rate)

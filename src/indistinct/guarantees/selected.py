@@ -37,8 +37,9 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.dominating_pairs import finite_pair, lower_hull, tabulated_pair
+from indistinct.guarantees.dominating_pairs import finite_pair, tabulated_pair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, PairGuarantee
+from indistinct.guarantees.polygon import hull_vertices
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.tries import Tries
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -175,7 +176,7 @@ def _least_weights(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
     weight, value = np.append(0.0, weight[order]), np.append(0.0, value[order])
     first = np.append(True, np.diff(weight) > 0)
     weight, value = weight[first], value[first]
-    keep = lower_hull(weight, value)
+    keep = hull_vertices(np.diff(weight), np.diff(value))
     return weight[keep], value[keep]
 
 

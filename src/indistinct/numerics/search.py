@@ -19,6 +19,9 @@ _NEXT_TO = 1e-5
 """A bound that rises neither from 0 to so little of a guess nor further has its peak at 0, to the square of
 this."""
 
+_LOPSIDED = 16.0
+"""A side of a peak is much wider than the other."""
+
 _QUADRUPLED = np.power(4.0, np.arange(60.0))
 _WITHIN = np.linspace(0.0, 1.0, 65)
 
@@ -26,22 +29,14 @@ Objective = Callable[[Array, Any], Array]
 """The bound at each place, for the rows that a slice or an index names."""
 
 
-def largest(objective: Objective, low: Array, high: Array, points: int = 9) -> Array:
-    """The largest value on [low, high], row by row."""
-    places, rows = np.linspace(low, high, points), np.arange(low.size)
-    values = objective(places.ravel(), np.tile(rows, points)).reshape(places.shape)
-    return _refined(objective, places, values, rows)
-
-
 def climbed(objective: Objective, at_zero: Array, guess: Array, high: Array) -> Array:
     """The largest value on [0, high], row by row, of a bound that is known at 0, from a guess where its peak
     is: few places are looked at, and none far beyond the peak."""
     best = at_zero.copy()
-    guess = np.minimum(guess, 0.9 * high)
+    guess = np.where(guess > 0, np.minimum(guess, 0.9 * high), high / 4)
     rows = np.flatnonzero(high > 0)
-    places = np.multiply.outer(np.array([_NEXT_TO, 0.25, 0.5, 1.0, 2.0, 4.0]), guess[rows])
+    places = np.multiply.outer(np.array([_NEXT_TO, 0.6, 1.0, 1.6]), guess[rows])
     places[-1] = np.minimum(places[-1], high[rows])
-    places[-2] = (places[-1] + guess[rows]) / 2
     values = objective(places.ravel(), np.tile(rows, len(places))).reshape(places.shape)
     rises = values.max(axis=0) > at_zero[rows]
     rows, places, values = rows[rises], places[:, rises], values[:, rises]
@@ -52,7 +47,9 @@ def climbed(objective: Objective, at_zero: Array, guess: Array, high: Array) -> 
         further = np.minimum(4 * places[-1, short], high[rows[short]])
         places[:, short] = np.vstack((places[1:, short], further))
         values[:, short] = np.vstack((values[1:, short], objective(further, rows[short])))
-    best[rows] = np.maximum(best[rows], _refined(objective, places, values, rows))
+    # on a logarithmic scale, on which places that were multiplied are evenly spaced
+    found = _refined(lambda log_place, row: objective(np.exp(log_place), row), np.log(places), values, rows)
+    best[rows] = np.maximum(best[rows], found)
     return best
 
 
@@ -115,6 +112,10 @@ def _parabola_top(x: Array, y: Array) -> tuple[Array, Array]:
     wider = np.where(x[2] - x[1] > x[1] - x[0], right_half, left_half)
     for known, instead in ((x[1], wider), (x[0], left_half), (x[2], right_half)):
         top = np.where(np.abs(top - known) <= 1e-9 * width, instead, top)
+    # a far end that stays teaches little: step to its side, but not far
+    below, above = x[1] - x[0], x[2] - x[1]
+    top = np.where(below > _LOPSIDED * above, x[1] - 4 * above, top)
+    top = np.where(above > _LOPSIDED * below, x[1] + 4 * below, top)
     return top, y[0] + (top - x[0]) * (left + bend * (top - x[1]))
 
 
