@@ -782,3 +782,16 @@ def test_many_outcomes_that_hardly_differ() -> None:
         known = sampled.guarantee().delta_interval(0.0)
         assert known.low <= rate * told <= known.high <= rate * told * (1 + 1e-6)
         assert sampled.guarantee().advantage() >= rate * told
+
+
+@pytest.mark.parametrize("width", [20.5, 60.0, 3000.0])
+def test_divergences_of_selection_next_to_order_1(width: float) -> None:
+    """A billionth too small, at worst: a small difference of large logarithms was rounded up as if it were one."""
+    monotonic = Exponential(scale=1 / width, monotonic=True)
+    for above in (1e-6, 1e-4, 1e-3):
+        order = 1 + above
+        with mpmath.workdps(40):
+            turned, loss = mpmath.mpf(order) - 0.5, mpmath.mpf(width)
+            log_moment = mpmath.log(mpmath.sinh(turned * loss) / (2 * turned) / mpmath.sinh(loss / 2))
+            truth = log_moment / (mpmath.mpf(order) - 1)
+            assert truth <= monotonic.guarantee().renyi(order) <= truth * (1 + 1e-8)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
+from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
 from indistinct.numerics.arrays import EPS, Array
@@ -121,12 +121,10 @@ class MixturePair(Pair):
         return self.base.joined(self.pieces(low, high, resolution), low, high).mixed(self.rate)
 
     def log_envelope(self, resolution: Resolution) -> float:
-        order, frequency = resolution.orders[0], resolution.frequency
-        if isinstance(self.base, BoundedNoise):
-            # what it is relative to must not be too large, as a bound on a moment may be
-            log_mass = self.computed_log_moment(order) * (1 - 1e-12)
-            return bounded_envelope(self.base, self.rate, order, frequency, log_mass)
-        return 0.0
+        if not isinstance(self.base, BoundedNoise):
+            return 0.0
+        log_moment = self.computed_log_moment(resolution.orders[0])
+        return self.base.sampled_envelope(self.rate, resolution, log_moment)
 
     @property
     def splits(self) -> bool:  # type: ignore[override]
