@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr
@@ -64,10 +65,14 @@ class RepeatedDrawsPair(Pair):
         j = np.flatnonzero(np.array(self.weights) > 0).astype(np.float64)
         return j, np.log(np.array(self.weights)[j.astype(int)])
 
+    def _exponents(self, z: Any) -> Any:
+        """log of w_j e^{j s z - j^2 s^2/2}, real or complex."""
+        j, log_w = self._terms
+        return np.multiply.outer(z, j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
+
     def _log_ratio(self, x: Array) -> tuple[Array, Array, Array]:
         """log sum_j w_j e^{j s x - j^2 s^2/2}, and its first and second derivatives."""
-        j, log_w = self._terms
-        exponent = np.multiply.outer(x, j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
+        (j, log_w), exponent = self._terms, self._exponents(x)
         top = exponent.max(axis=-1)
         share = np.exp(exponent - top[..., None])
         total = share.sum(axis=-1)
@@ -92,18 +97,12 @@ class RepeatedDrawsPair(Pair):
         other, other_slope, other_bend = self._log_ratio(-x)
         return value - other, slope + other_slope, bend - other_bend
 
-    def _complex_loss(self, x: Array, height: Array) -> ComplexArray:
-        """L at x + i height, while every term stays in the right half plane."""
-        j, log_w = self._terms
-
-        def log_ratio(z: ComplexArray) -> ComplexArray:
-            exponent = np.multiply.outer(z, j * self.shift) + (log_w - (j * self.shift) ** 2 / 2)
-            top = exponent.real.max(axis=-1)
-            result: ComplexArray = top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1))
-            return result
-
-        z = x + 1j * height
-        return log_ratio(z) - log_ratio(-z) if self.replaced else log_ratio(z)
+    def _complex_log_ratio(self, z: ComplexArray) -> ComplexArray:
+        """The same sum off the axis, while every term stays in the right half plane."""
+        exponent = self._exponents(z)
+        top = exponent.real.max(axis=-1)
+        result: ComplexArray = top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1))
+        return result
 
     def _place(self, loss: Array) -> Array:
         """The released number with this loss; minus infinity below the smallest."""
@@ -231,16 +230,13 @@ class RepeatedDrawsPair(Pair):
         turn = np.arctan(steep * slope * far)
         height = turn / far / (1.0 if not self.replaced else 2.0)
         tilt = height / np.maximum(turn, 1e-300) * steep * far * bend / (1 + (steep * slope * far) ** 2)
-        above = self._complex_loss(x, height)
+        path = np.asarray(x + 1j * height, dtype=np.complex128)
+        above = self._complex_log_ratio(path)
         log_q = -x * x / 2 - _LOG_ROOT + height * height / 2
         at_zero = -x * x / 2 - _LOG_ROOT
         if self.replaced:
-            j, log_w = self._terms
-            mirror = np.multiply.outer(-(x + 1j * height), j * self.shift) + (
-                log_w - (j * self.shift) ** 2 / 2
-            )
-            log_q = log_q + np.log(np.abs(np.exp(mirror - mirror.real.max(axis=-1)[:, None]).sum(axis=-1)))
-            log_q = log_q + mirror.real.max(axis=-1)
+            mirrored = self._complex_log_ratio(-path)
+            above, log_q = above - mirrored, log_q + mirrored.real
             at_zero = at_zero + self._log_ratio(-x)[0]
         on_path = log_q + order * above.real - frequency * above.imag + 0.5 * np.log1p(tilt * tilt)
         ends = (
