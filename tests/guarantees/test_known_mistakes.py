@@ -786,7 +786,7 @@ def test_many_outcomes_that_hardly_differ() -> None:
 
 @pytest.mark.parametrize("width", [20.5, 60.0, 3000.0])
 def test_divergences_of_selection_next_to_order_1(width: float) -> None:
-    """Up to a billionth too small: a small difference of large logarithms was rounded up as if it were one."""
+    """A billionth too small: a difference of large logarithms was charged the rounding of a small number."""
     monotonic = Exponential(scale=1 / width, monotonic=True)
     for above in (1e-6, 1e-4, 1e-3):
         order = 1 + above

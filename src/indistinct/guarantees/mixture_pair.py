@@ -1,6 +1,7 @@
 """Subsampling: the pair when a record takes part with some probability."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,17 +92,9 @@ class MixturePair(Pair):
     def profiled(self) -> bool:  # type: ignore[override]
         return self.base.profiled
 
-    @property
-    def stand_in(self) -> Pair:
-        return mixture(self.base.stand_in, self.rate) if self.profiled else self
-
-    @property
-    def from_below(self) -> Pair:
-        return MixturePair(self.base.from_below, self.rate)
-
-    def coarse(self, enough: float) -> Pair:
-        # a delta of this one is at most that of the base
-        return MixturePair(self.base.coarse(enough), self.rate) if self.profiled else self
+    def remade(self, change: Callable[[Pair], Pair]) -> Pair:
+        # of no pair a delta is larger than that of the base, so it is `coarse` where that one is
+        return mixture(change(self.base), self.rate)
 
     def likely_epsilon(self, log_delta: float) -> float:
         if not self.profiled:
