@@ -1,14 +1,14 @@
 """Selection by the exponential mechanism: a loss of bounded range."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise
-from indistinct.guarantees.pair import Pair, Tails, Wave
+from indistinct.guarantees.pair import Pair, Tails
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.numerics.rule import LossRule, panels
 
 
 class BoundedRangePair(BoundedNoise):
@@ -33,18 +33,9 @@ class BoundedRangePair(BoundedNoise):
         pair = DiscretePair((1 - likely, likely), (likely, 1 - likely))
         return ((),) if self.dominates else (((pair, 1),),)
 
-    @property
-    def _log_density(self) -> float:
-        # log 1/(4 sinh(width/2))
-        return -self.loss / 2 - math.log(2.0) - math.log(-math.expm1(-self.loss))
-
-    def log_density(self, loss: float) -> float:
-        return self._log_density - loss / 2
-
-    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
-        speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
-        loss, log_weight = panels(max(low, -self.loss), min(high, self.loss), min(4.0, 23 / speed))
-        return LossRule(loss, log_weight + self._log_density - loss / 2)
+    def log_density(self, loss: Array) -> Array:
+        # e^{-l/2} / (4 sinh(width/2))
+        return -self.loss / 2 - math.log(2.0) - math.log(-math.expm1(-self.loss)) - loss / 2
 
     def tails(self, loss: Array) -> Tails:
         inside = np.clip(loss, -self.loss, self.loss)
@@ -58,10 +49,10 @@ class BoundedRangePair(BoundedNoise):
         )
         return Tails(p_above, q_above, p_below, q_below)
 
-    def _mass(self, end: "float | Array", length: Array) -> Array:
+    def _mass(self, end: Any, length: Array) -> Array:
         """log of the integral of the density e^{l/2} over an interval that ends there."""
         with np.errstate(divide="ignore"):
-            result: Array = self._log_density + end / 2 + np.log(-2 * np.expm1(-length / 2))
+            result: Array = self.log_density(-end) + np.log(-2 * np.expm1(-length / 2))
         return np.minimum(result, 0.0)
 
     def profile(self, epsilon: Array) -> Array:

@@ -114,8 +114,12 @@ class BoundedNoise(Pair, ABC):
     """Whether it only dominates what it stands for."""
 
     @abstractmethod
-    def log_density(self, loss: float) -> float:
+    def log_density(self, loss: Array) -> Array:
         """Under Q, between the ends."""
+
+    def _log_atoms(self, loss: Array) -> Array:
+        """Under Q, if they are there."""
+        return -np.maximum(loss, 0.0) - math.log(2.0)
 
     def as_bound(self) -> Self:
         return replace(self, dominates=True)
@@ -130,6 +134,13 @@ class BoundedNoise(Pair, ABC):
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         return math.nextafter(-self.loss, -math.inf), self.loss
 
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
+        speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
+        loss, log_weight = panels(max(low, -self.loss), min(high, self.loss), min(4.0, 23 / speed))
+        atoms = np.array([atom for atom in self.atoms if low < atom <= high])
+        log_q = self._log_atoms(atoms), log_weight + self.log_density(loss)
+        return LossRule(np.concatenate((atoms, loss)), np.concatenate(log_q))
+
     def log_envelope(self, resolution: Resolution) -> float:
         return self.sampled_envelope(1.0, resolution, self.computed_log_moment(resolution.orders[0]))
 
@@ -139,11 +150,8 @@ class BoundedNoise(Pair, ABC):
         logarithm is convex or monotone."""
         order, ends = resolution.orders[0], np.array(self.loss_range)
         mixed = ends if rate == 1 else mixed_loss(ends, rate)
-        density = np.array([self.log_density(end) for end in ends.tolist()])
-        heights = density + (order + 1) * mixed - ends - math.log(rate)
-        atoms = -math.inf
-        if self.atoms:
-            atoms = float(np.logaddexp.reduce(order * mixed - np.maximum(ends, 0.0) - math.log(2.0)))
+        heights = self.log_density(ends) + (order + 1) * mixed - ends - math.log(rate)
+        atoms = float(np.logaddexp.reduce(order * mixed + self._log_atoms(ends))) if self.atoms else -math.inf
         # what it is relative to must not be too large, as a bound on a moment may be
         return edge_envelope(heights, atoms, resolution.frequency, log_moment * (1 - 1e-12))
 
@@ -159,15 +167,6 @@ class LaplacePair(BoundedNoise):
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         return (-self.loss, self.loss)
-
-    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
-        s = self.loss
-        speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
-        loss, log_weight = panels(max(low, -s), min(high, s), min(4.0, 23 / speed))
-        log_q = log_weight - math.log(4.0) - (loss + s) / 2
-        atoms, log_atoms = np.array([-s, s]), np.array([0.0, -s]) - math.log(2.0)
-        inside = (low < atoms) & (atoms <= high)
-        return LossRule(np.concatenate((atoms[inside], loss)), np.concatenate((log_atoms[inside], log_q)))
 
     def tails(self, loss: Array) -> Tails:
         s = self.loss
@@ -195,7 +194,7 @@ class LaplacePair(BoundedNoise):
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return LaplaceCumulant(self.loss)
 
-    def log_density(self, loss: float) -> float:
+    def log_density(self, loss: Array) -> Array:
         return -math.log(4.0) - (loss + self.loss) / 2
 
     def computed_log_moment(self, order: float) -> float:
