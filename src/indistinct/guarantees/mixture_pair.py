@@ -197,8 +197,8 @@ class MixturePair(Pair):
         return max(high, self.base.outer_losses(1.0, log_rest)[1]) if log_rest < 0 else high
 
     def _highest(self, order: float) -> float:
-        """Where the base's (dP/dQ)^a ends, a being what an order from 1 on amounts to there. Where Q ends, for
-        0: to a power below 0 dP/dQ is less than 1 there, and its mean is more."""
+        """Where the base's (dP/dQ)^a ends, a being what an order from 1 on amounts to there. For 0, where Q
+        does: to a power below 0 dP/dQ is less than 1 there, and its mean is more."""
         tilt = order
         for _ in range(200):
             _, high = self.base.outer_losses(tilt, LOG_NEGLIGIBLE)
