@@ -182,8 +182,10 @@ class MixturePair(Pair):
         log_cut = resolution.log_cut
         if last >= 1 and log_cut is not None:
             high = self._cut(log_cut)
+        elif last > 0:
+            high = self._highest(max(last, 1.0))
         else:
-            high = self._highest(max(last, 1.0) if last > 0 else 0.0)
+            high = self._vanishing(last)
         if first < 0 and log_cut is not None:
             low, _ = self.base.outer_losses(0.0, log_cut)
         else:
@@ -197,8 +199,7 @@ class MixturePair(Pair):
         return max(high, self.base.outer_losses(1.0, log_rest)[1]) if log_rest < 0 else high
 
     def _highest(self, order: float) -> float:
-        """Where the base's (dP/dQ)^a ends, a being what an order from 1 on amounts to there. For 0, where Q
-        does: to a power below 0 dP/dQ is less than 1 there, and its mean is more."""
+        """Where the base's (dP/dQ)^a ends, a being what an order from 1 on amounts to there."""
         tilt = order
         for _ in range(200):
             _, high = self.base.outer_losses(tilt, LOG_NEGLIGIBLE)
@@ -219,6 +220,19 @@ class MixturePair(Pair):
                 break
             log_tail = further
         return self.base.outer_losses(0.0, 1.01 * log_tail - 10.0)[0] if order else low
+
+    def _vanishing(self, order: float) -> float:
+        """A base loss above which Q times e^{order L}, order <= 0, is negligible: much lower than where Q ends;
+        up to there many a line of a reversed pair would be too fine to be drawn."""
+        near, far = 0.0, LOG_NEGLIGIBLE
+        for _ in range(8):
+            middle = (near + far) / 2
+            _, edge = self.base.outer_losses(0.0, middle)
+            if middle + order * self.mixed(edge) > LOG_NEGLIGIBLE:
+                near = middle
+            else:
+                far = middle
+        return self.base.outer_losses(0.0, far)[1]
 
     def slope(self, loss: float) -> float:
         """dL/dL0 = q e^l / (1 - q + q e^l) at a base loss."""
