@@ -33,9 +33,10 @@ class BoundedRangePair(BoundedNoise):
         pair = DiscretePair((1 - likely, likely), (likely, 1 - likely))
         return ((),) if self.dominates else (((pair, 1),),)
 
-    def log_density(self, loss: Array) -> Array:
+    def log_density(self, loss: Array, log_weight: Array | float = 0.0) -> Array:
         # e^{-l/2} / (4 sinh(width/2))
-        return -self.loss / 2 - math.log(2.0) - math.log(-math.expm1(-self.loss)) - loss / 2
+        whole = -self.loss / 2 - math.log(2.0) - math.log(-math.expm1(-self.loss))
+        return log_weight + whole - loss / 2
 
     def tails(self, loss: Array) -> Tails:
         inside = np.clip(loss, -self.loss, self.loss)

@@ -114,8 +114,8 @@ class BoundedNoise(Pair, ABC):
     """Whether it only dominates what it stands for."""
 
     @abstractmethod
-    def log_density(self, loss: Array) -> Array:
-        """Under Q, between the ends."""
+    def log_density(self, loss: Array, log_weight: Array | float = 0.0) -> Array:
+        """Under Q, between the ends, times a weight."""
 
     def _log_atoms(self, loss: Array) -> Array:
         """Under Q, if they are there."""
@@ -138,7 +138,7 @@ class BoundedNoise(Pair, ABC):
         speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
         loss, log_weight = panels(max(low, -self.loss), min(high, self.loss), min(4.0, 23 / speed))
         atoms = np.array([atom for atom in self.atoms if low < atom <= high])
-        log_q = self._log_atoms(atoms), log_weight + self.log_density(loss)
+        log_q = self._log_atoms(atoms), self.log_density(loss, log_weight)
         return LossRule(np.concatenate((atoms, loss)), np.concatenate(log_q))
 
     def log_envelope(self, resolution: Resolution) -> float:
@@ -194,8 +194,8 @@ class LaplacePair(BoundedNoise):
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return LaplaceCumulant(self.loss)
 
-    def log_density(self, loss: Array) -> Array:
-        return -math.log(4.0) - (loss + self.loss) / 2
+    def log_density(self, loss: Array, log_weight: Array | float = 0.0) -> Array:
+        return log_weight - math.log(4.0) - (loss + self.loss) / 2
 
     def computed_log_moment(self, order: float) -> float:
         return float(LaplaceCumulant(self.loss).real(np.array([order - 1.0]))[0])
