@@ -222,8 +222,8 @@ class MixturePair(Pair):
         return self.base.outer_losses(0.0, 1.01 * log_tail - 10.0)[0] if order else low
 
     def _vanishing(self, order: float) -> float:
-        """A base loss above which Q times e^{order L}, order <= 0, is negligible. Up to where Q itself is many
-        a line of a reversed pair would be too fine to be drawn."""
+        """A base loss above which Q times e^{order L}, order <= 0, is negligible. Q itself ends further out:
+        many lines of reversed pairs would be too fine to be drawn up to there."""
         near, far = 0.0, LOG_NEGLIGIBLE
         for _ in range(8):
             middle = (near + far) / 2
