@@ -34,3 +34,5 @@ from indistinct.guarantees.published.mironov import mironov_group as mironov_gro
 from indistinct.guarantees.published.mironov import mironov_pure_event as mironov_pure_event
 from indistinct.guarantees.published.mironov import mironov_pure_renyi as mironov_pure_renyi
 from indistinct.guarantees.published.mironov import randomized_response_renyi as randomized_response_renyi
+
+__all__ = sorted(name for name, one in globals().items() if name[0] != "_" and callable(one))
