@@ -850,3 +850,16 @@ def test_tables_of_groups_dominate_far_out() -> None:
     single = Gaussian(0.3).subsample(1e-6).guarantee().product.single  # type: ignore[attr-defined]
     group, places = group_pair(single, 5), np.array([1.0, 30.0, 100.0, 250.0, 300.0])
     assert (group.stand_in.profile(places) >= group.profile(places)).all()
+
+
+@pytest.mark.parametrize("width", [20.5, 60.0, 3000.0])
+def test_divergences_of_selection_next_to_order_1(width: float) -> None:
+    """A billionth too small: a difference of large logarithms was charged the rounding of a small number."""
+    monotonic = Exponential(scale=1 / width, monotonic=True)
+    for above in (1e-6, 1e-4, 1e-3):
+        order = 1 + above
+        with mpmath.workdps(40):
+            turned, loss = mpmath.mpf(order) - 0.5, mpmath.mpf(width)
+            log_moment = mpmath.log(mpmath.sinh(turned * loss) / (2 * turned) / mpmath.sinh(loss / 2))
+            truth = log_moment / (mpmath.mpf(order) - 1)
+            assert truth <= monotonic.guarantee().renyi(order) <= truth * (1 + 1e-8)

@@ -12,7 +12,7 @@ from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.guarantees.product import Product
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY
-from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, OnLine
+from indistinct.numerics.cumulant import Cumulant, OnLine
 from indistinct.numerics.high_orders import LEAST_ORDER, HighOrders
 from indistinct.numerics.lognormal_mean import MOST_WHOLE, LognormalMean
 from indistinct.numerics.normal import gaussian_delta
@@ -51,7 +51,7 @@ def allocation(shift: float, steps: int, times: int = 1) -> Product:
     if shift == 0 or times == 0 or times == steps:
         return Product.of([(GaussianPair(shift), times)])
     least = shift * math.sqrt(times / steps) * (1 - 8 * EPS)
-    if shift < _FLATTEST or steps // times == 1:
+    if not _FLATTEST <= shift <= _SHARPEST or steps // times == 1:
         return Product.of([(GaussianPair(shift, dominates=True, least=least), times)])
     return Product.of([(AllocationPair(shift, steps // times, dominates=times > 1, least=least), times)])
 
@@ -79,11 +79,7 @@ class AllocationPair(Pair):
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        return self._known and not self.dominates
-
-    @property
-    def _known(self) -> bool:
-        return self.shift <= _SHARPEST and self.steps > 1
+        return not self.dominates
 
     @property
     def _ratio(self) -> LognormalMean:
@@ -108,8 +104,6 @@ class AllocationPair(Pair):
         return replace(self, turned=not self.turned)
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
-        if not self._known:
-            return GaussianCumulant(self.shift)
         cut, most = self._cut(resolution.log_cut), resolution.orders[1]
         return AllocationCumulant(self._ratio, self.turned, cut, most)
 
@@ -131,8 +125,6 @@ class AllocationPair(Pair):
         return cut if order > _NEAR * far and at_cut < _LITTLE else math.inf
 
     def log_envelope(self, resolution: Resolution) -> float:
-        if not self._known:
-            return self._base.log_envelope(resolution)
         fall, cut = self._ratio.log_fall(resolution.frequency), self._cut(resolution.log_cut)
         if math.isinf(cut):
             return fall
@@ -147,8 +139,6 @@ class AllocationPair(Pair):
 
     def log_moment(self, order: float) -> float:
         base = self._base.log_moment(order)
-        if not self._known:
-            return base
         order = 1 - order if self.turned else order
         try:
             if abs(order) < _NEAR_ONE or abs(order - 1) < _NEAR_ONE:
@@ -191,8 +181,6 @@ class AllocationPair(Pair):
 
     @property
     def finite_mean(self) -> float:
-        if not self._known:
-            return self._base.finite_mean
         try:
             return min(self._slopes[0 if self.turned else 1], self._base.finite_mean)
         except TooFineError:

@@ -49,8 +49,8 @@ class _OneOf(Guarantee):
             found[rows] = bisect(self._delta, delta[rows], furthest[rows])
         return found
 
-    def _spread(self, size: int) -> Guarantee:
-        """The guarantee of a group that may be spread over all of them."""
+    def group(self, size: int) -> Guarantee:
+        """That of a group that may be spread over all of them."""
         count = check_count("size", size, least=1)
         if count == 1:
             return self
@@ -98,9 +98,6 @@ class Parallel(_OneOf):
 
     def postprocessed(self) -> Guarantee:
         return Parallel(tuple(part.postprocessed() for part in self.parts))
-
-    def group(self, size: int) -> Guarantee:
-        return self._spread(size)
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,9 +160,6 @@ class Chosen(_OneOf):
         return self._epsilon_below(
             worst(part._epsilon(delta / len(self.parts)) for part in self.parts), delta
         )
-
-    def group(self, size: int) -> Guarantee:
-        return self._spread(size)
 
 
 def parallel(*guarantees: Guarantee) -> Guarantee:

@@ -1,21 +1,19 @@
 """Selection by the exponential mechanism: a loss of bounded range."""
 
 import math
-from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.noise_pairs import bounded_envelope
-from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
+from indistinct.guarantees.noise_pairs import BoundedNoise
+from indistinct.guarantees.pair import Pair, Tails
 from indistinct.numerics.arrays import EPS, Array
-from indistinct.numerics.rule import LossRule, panels
 
 
-@dataclass(frozen=True)
-class BoundedRangePair(Pair):
+class BoundedRangePair(BoundedNoise):
     """The worst of all mechanisms whose losses between any two neighbours lie in some interval of length
-    `width`: what the exponential mechanism is (Dong, Durfee and Rogers 2020, Section 2.1).
+    `loss`, the width: what the exponential mechanism is (Dong, Durfee and Rogers 2020, Section 2.1).
 
     Its worst neighbours have losses t and t - width for some t, chosen with the epsilon that one looks at
     (their Section 4, generalized randomized response): delta(epsilon) is the largest of
@@ -25,86 +23,55 @@ class BoundedRangePair(Pair):
     that a composition reveals less, in truth: no less than losses of width/2 and -width/2 do.
     """
 
-    width: float
-    dominates: bool = field(default=False, repr=False)
-    """Whether it only dominates what it stands for, alone too."""
-
     @property
     def tight(self) -> bool:
         return not self.dominates
 
     @property
     def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
-        likely = 1 / (1 + math.exp(-self.width / 2 * (1 - 4 * EPS)))
+        likely = 1 / (1 + math.exp(-self.loss / 2 * (1 - 4 * EPS)))
         pair = DiscretePair((1 - likely, likely), (likely, 1 - likely))
         return ((),) if self.dominates else (((pair, 1),),)
 
-    def as_bound(self) -> "BoundedRangePair":
-        return BoundedRangePair(self.width, dominates=True)
-
-    @property
-    def _log_density(self) -> float:
-        # log 1/(4 sinh(width/2))
-        return -self.width / 2 - math.log(2.0) - math.log(-math.expm1(-self.width))
-
-    def log_density(self, loss: float) -> float:
-        """Under Q."""
-        return self._log_density - loss / 2
-
-    def log_envelope(self, resolution: Resolution) -> float:
-        order = resolution.orders[0]
-        log_mass = self.log_moment(order) * (1 - 2e-12)  # not rounded up
-        return bounded_envelope(self, 1.0, order, resolution.frequency, log_mass)
-
-    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
-        speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
-        loss, log_weight = panels(max(low, -self.width), min(high, self.width), min(4.0, 23 / speed))
-        return LossRule(loss, log_weight + self._log_density - loss / 2)
-
-    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
-        return math.nextafter(-self.width, -math.inf), self.width
+    def log_density(self, loss: Array, log_weight: Array | float = 0.0) -> Array:
+        # e^{-l/2} / (4 sinh(width/2))
+        whole = -self.loss / 2 - math.log(2.0) - math.log(-math.expm1(-self.loss))
+        return log_weight + whole - loss / 2
 
     def tails(self, loss: Array) -> Tails:
-        inside = np.clip(loss, -self.width, self.width)
+        inside = np.clip(loss, -self.loss, self.loss)
         p_above, p_below = (
-            self._mass(self.width, self.width - inside),
-            self._mass(inside, inside + self.width),
+            self._mass(self.loss, self.loss - inside),
+            self._mass(inside, inside + self.loss),
         )
         q_above, q_below = (
-            self._mass(-inside, self.width - inside),
-            self._mass(self.width, inside + self.width),
+            self._mass(-inside, self.loss - inside),
+            self._mass(self.loss, inside + self.loss),
         )
         return Tails(p_above, q_above, p_below, q_below)
 
-    def _mass(self, end: "float | Array", length: Array) -> Array:
+    def _mass(self, end: Any, length: Array) -> Array:
         """log of the integral of the density e^{l/2} over an interval that ends there."""
         with np.errstate(divide="ignore"):
-            result: Array = self._log_density + end / 2 + np.log(-2 * np.expm1(-length / 2))
+            result: Array = self.log_density(-end) + np.log(-2 * np.expm1(-length / 2))
         return np.minimum(result, 0.0)
 
     def profile(self, epsilon: Array) -> Array:
-        inside = np.clip(epsilon, -self.width, self.width)
-        value = np.square(np.expm1((inside - self.width) / 2)) / -math.expm1(-self.width)
-        return np.where(epsilon < -self.width, -np.expm1(np.minimum(epsilon, 0.0)), np.minimum(value, 1.0))
+        inside = np.clip(epsilon, -self.loss, self.loss)
+        value = np.square(np.expm1((inside - self.loss) / 2)) / -math.expm1(-self.loss)
+        return np.where(epsilon < -self.loss, -np.expm1(np.minimum(epsilon, 0.0)), np.minimum(value, 1.0))
 
     reversed_profile = profile
 
-    @property
-    def loss_range(self) -> tuple[float, float]:
-        return -self.width, self.width
-
-    def reverse(self) -> Pair:
-        return self
-
     def scaled(self, size: int) -> Pair:
         # losses add up along a chain of neighbours
-        return BoundedRangePair(size * self.width, dominates=self.dominates or size > 1)
+        return BoundedRangePair(size * self.loss, dominates=self.dominates or size > 1)
 
-    def log_moment(self, order: float) -> float:
+    def computed_log_moment(self, order: float) -> float:
         """log E_Q[(dP/dQ)^w] = log sinh((w - 1/2) width)/(2w - 1) - log sinh(width/2)."""
         turned = abs(order - 0.5)
-        if turned * self.width < 10:
-            return super().log_moment(order)
-        log_sinh = turned * self.width + math.log1p(-math.exp(-2 * turned * self.width))
-        half = self.width / 2 + math.log(-math.expm1(-self.width))
-        return (log_sinh - math.log(2 * turned) - half) * (1 + 1e-14)
+        if turned * self.loss < 10:
+            return super().computed_log_moment(order)
+        log_sinh = turned * self.loss + math.log1p(-math.exp(-2 * turned * self.loss))
+        half = self.loss / 2 + math.log(-math.expm1(-self.loss))
+        return log_sinh - math.log(2 * turned) - half

@@ -72,7 +72,7 @@ class ComposedLoss:
         """A pair that is known by its profile is itself where it is alone; among others a table stands in for
         it, which ends somewhere: what is infinite, and where losses end, is that of what is composed."""
         if sum(count for _, count in terms) > 1:
-            terms = [(pair.stand_in, count) for pair, count in terms]
+            terms = [(pair.stand_in if pair.profiled else pair, count) for pair, count in terms]
         return cls(tuple(terms), infinite_mass(terms), finite_top(terms))
 
     @cached_property

@@ -186,36 +186,18 @@ class PrivacyProfile(StatedPoints):
 def profile_pair(epsilon: Array, delta: Array) -> DiscretePair:
     """The pair whose trade-off curve is the largest of 1 - delta - e^epsilon x and their mirror images: steep
     lines near x = 0, each bounding 1 - y from above by delta + e^epsilon x."""
-    corners: list[tuple[float, float]] = []  # x and delta + e^epsilon x, from x = 0 on
-    lines = sorted(
-        zip(np.exp(np.minimum(epsilon, 700.0)).tolist(), delta.tolist(), strict=True), reverse=True
-    )
-    kept: list[tuple[float, float]] = []
-    for slope, start in lines:
-        # a flatter line with a smaller start would contradict that deltas fall; it replaces the others
-        while kept:
-            crossing = _crossing(kept[-1], (slope, start))
-            if crossing > (_crossing(kept[-2], kept[-1]) if len(kept) > 1 else 0.0):
-                break
-            kept.pop()
-        kept.append((slope, start))
-    x, power = 0.0, kept[0][1]
-    corners.append((x, power))
-    for k, (slope, start) in enumerate(kept):
-        meets = (1 - start) / (1 + slope)  # the line and y = x
-        following = _crossing(kept[k], kept[k + 1]) if k + 1 < len(kept) else math.inf
-        x = min(meets, following)
-        power = start + slope * x if following < meets else 1 - x
-        corners.append((x, power))
-        if following >= meets:
-            break
-    xs, powers = np.array(corners).T
-    return symmetric_pair(xs, powers)
-
-
-def _crossing(steep: tuple[float, float], flat: tuple[float, float]) -> float:
-    """Where two lines meet; those of epsilons too large to tell apart are alike."""
-    return (flat[1] - steep[1]) / (steep[0] - flat[0]) if steep[0] > flat[0] else 0.0
+    # a line is lowest somewhere if it is a corner of what is below all (slope, start); epsilons too large to
+    # tell apart are one
+    slope, start = lower_hull(np.exp(np.minimum(epsilon, 700.0)), delta, least=0.0)
+    slope, start = slope[::-1], start[::-1]
+    crossing = np.diff(start) / -np.diff(slope)
+    apart = int((crossing <= 0).sum())  # a line that is lowest at 0 alone would say too much beside it
+    slope, start, crossing = slope[apart:], start[apart:], crossing[apart:]
+    meets = (1 - start) / (1 + slope)  # each line and y = x
+    k = int(np.argmax(np.append(crossing, math.inf) >= meets))
+    x = np.concatenate(([0.0], crossing[:k], [meets[k]]))
+    power = np.concatenate((start[:1], start[:k] + slope[:k] * crossing[:k], [1 - meets[k]]))
+    return symmetric_pair(x, power)
 
 
 # -- checks ------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.atoms import MAX_ATOMS, FiniteLosses
-from indistinct.numerics.cumulant import OnLine, RuleCumulant
 from indistinct.numerics.rule import LossRule, TooFineError
 
 FINE = 1024.0
@@ -202,9 +201,6 @@ class DiscreteGaussianPair(Pair):
     def scaled(self, size: int) -> Pair:
         return DiscreteGaussianPair(size * self.shift, self.scale)
 
-    def cumulant(self, resolution: Resolution) -> "DiscreteGaussianCumulant":
-        return DiscreteGaussianCumulant(self, resolution)
-
     def log_moment(self, order: float) -> float:
         return float(self.log_moments(np.array([order]))[0])
 
@@ -212,12 +208,8 @@ class DiscreteGaussianPair(Pair):
         """log E_Q[(dP/dQ)^w] = w(w-1) shift^2/(2 scale^2) + log theta(w shift) - log theta(0), theta(c) being
         the sum of e^{-(k-c)^2/(2 scale^2)}: at most the Gaussian one (Canonne, Kamath and Steinke 2020,
         Proposition 5)."""
-        return self.log_moments_beyond(orders, orders - 1)
-
-    def log_moments_beyond(self, orders: Array, beyond: Array) -> Array:
-        """The same, where an order less 1 has digits that the order has not."""
-        whole = orders * beyond * self._moved**2 / 2
-        change = _log_theta(beyond * self.shift, self.scale) - _log_theta(np.zeros(1), self.scale)
+        whole = orders * (orders - 1) * self._moved**2 / 2
+        change = _log_theta((orders - 1) * self.shift, self.scale) - _log_theta(np.zeros(1), self.scale)
         value = whole + change
         waves = min(math.exp(-2 * (math.pi * self.scale) ** 2), 1.0)
         guard = 8 * EPS * (np.abs(whole) + np.abs(change) + waves)
@@ -230,28 +222,6 @@ class DiscreteGaussianPair(Pair):
     @property
     def finite_mean(self) -> float:
         return self._moved**2 / 2
-
-
-@dataclass(frozen=True, eq=False)
-class DiscreteGaussianCumulant:
-    """Theta functions on the real axis, sums over the lattice elsewhere."""
-
-    pair: DiscreteGaussianPair
-    resolution: Resolution
-
-    @cached_property
-    def _sum(self) -> RuleCumulant:
-        return RuleCumulant(self.pair.rule(self.resolution))
-
-    @property
-    def size(self) -> int:
-        return self._sum.size
-
-    def real(self, z: Array) -> Array:
-        return self.pair.log_moments_beyond(1 + z, z)
-
-    def line(self, c: float, step: float, stop: int) -> OnLine:
-        return self._sum.line(c, step, stop)
 
 
 def _log_theta(centre: Array, scale: float) -> Array:

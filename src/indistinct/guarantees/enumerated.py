@@ -35,7 +35,6 @@ class EnumeratedTail:
     atoms: Atoms
     pair: Pair | None
     relative_error: float  # of the masses
-    shift: float  # of the losses: they are rounded up by at most this
     infinite: float
     charged: float
 
@@ -55,25 +54,23 @@ class EnumeratedTail:
         delta, q_above = pair.profile_and_slope(rest)
         q_above = q_above * np.exp(np.minimum(rest, 700.0))  # -d delta / d epsilon
         known = pair.from_below.profile(rest) if pair.profiled else delta
-        # losses are known to `shift`, and the place where a profile is read to some last digits
-        moved = (2 * self.shift + 64 * EPS * np.abs(rest)) * np.minimum(q_above, 1e300)
+        # losses are rounded up, and the place where a profile is read is known to some last digits
+        moved = (2 * self.atoms.moved + 64 * EPS * np.abs(rest)) * np.minimum(q_above, 1e300)
         lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - moved, 0.0)
         delta, lower = delta + np.where(q_above > 0, moved, 0.0), np.maximum(lower, 0.0)
-        high = (self.atoms.mass * delta).sum(axis=1) * (1 + self.relative_error)
-        low = (self.atoms.mass * lower).sum(axis=1) * (1 - self.relative_error)
-        slope = -(self.atoms.mass * q_above).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            total = np.maximum(high + self.infinite + self.charged, TINY)
-            return LogBounds(np.log(low + self.infinite), np.minimum(np.log(total), 0.0), slope / total)
+        high, low, falls = ((self.atoms.mass * each).sum(axis=1) for each in (delta, lower, q_above))
+        return self._bounds(low * (1 - self.relative_error), high, -falls)
 
     def _read_listed(self, epsilon: Array) -> LogBounds:
-        """Without another pair: a loss is known to `shift`."""
-        high = self.atoms.told_at_most(epsilon - self.shift) * (1 + self.relative_error)
-        low, above = self.atoms.told(epsilon + self.shift)
-        total = np.maximum(high + self.infinite + self.charged, TINY)
-        with np.errstate(divide="ignore"):
-            log_low = np.log(low * (1 - self.atoms.rounding - self.relative_error) + self.infinite)
-        return LogBounds(log_low, np.minimum(np.log(total), 0.0), (low - above) / total)
+        """Without another pair."""
+        high = self.atoms.told_at_most(epsilon - self.atoms.moved)
+        low, above = self.atoms.told(epsilon + self.atoms.moved)
+        return self._bounds(low * (1 - self.atoms.rounding - self.relative_error), high, low - above)
+
+    def _bounds(self, low: Array, high: Array, slope: Array) -> LogBounds:
+        total = np.maximum(high * (1 + self.relative_error) + self.infinite + self.charged, TINY)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return LogBounds(np.log(low + self.infinite), np.minimum(np.log(total), 0.0), slope / total)
 
     def guess(self, log_delta: Array) -> Array:
         if self.pair is not None and self.atoms.loss.size == 1:
@@ -103,4 +100,4 @@ def enumerate_losses(
     law = compose_atoms(listed)
     if law is None or (rest is not None and law.loss.size > _FEW):
         return None
-    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), law.moved, infinite, charged)
+    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), infinite, charged)

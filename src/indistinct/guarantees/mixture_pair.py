@@ -1,13 +1,14 @@
 """Subsampling: the pair when a record takes part with some probability."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair, bounded_envelope
+from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
 from indistinct.guarantees.tabled_moments import mixed_moment, tabled_mean, tabled_moment
@@ -105,13 +106,9 @@ class MixturePair(Pair):
         assert isinstance(table, DiscretePair)
         return table
 
-    @property
-    def from_below(self) -> Pair:
-        return MixturePair(self.base.from_below, self.rate)
-
-    def coarse(self, enough: float) -> Pair:
-        # a delta of this one is at most that of the base
-        return MixturePair(self.base.coarse(enough), self.rate) if self.profiled else self
+    def remade(self, change: Callable[[Pair], Pair]) -> Pair:
+        # of no pair a delta is larger than that of the base, so it is `coarse` where that one is
+        return mixture(change(self.base), self.rate)
 
     def likely_epsilon(self, log_delta: float) -> float:
         if not self.profiled:
@@ -131,12 +128,10 @@ class MixturePair(Pair):
         return self.base.joined(self.pieces(low, high, resolution), low, high).mixed(self.rate)
 
     def log_envelope(self, resolution: Resolution) -> float:
-        order, frequency = resolution.orders[0], resolution.frequency
-        if isinstance(self.base, BoundedNoise):
-            # what it is relative to must not be too large, as a bound on a moment may be
-            log_mass = self.computed_log_moment(order) * (1 - 1e-12)
-            return bounded_envelope(self.base, self.rate, order, frequency, log_mass)
-        return 0.0
+        if not isinstance(self.base, BoundedNoise):
+            return 0.0
+        log_moment = self.computed_log_moment(resolution.orders[0])
+        return self.base.sampled_envelope(self.rate, resolution, log_moment)
 
     @property
     def splits(self) -> bool:  # type: ignore[override]
@@ -241,7 +236,8 @@ class MixturePair(Pair):
         return self.base.outer_losses(0.0, 1.01 * log_tail - 10.0)[0] if order else low
 
     def _vanishing(self, order: float) -> float:
-        """A base loss above which Q times e^{order L}, order <= 0, is negligible."""
+        """A base loss above which Q times e^{order L}, order <= 0, is negligible. Q itself ends further out:
+        many lines of reversed pairs would be too fine to be drawn up to there."""
         near, far = 0.0, LOG_NEGLIGIBLE
         for _ in range(8):
             middle = (near + far) / 2
@@ -361,10 +357,9 @@ class MixturePair(Pair):
             if 2 <= order <= _WHOLE:
                 known = min(known, mixed_moment(self.rate, order, self._whole_moments_to(math.ceil(order))))
             return min(known, self._plain_moment(order)) if order > 1 else known
-        if order < -1e6:
-            return order * math.log1p(-self.rate)  # no loss is smaller
-        if order > 1e4 and self.base.log_moment(order) > -order * math.log(self.rate):
-            return self._plain_moment(order)  # tight where the base alone decides
+        # no loss is smaller than the smallest, and where the base alone decides the bound is tight
+        if order < -1e6 or (order > 1e4 and self.base.log_moment(order) > -order * math.log(self.rate)):
+            return self._plain_moment(order)
         try:
             return super().log_moment(order)
         except TooFineError:

@@ -1,8 +1,9 @@
 """The pairs of additive noise: Gaussian and Laplace, by how far a neighbour moves the centre."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -103,36 +104,69 @@ class GaussianPair(Pair):
 
 
 @dataclass(frozen=True)
-class LaplacePair(Pair):
-    """Laplace noise of scale 1, centres `loss` apart: the loss has atoms at both ends of [-s, s] and
-    density e^{(l-s)/2}/4 under P between them."""
+class BoundedNoise(Pair, ABC):
+    """The same both ways, with losses between two ends: their density under Q is e^{-l/2} times a constant,
+    and there are atoms at most at the ends, a half of Q at the lower and of P at the upper one."""
 
     loss: float
+    """The largest."""
     dominates: bool = field(default=False, repr=False)
     """Whether it only dominates what it stands for."""
+
+    @abstractmethod
+    def log_density(self, loss: Array, log_weight: Array | float = 0.0) -> Array:
+        """Under Q, between the ends, times a weight."""
+
+    def _log_atoms(self, loss: Array) -> Array:
+        """Under Q, if they are there."""
+        return -np.maximum(loss, 0.0) - math.log(2.0)
+
+    def as_bound(self) -> Self:
+        return replace(self, dominates=True)
+
+    def reverse(self) -> Pair:
+        return self
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        return -self.loss, self.loss
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        return math.nextafter(-self.loss, -math.inf), self.loss
+
+    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
+        speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
+        loss, log_weight = panels(max(low, -self.loss), min(high, self.loss), min(4.0, 23 / speed))
+        atoms = np.array([atom for atom in self.atoms if low < atom <= high])
+        log_q = self._log_atoms(atoms), self.log_density(loss, log_weight)
+        return LossRule(np.concatenate((atoms, loss)), np.concatenate(log_q))
+
+    def log_envelope(self, resolution: Resolution) -> float:
+        return self.sampled_envelope(1.0, resolution, self.computed_log_moment(resolution.orders[0]))
+
+    def sampled_envelope(self, rate: float, resolution: Resolution, log_moment: float) -> float:
+        """`log_envelope` where a record takes part with this rate, from the moment of the sampled loss. The
+        density of that loss is a constant times e^{-3l/2} r^{w+1}, r = 1 - rate + rate e^l, so that its
+        logarithm is convex or monotone."""
+        order, ends = resolution.orders[0], np.array(self.loss_range)
+        mixed = ends if rate == 1 else mixed_loss(ends, rate)
+        heights = self.log_density(ends) + (order + 1) * mixed - ends - math.log(rate)
+        atoms = float(np.logaddexp.reduce(order * mixed + self._log_atoms(ends))) if self.atoms else -math.inf
+        # what it is relative to must not be too large, as a bound on a moment may be
+        return edge_envelope(heights, atoms, resolution.frequency, log_moment * (1 - 1e-12))
+
+
+class LaplacePair(BoundedNoise):
+    """Laplace noise of scale 1, centres `loss` apart: the loss has atoms at both ends of [-s, s] and
+    density e^{(l-s)/2}/4 under P between them."""
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
         return not self.dominates
 
-    def as_bound(self) -> "LaplacePair":
-        return LaplacePair(self.loss, dominates=True)
-
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         return (-self.loss, self.loss)
-
-    def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
-        s = self.loss
-        speed = 2.0 + math.hypot(wave.power, wave.frequency) + 8 * math.sqrt(wave.sharpness)
-        loss, log_weight = panels(max(low, -s), min(high, s), min(4.0, 23 / speed))
-        log_q = log_weight - math.log(4.0) - (loss + s) / 2
-        atoms, log_atoms = np.array([-s, s]), np.array([0.0, -s]) - math.log(2.0)
-        inside = (low < atoms) & (atoms <= high)
-        return LossRule(np.concatenate((atoms[inside], loss)), np.concatenate((log_atoms[inside], log_q)))
-
-    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
-        return math.nextafter(-self.loss, -math.inf), self.loss
 
     def tails(self, loss: Array) -> Tails:
         s = self.loss
@@ -154,27 +188,14 @@ class LaplacePair(Pair):
 
     reversed_profile = profile
 
-    @property
-    def loss_range(self) -> tuple[float, float]:
-        return -self.loss, self.loss
-
-    def reverse(self) -> Pair:
-        return self
-
     def scaled(self, size: int) -> Pair:
         return LaplacePair(weighted_sum_up([(self.loss, size)]), self.dominates)
 
     def cumulant(self, resolution: Resolution) -> Cumulant:
         return LaplaceCumulant(self.loss)
 
-    def log_envelope(self, resolution: Resolution) -> float:
-        order = resolution.orders[0]
-        log_mass = self.computed_log_moment(order) * (1 - 1e-12)
-        return bounded_envelope(self, 1.0, order, resolution.frequency, log_mass)
-
-    def log_density(self, loss: float) -> float:
-        """Under Q, between the atoms."""
-        return -math.log(4.0) - (loss + self.loss) / 2
+    def log_density(self, loss: Array, log_weight: Array | float = 0.0) -> Array:
+        return log_weight - math.log(4.0) - (loss + self.loss) / 2
 
     def computed_log_moment(self, order: float) -> float:
         return float(LaplaceCumulant(self.loss).real(np.array([order - 1.0]))[0])
@@ -189,30 +210,3 @@ class LaplacePair(Pair):
         if s > 1e-2:
             return (s + math.expm1(-s)) * (1 + 1e-13)
         return s * s * (0.5 - s / 6 + s * s / 24 - s**3 / 120 + s**4 / 720) * (1 + 8 * EPS)
-
-
-@runtime_checkable
-class BoundedNoise(Protocol):
-    """A pair whose losses have a density e^{-l/2} under Q, times a constant, between two ends."""
-
-    @property
-    def atoms(self) -> tuple[float, ...]: ...
-    @property
-    def loss_range(self) -> tuple[float, float]: ...
-    def log_density(self, loss: float) -> float: ...
-
-
-def bounded_envelope(
-    base: "BoundedNoise", rate: float, order: float, frequency: float, log_mass: float
-) -> float:
-    """`log_envelope` of a sampled pair whose base losses have a density that is a constant times e^{-l/2}
-    under Q between two ends, and atoms at most there: that of the sampled loss is such a constant times
-    e^{-3l/2} r^{w+1}, r = 1 - rate + rate e^l, so its logarithm is convex or monotone."""
-    ends = np.array(base.loss_range)
-    mixed = ends if rate == 1 else mixed_loss(ends, rate)
-    low, high = (base.log_density(end) for end in ends.tolist())
-    heights = np.array([low, high]) + (order + 1) * mixed - ends - math.log(rate)
-    atoms = -math.inf
-    if base.atoms:  # a half of Q at the lower end and of P at the upper
-        atoms = float(np.logaddexp.reduce(order * mixed - np.maximum(ends, 0.0) - math.log(2.0)))
-    return edge_envelope(heights, atoms, frequency, log_mass)

@@ -7,7 +7,8 @@ its tails and its own profile are, and where it ends; the rest falls back on the
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -134,10 +135,14 @@ class Pair(ABC):
         """Whether (Q, P) has the same loss law."""
         return self.reverse() == self
 
+    def remade(self, change: "Callable[[Pair], Pair]") -> "Pair":
+        """The same of another pair, where it is made of one."""
+        return self
+
     @property
     def stand_in(self) -> "Pair":
         """The pair, or one that dominates it, whose losses can be integrated."""
-        return self
+        return self.remade(lambda pair: pair.stand_in)
 
     def gathered(self, terms: "Sequence[tuple[Pair, int]]") -> "Pair":
         """One pair for several of its kind and Gaussian ones, with their counts, if it `gathers`."""
@@ -145,12 +150,12 @@ class Pair(ABC):
 
     def coarse(self, enough: float) -> "Pair":
         """The same, where deltas below `enough` need not be close."""
-        return self
+        return self.remade(lambda pair: pair.coarse(enough))
 
     @property
     def from_below(self) -> "Pair":
         """The same, with lower bounds for its profile, if `profiled` and `exact`."""
-        return self
+        return self.remade(lambda pair: pair.from_below)
 
     def profile_and_slope(self, epsilon: Array) -> tuple[Array, Array]:
         """delta(epsilon) and Q(L > epsilon) = -d delta / d e^epsilon, which is known about if `profiled`."""
@@ -269,13 +274,11 @@ class Pair(ABC):
     def log_moments(self, orders: Array) -> Array:
         """The same at many orders: with one rule where they are close to each other."""
         far = np.minimum(np.abs(orders), np.abs(orders - 1))
-        if orders.size < 4 or np.abs(orders).max() > _WIDE or far.min() < _CLOSE:
-            return np.array([self.log_moment(order) for order in orders.tolist()])
-        try:
-            rule = self._whole_rule(float(orders.min()), float(orders.max()))
-        except TooFineError:
-            return np.array([self.log_moment(order) for order in orders.tolist()])
-        return guarded(orders, RuleCumulant(rule).real(orders - 1.0))
+        if orders.size >= 4 and np.abs(orders).max() <= _WIDE and far.min() >= _CLOSE:
+            with suppress(TooFineError):
+                rule = self._whole_rule(float(orders.min()), float(orders.max()))
+                return guarded(orders, RuleCumulant(rule).real(orders - 1.0))
+        return np.array([self.log_moment(order) for order in orders.tolist()])
 
     def mean(self) -> float:
         """E_P[L], the Kullback-Leibler divergence."""
@@ -315,16 +318,11 @@ class ReversedPair(Pair):
     def profiled(self) -> bool:  # type: ignore[override]
         return self.pair.profiled
 
-    @property
-    def stand_in(self) -> Pair:
-        return self.pair.stand_in.reverse() if self.profiled else self
-
-    @property
-    def from_below(self) -> Pair:
-        return ReversedPair(self.pair.from_below)
+    def remade(self, change: Callable[[Pair], Pair]) -> Pair:
+        return change(self.pair).reverse()
 
     def as_bound(self) -> Pair:
-        return self.pair.as_bound().reverse()
+        return self.remade(lambda pair: pair.as_bound())
 
     @property
     def above(self) -> tuple[Pair, ...]:
@@ -333,9 +331,6 @@ class ReversedPair(Pair):
     @property
     def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
         return tuple(tuple((one.reverse(), n) for one, n in terms) for terms in self.pair.below)
-
-    def coarse(self, enough: float) -> Pair:
-        return ReversedPair(self.pair.coarse(enough)) if self.profiled else self
 
     def likely_epsilon(self, log_delta: float) -> float:
         return self.pair.likely_epsilon(log_delta) if self.profiled else super().likely_epsilon(log_delta)

@@ -175,7 +175,7 @@ class _SplitLoss:
             return FarBand(log_p, log_q, np.zeros(0), np.zeros(0))  # no more is needed
         if band[0] > self.centre:
             far = far_band(self._split(band, 1, -FarBand.reach(band[0]), 0.0), band[0])
-            if far.log_rest(self._places[1]) < self.log_delta - _FAR:
+            if far.log_rest(np.array(self._places[1])) < self.log_delta - _FAR:
                 return far
             return self._line(band, 1, self._scan(band, 1, log_p)) or far
         return self._near_part(band, 1, self._scan(band, 1, log_p))
@@ -241,11 +241,13 @@ class FarBand:
         """The largest of the orders."""
         return 100.0 * max(1.0, 1 / place)
 
-    def log_rest(self, epsilon: float) -> float:
-        return float((self.values + self.orders * epsilon).min(initial=self.log_p + 700.0)) + GUARD
+    def log_rest(self, epsilon: Array) -> Array:
+        each = self.values + self.orders * epsilon[..., None]
+        least: Array = each.min(axis=-1, initial=self.log_p + 700.0)
+        return least + GUARD
 
     def read(self, epsilon: Array) -> LogBounds:
-        rest = (self.values + self.orders * epsilon[:, None]).min(axis=1, initial=self.log_p + 700.0) + GUARD
+        rest = self.log_rest(epsilon)
         with np.errstate(divide="ignore"):
             above = np.minimum(epsilon + self.log_q - self.log_p, 0.0)
             known = self.log_p + np.log(-np.expm1(above))

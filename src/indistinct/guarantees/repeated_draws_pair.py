@@ -113,17 +113,12 @@ class RepeatedDrawsPair(Pair):
         other, other_slope, other_bend = self._log_ratio(-x)
         return value - other, slope + other_slope, bend - other_bend
 
-    def _complex_loss(self, x: Array, height: Array) -> ComplexArray:
-        """L at x + i height, while every term stays in the right half plane."""
-
-        def log_ratio(z: ComplexArray) -> ComplexArray:
-            exponent = self._exponents(z)
-            top = exponent.real.max(axis=0)
-            result: ComplexArray = top + np.log(np.exp(exponent - top).sum(axis=0))
-            return result
-
-        z = x + 1j * height
-        return log_ratio(z) - log_ratio(-z) if self.replaced else log_ratio(z)
+    def _complex_log_ratio(self, z: ComplexArray) -> ComplexArray:
+        """The same sum off the axis, while every term stays in the right half plane."""
+        exponent = self._exponents(z)
+        top = exponent.real.max(axis=0)
+        result: ComplexArray = top + np.log(np.exp(exponent - top).sum(axis=0))
+        return result
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
@@ -263,13 +258,13 @@ class RepeatedDrawsPair(Pair):
         turn = np.arctan(steep * slope * far)
         height = turn / far / (1.0 if not self.replaced else 2.0)
         tilt = height / np.maximum(turn, 1e-300) * steep * far * bend / (1 + (steep * slope * far) ** 2)
-        above = self._complex_loss(x, height)
+        path = np.asarray(x + 1j * height, dtype=np.complex128)
+        above = self._complex_log_ratio(path)
         log_q = -x * x / 2 - _LOG_ROOT + height * height / 2
         at_zero = -x * x / 2 - _LOG_ROOT
         if self.replaced:
-            mirror = self._exponents(-(x + 1j * height))
-            top = mirror.real.max(axis=0)
-            log_q = log_q + np.log(np.abs(np.exp(mirror - top).sum(axis=0))) + top
+            mirrored = self._complex_log_ratio(-path)
+            above, log_q = above - mirrored, log_q + mirrored.real
             at_zero = at_zero + self._log_ratio(-x)[0]
         on_path = log_q + order * above.real - frequency * above.imag + 0.5 * np.log1p(tilt * tilt)
         ends = (

@@ -226,7 +226,8 @@ class Selected(PairGuarantee):
         with u(0) gives at most E[K] u(0)^{1 - a} times the moment of the run above R + log u(0)."""
         if any(layers.log_least < -_LARGEST for layers in self._both):
             return self._with_one_slope(order)  # which is beyond the table
-        if math.isinf(order) or order < 1 - _NEAR_ONE or not any(map(_unbounded, self.directions)):
+        bounded = not any(direction.infinite_mass for direction in self.directions)
+        if bounded or math.isinf(order) or order < 1 - _NEAR_ONE:
             return super()._renyi(order)
         order = max(order, 1 + _NEAR_ONE)
         return worst_of(map(partial(self._moment, order), self.directions, self._both))
@@ -252,10 +253,6 @@ class Selected(PairGuarantee):
 
     def group(self, size: int) -> Guarantee:
         return selected(self.run.group(size), self.tries)
-
-
-def _unbounded(direction: Product) -> bool:
-    return direction.infinite_mass > 0
 
 
 def selected(run: Guarantee, tries: Tries) -> Guarantee:

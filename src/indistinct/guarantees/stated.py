@@ -107,7 +107,7 @@ class PureDP(_Bound):
     def _renyi(self, order: float) -> float:
         return min(super()._renyi(order), self.bound)
 
-    def group(self, size: int) -> Guarantee:
+    def group(self, size: int) -> "PureDP":
         return PureDP(_multiple(size, self.bound), adjacency=self.adjacency)
 
 
@@ -135,8 +135,7 @@ class KnownByClaim(PairGuarantee):
         return np.zeros_like(epsilon), self.claim._delta(epsilon)
 
     def group(self, size: int) -> Guarantee:
-        grouped = self.claim.group(size)
-        return KnownByClaim(grouped) if isinstance(grouped, PureDP) else grouped
+        return KnownByClaim(self.claim.group(size))
 
 
 @describable("approx", epsilon="bound", delta="slack")

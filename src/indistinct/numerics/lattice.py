@@ -252,8 +252,9 @@ def convolve(
     cells = 1 << max(4, math.ceil(math.log2(aim.period / step) - 1e-9))
     orders = tilt * _HIGHER
     moments = np.zeros(orders.size)
-    for (law, n), (mass, log_total) in zip(laws, tilted, strict=True):
-        moments += n * (_higher_moments(law, mass, log_total, tilt * step) + law.log_error(orders, step))
+    for law, n in laws:
+        higher = np.array([_tilted(law, order * step)[1] for order in orders.tolist()])
+        moments += n * (higher + law.log_error(orders, step))
     while True:
         bottom = math.floor(aim.epsilon / step) - max(2, cells // 8)
         end = step * (bottom + cells)
@@ -315,17 +316,3 @@ def _tilted(law: LatticeLaw, tilt: float) -> tuple[Array, float]:
     mass = np.exp(exponent - top)
     total = float(mass.sum())
     return mass / total, top + math.log(total)
-
-
-def _higher_moments(law: LatticeLaw, mass: Array, log_total: float, tilt: float) -> Array:
-    """The logarithms of moments at the `_HIGHER` multiples of a tilt, from the tilted masses; rounded up."""
-    if 2 * tilt * mass.size > 600:  # too steep: what underflows below would be felt
-        return np.array([_tilted(law, multiple * tilt)[1] for multiple in _HIGHER.tolist()])
-    # relative to the last point no factor exceeds 1: what underflows is less than TINY
-    power = np.exp(0.25 * tilt * np.arange(1 - mass.size, 1))
-    logs = []
-    for multiple in _HIGHER.tolist():
-        total = float((mass * power).sum()) * (1 + 4 * mass.size * EPS) + mass.size * TINY
-        logs.append(log_total + math.log(total) + (multiple - 1) * tilt * (law.first + mass.size - 1))
-        power *= power
-    return np.array(logs)

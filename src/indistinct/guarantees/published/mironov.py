@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from indistinct.errors import (
     ArgumentError,
     check_count,
@@ -121,7 +123,7 @@ def randomized_response_renyi(truth: float, order: float) -> float:
     if alpha == math.inf:
         return abs(loss)
     steps = (alpha - 1) * loss
-    return _log_sum(math.log(p) + steps, math.log1p(-p) - steps) / (alpha - 1)
+    return float(np.logaddexp(math.log(p) + steps, math.log1p(-p) - steps)) / (alpha - 1)
 
 
 def laplace_renyi(scale: float, order: float) -> float:
@@ -140,7 +142,7 @@ def laplace_renyi(scale: float, order: float) -> float:
         return inverse
     near = math.log(alpha / (2 * alpha - 1)) + (alpha - 1) * inverse
     far = math.log((alpha - 1) / (2 * alpha - 1)) - alpha * inverse
-    return _log_sum(near, far) / (alpha - 1)
+    return float(np.logaddexp(near, far)) / (alpha - 1)
 
 
 def gaussian_renyi(scale: float, order: float) -> float:
@@ -154,7 +156,3 @@ def gaussian_renyi(scale: float, order: float) -> float:
 
 def _from_one(order: float) -> float:
     return math.inf if order == math.inf else check_order(order, strict=False)
-
-
-def _log_sum(a: float, b: float) -> float:
-    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
