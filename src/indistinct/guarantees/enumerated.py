@@ -53,7 +53,7 @@ class EnumeratedTail:
         rest = epsilon[:, None] - self.atoms.loss
         delta, q_above = pair.profile_and_slope(rest)
         q_above = q_above * np.exp(np.minimum(rest, 700.0))  # -d delta / d epsilon
-        known = pair.from_below.profile(rest) if pair.profiled else delta
+        known = pair.from_below.profile(rest) if pair.profiled and pair.exact else delta
         # losses are rounded up, and the place where a profile is read is known to some last digits
         moved = (2 * self.atoms.moved + 64 * EPS * np.abs(rest)) * np.minimum(q_above, 1e300)
         lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - moved, 0.0)

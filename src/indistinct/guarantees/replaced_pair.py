@@ -17,8 +17,8 @@ from indistinct.guarantees.product import Product
 from indistinct.guarantees.profiled_pairs import CompositionPair, ProfiledPair
 from indistinct.numerics.arrays import EPS, Array
 
-_SHARES = [np.linspace(-0.4, 0.4, 5), *(np.array([-1, 1]) / n for n in (10, 20, 40, 80, 160, 320))]
-"""Of epsilon, for the first hop: around a half, and around the best so far."""
+_SHARES = [np.linspace(-0.4, 0.4, 5), *(np.array([-1, 1]) / n for n in (10, 20, 40, 80, 160, 320, 640, 1280))]
+"""Of epsilon, and some room on both sides, for the first hop: around a half, and around the best so far."""
 _LOGITS = [
     np.linspace(-4.0, 4.0, 9),
     *(np.linspace(-size, size, 7) for size in (0.75, 0.2, 0.05, 0.012, 0.003)),
@@ -160,9 +160,11 @@ class ReplacedPair(ProfiledPair):
         """Both orders of the hops, at the best of a few s, closer and closer to the best of those before."""
         both = np.concatenate((epsilon, epsilon))
         swapped = np.arange(both.size) >= epsilon.size
+        # next to 0 it is best to go a little too far, and back
+        spare = float(self.product.epsilon(self.product.delta(np.zeros(1)) / 4)[0])
 
         def log_value(share: Array) -> Array:
-            s = share * both
+            s = share * (both + 2 * spare) - spare
             removed = self._hops[0].profile(np.where(swapped, both - s, s))
             added = self._hops[1].profile(np.where(swapped, s, both - s))
             first, last = np.where(swapped, added, removed), np.where(swapped, removed, added)

@@ -11,7 +11,7 @@ from indistinct.guarantees.pair import Band, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import Beside
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
-from indistinct.numerics.rule import LossRule
+from indistinct.numerics.rule import LossRule, TooFineError
 
 
 def spliced(base: Pair, rate: float) -> Pair:
@@ -145,6 +145,13 @@ class SplicedPair(Pair):
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         return self.rule(Resolution((-wave.power, 1 + wave.power), wave.frequency))
+
+    def log_moment(self, order: float) -> float:
+        try:
+            return super().log_moment(order)
+        except TooFineError:
+            # one half is that of positive losses, which the mixture has, and the mirror image adds no more
+            return math.log(2) + self.mixture.log_moment(max(order, 1 - order))
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         upper = self.mixture.outer_losses(max(tilt, 1.0), log_tail)[1]

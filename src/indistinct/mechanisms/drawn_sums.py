@@ -1,5 +1,6 @@
 """Noisy sums of clipped vectors whose records are drawn otherwise than one coin for each person."""
 
+import math
 import sys
 
 import numpy as np
@@ -106,6 +107,8 @@ class DrawnSum(Mechanism):
         object.__setattr__(self, "noise", check_positive("noise", self.noise))
         if check_count("size", self.size, least=1) > MOST_COINS:
             raise ArgumentError("size", self.size, f"at most {MOST_COINS}")
+        if math.isinf(2 * self.size / self.noise):
+            raise ArgumentError("noise", self.noise, "large enough for sums to be counted in it")
         if check_count("of", self.of, least=2) > sys.maxsize:
             raise ArgumentError("of", self.of, f"at most {sys.maxsize}")
 
