@@ -75,6 +75,10 @@ class ComposedLoss:
             terms = [(pair.stand_in if pair.profiled else pair, count) for pair, count in terms]
         return cls(tuple(terms), infinite_mass(terms), finite_top(terms))
 
+    @property
+    def reversed_infinite_mass(self) -> float:
+        return infinite_mass([(pair.reverse(), count) for pair, count in self.factors])
+
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """What is composed, with as few terms as may be."""

@@ -238,12 +238,13 @@ class LossReader:
             )
         return (low if self.exact else np.zeros_like(low)), high
 
-    def covers_reverse(self, epsilon: Array, delta: Array, infinite: float) -> tails.Flags:
-        """Where the reversed loss, which has so much infinite mass, is shown to have no larger delta at an
-        epsilon, on lines that were drawn for both at once."""
+    def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
+        """Where the reversed loss is shown to have no larger delta at an epsilon, on lines drawn for both at
+        once."""
         covered = np.zeros(epsilon.shape, dtype=bool)
         if not self.loss.turns or self.listed is not None:
             return covered
+        infinite = self.loss.reversed_infinite_mass
         usable = (epsilon < math.inf) & (delta > infinite) & (delta < 1)
         log_finite = np.log(np.where(usable, delta - infinite, 1.0))
         levels = np.where(usable, self.loss.levels_of(log_finite), -1)

@@ -230,7 +230,7 @@ class Product:
 
     def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
         """Where it costs little to see that the other direction has no larger delta at an epsilon."""
-        return self.reader.covers_reverse(epsilon, delta, self.reverse().loss.infinite_mass)
+        return self.reader.covers_reverse(epsilon, delta)
 
     def _narrow(
         self,

@@ -10,6 +10,7 @@ accuracy however small it is, and the cost does not depend on the number of comp
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -84,19 +85,22 @@ class Scan:
         A line far from the saddle would lose digits to cancellation, so only those are tried whose
         integrand is at most e^6 times that of the best, unless the order may not exceed `highest`.
         """
-        c, size = self.orders, self._sizes - self.orders * epsilon
-        if highest < math.inf:
-            size = np.where(c <= max(highest, c[1]), size, math.inf)
-        near = np.flatnonzero(size <= size.min() + 6.0)
-        left = (1.0 + self.log_mass - log_level) / c[near]
-        gap = c - c[near, None]
-        above = gap > 1e-4 * c[near, None]
-        spare = self.values - c * epsilon + (1.0 - log_level)
-        right = np.where(above, spare / np.where(above, gap, 1.0), math.inf).min(axis=1)
-        # at the far end of the grid nothing bounds the right: fall back on the left
-        period = np.where(right < math.inf, np.maximum(left, right), 4 * left)
-        pick = int(near[np.argmin(period)])
-        return Aim(float(c[pick]), float(period.min()), self._curvature(pick), epsilon, self)
+        orders, values = self.orders.tolist(), self.values.tolist()
+        size = (self._sizes - self.orders * epsilon).tolist()
+        last = bisect_right(orders, max(highest, orders[1]))
+        largest = min(size[:last]) + 6.0
+        room = [k - c * epsilon - log_level + 1.0 for c, k in zip(orders, values, strict=True)]
+        tried = []
+        for pick in range(last):  # plain numbers, which are few
+            if size[pick] <= largest:
+                c = orders[pick]
+                left = (1.0 + self.log_mass - log_level) / c
+                above = range(bisect_right(orders, 1.0001 * c), len(orders))
+                right = min((room[s] / (orders[s] - c) for s in above), default=math.inf)
+                # at the far end of the grid nothing bounds the right: fall back on the left
+                tried.append((max(left, right) if right < math.inf else 4 * left, pick))
+        period, pick = min(tried)
+        return Aim(orders[pick], period, self._curvature(orders, values, pick), epsilon, self)
 
     def likely_epsilon(self, log_delta: float) -> float:
         """About where delta has this size: the least epsilon at which an order has it by Laplace's method."""
@@ -107,7 +111,7 @@ class Scan:
         bend = 2 * (slope[1:] - slope[:-1]) / (c[2:] - c[:-2])
         c, k, size = c[1:-1], k[1:-1], self._sizes[1:-1]
         # where a far tail takes over K bends all of a sudden: no more than a few times as a Gaussian's does
-        bend = np.clip(bend, 0.0, 16 * np.maximum(k, 0.0) / (c * (c + 1)))
+        bend = np.maximum(np.minimum(bend, 16 * np.maximum(k, 0.0) / (c * (c + 1))), 0.0)
         size = size - 0.5 * np.log(2 * math.pi * (bend + 1 / c**2 + 1 / (c + 1) ** 2))
         least = (size - log_delta) / c
         best = int(least.argmin())
@@ -126,20 +130,22 @@ class Scan:
         sizes: Array = self.values - np.log(self.orders * (self.orders + 1))
         return sizes
 
-    def _curvature(self, pick: int) -> float:
+    @staticmethod
+    def _curvature(orders: list[float], values: list[float], pick: int) -> float:
         """About K'' there: by second differences, over neighbours, or over more where bounds on K that are
         not alike stand beside each other."""
-        last = self.orders.size - 1
-        near, far = (self._bend(max(pick - n, 0), pick, min(pick + n, last)) for n in (1, 3))
+        near, far = (_bend(orders, values, pick, n) for n in (1, 3))
         return max(near if near > 1e-3 * far else far, 1e-300)
 
-    def _bend(self, first: int, middle: int, last: int) -> float:
-        middle = min(max(middle, first + 1), last - 1)
-        if not first < middle < last:
-            return 0.0
-        x, y, z = self.orders[[first, middle, last]].tolist()
-        a, b, c = self.values[[first, middle, last]].tolist()
-        return float(2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x))
+
+def _bend(orders: list[float], values: list[float], pick: int, apart: int) -> float:
+    """The second difference over points so far apart."""
+    first, last = max(pick - apart, 0), min(pick + apart, len(orders) - 1)
+    middle = min(max(pick, first + 1), last - 1)
+    if not first < middle < last:
+        return 0.0
+    (x, y, z), (a, b, c) = ((each[first], each[middle], each[last]) for each in (orders, values))
+    return 2 * ((c - b) / (z - y) - (b - a) / (y - x)) / (z - x)
 
 
 NOT_SCANNED = Scan(np.empty(0), np.empty(0))
@@ -209,9 +215,8 @@ def scan(
     if best < 0:
         raise TooFineError("no order can be integrated")
     best = min(max(best, 1), orders.size - 2)
-    with np.errstate(invalid="ignore", over="ignore"):  # of orders that are no numbers
-        coarse = not (epsilon[best - 1 : best + 2].max() - epsilon[best]) * orders[best] < _COARSE
-    if coarse:
+    before, here, after = epsilon[best - 1 : best + 2].tolist()
+    if not (max(before, after) - here) * float(orders[best]) < _COARSE:
         # for this delta, or where a far tail takes over
         near = np.linspace(orders[best - 1], orders[best + 1], 8)[1:-1]
         near = near[np.abs(near - orders[best]) > 1e-9 * orders[best]]
