@@ -92,7 +92,7 @@ class Along:
             return None
         if line.turned is not None:  # it was drawn along with the other
             return replace(line.turned, infinite=loss.infinite_mass)
-        return _line(loss, level, replace(line.aim, scan=NOT_SCANNED), ACCURACY)
+        return _line(loss, level, line.aim.unscanned(), ACCURACY)
 
 
 def _line(loss: ComposedLoss, level: int, aim: Aim, accuracy: float) -> ContourLine | None:

@@ -12,7 +12,7 @@ accuracy however small it is, and the cost does not depend on the number of comp
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -160,6 +160,10 @@ class Aim:
     curvature: float
     epsilon: float
     scan: Scan
+
+    def unscanned(self) -> "Aim":
+        """The same of a loss that is only known on this line."""
+        return Aim(self.order, self.period, self.curvature, self.epsilon, NOT_SCANNED)
 
     def log_alias(self, epsilon: Array) -> list[float]:
         """Log of a bound on all aliases: Chernoff on the right, delta <= 1 on the left, geometric series."""
@@ -361,7 +365,7 @@ def draw_line(
     size, doublings = np.abs(weights), math.log2(z.size + 1)
     errors = errors + _RELATIVE_ERROR * (1 + doublings + np.abs(log_values))
     rounding = (size * errors).sum(axis=1).tolist(), (_RELATIVE_ERROR * size * np.abs(z)).sum(axis=1).tolist()
-    line, aims = None, (aim, replace(aim, scan=NOT_SCANNED))
+    line, aims = None, (aim, aim.unscanned())
     for k in reversed(range(len(envelopes))):
         fixed = math.exp(log_rest + envelopes[k]) + rounding[0][k]
         unit, wrong = float(log_units[k, 0]), (fixed, rounding[1][k])

@@ -115,7 +115,8 @@ def mixture_envelopes(
     """The same for several laws, whose shifts and rates are columns, and for several orders, before these."""
     # panels as for the integral itself: the path's own poles are further away than those of 1/r
     more, largest = 0.0 if part is None else SPLIT_WIDTH**-2, float(shift.max())
-    sharpest = _sharpness(max(-float(np.min(order)), 0.0), float(np.max(rate))) * largest**2
+    lowest, likeliest = np.minimum.reduce(order, axis=None), np.maximum.reduce(rate, axis=None)
+    sharpest = _sharpness(max(-float(lowest), 0.0), float(likeliest)) * largest**2
     speed = 0.6 * min(max(abs(low), abs(high)), 12.0) * math.sqrt(1 + sharpest + more)
     widest = _RAMP if low > _SHARP else math.inf
     nodes, log_weight = panels(low, high, min(2.5 / largest, 18 / max(speed, 1.0), widest))
