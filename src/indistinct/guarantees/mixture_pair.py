@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -50,6 +50,12 @@ def mixture(base: Pair, rate: float) -> Pair:
         off = base.moved * MixturePair(base, rate).slope(top) + 4 * EPS * (top - math.log(rate)) * largest
         return DiscretePair.of((1 - rate) * q + rate * p, q, mixed, off=off, exact=base.exact)
     return MixturePair(base, rate)
+
+
+@lru_cache(maxsize=64)
+def _whole_moments(base: Pair, last: int) -> Array:
+    """The log moments of orders 2, 3, ... up to one."""
+    return base.log_moments(np.arange(2.0, last + 1))
 
 
 def _told(base: GaussianPair, rate: float) -> DiscretePair:
@@ -334,17 +340,6 @@ class MixturePair(Pair):
         return bottom, self._mixed_up(high)
 
     @cached_property
-    def _whole_moments(self) -> dict[int, Array]:
-        return {}
-
-    def _whole_moments_to(self, last: int) -> Array:
-        """The base's log moments of orders 2, 3, ... up to one at least."""
-        most = 1 << (last - 1).bit_length()
-        if most not in self._whole_moments:
-            self._whole_moments[most] = self.base.log_moments(np.arange(2.0, most + 1))
-        return self._whole_moments[most]
-
-    @cached_property
     def finite_mean(self) -> float:
         return tabled_mean(self._table, self._log_far) if self.profiled else super().finite_mean
 
@@ -355,7 +350,8 @@ class MixturePair(Pair):
         if self.profiled:
             known = tabled_moment(self._table, order, self._log_far)
             if 2 <= order <= _WHOLE:
-                known = min(known, mixed_moment(self.rate, order, self._whole_moments_to(math.ceil(order))))
+                whole = _whole_moments(self.base, 1 << (math.ceil(order) - 1).bit_length())
+                known = min(known, mixed_moment(self.rate, order, whole))
             return min(known, self._plain_moment(order)) if order > 1 else known
         # no loss is smaller than the smallest, and where the base alone decides the bound is tight
         if order < -1e6 or (order > 1e4 and self.base.log_moment(order) > -order * math.log(self.rate)):
