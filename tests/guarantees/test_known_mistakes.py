@@ -25,6 +25,7 @@ from indistinct import (
     RandomizedResponse,
     RandomShift,
     RenyiCurve,
+    SampledSum,
     Stated,
     Tries,
     TruncatedSum,
@@ -810,7 +811,7 @@ def test_moments_of_nested_sampling_beyond_the_end_of_a_table(inner: str) -> Non
         for order in (2, 3, 8, 16, 32, 64, 128, 300):
             moment = power(order, mpmath.mpf(rate), inside.__getitem__)
             truth = float(mpmath.log(moment) / (order - 1))
-            assert truth <= sampled.renyi(order) <= truth * (1 + 1e-9 if order <= 64 else 1.01)
+            assert truth <= sampled.renyi(order) <= truth * (1 + 1e-9 if order <= 256 else 1.01)
             assert truth <= sampled.renyi(order + 0.5) <= sampled.renyi(order + 1.0) * (1 + 1e-9)
 
 
@@ -863,3 +864,26 @@ def test_divergences_of_selection_next_to_order_1(width: float) -> None:
             log_moment = mpmath.log(mpmath.sinh(turned * loss) / (2 * turned) / mpmath.sinh(loss / 2))
             truth = log_moment / (mpmath.mpf(order) - 1)
             assert truth <= monotonic.guarantee().renyi(order) <= truth * (1 + 1e-8)
+
+
+def test_sums_of_many_draws_do_not_depend_on_what_is_read_beside() -> None:
+    """2.527205071153974e-06 alone, ...983e-06 beside others: a single column is added up in another order."""
+    places = 8.9 * np.random.default_rng(3).random(40)
+    for records, name in ((64, "replace-one"), (16, "add/remove")):
+        g = SampledSum(28.4, 0.39, records).guarantee(name)
+        assert g.delta(places).tolist() == [g.delta(place) for place in places.tolist()]
+
+
+def test_moments_of_nested_sampling_between_whole_orders() -> None:
+    """0.33 for 1e-6 at order 1: what is beyond a table's end was bounded too carelessly. Divergences rise
+    with the order, and plain sums over two released numbers have them."""
+    g = (2 * Gaussian(1).subsample(0.1)).subsample(0.1).guarantee()
+    x = np.linspace(-12.0, 25.0, 1500)
+    once = 0.9 + 0.1 * np.exp(x - 0.5)
+    density = np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    for order, accuracy in ((1.5, 2.0), (2.0, 1 + 1e-4), (3.5, 1.1), (7.3, 4.0)):
+        ratio = 0.9 + 0.1 * np.outer(once, once)
+        moment = density @ (ratio**order - 1 - order * (ratio - 1)) @ density
+        truth = math.log1p(moment) / (order - 1)
+        assert truth * (1 - 1e-9) <= g.renyi(order) <= accuracy * truth
+    assert g.renyi(1.0) <= g.renyi(1 + 1e-9) <= g.renyi(1.5) <= g.renyi(2.0)

@@ -21,7 +21,7 @@ _SHARPEST = 200.0
 """With a larger Gaussian shift the mixture is too sharp to be integrated..."""
 _SHARP = 16.0
 """... and from this one on it may be too sharp for engines: who takes part counts as told then."""
-_WHOLE = 64
+_WHOLE = 256
 """Up to this order powers of 1 - q + q r are written out, where r is known by a table."""
 QUICK_LOSS = 9.0
 """Above this base loss, less log q, a negative power that is not small has vanished, and L runs along."""
@@ -341,7 +341,14 @@ class MixturePair(Pair):
 
     @cached_property
     def finite_mean(self) -> float:
-        return tabled_mean(self._table, self._log_far) if self.profiled else super().finite_mean
+        if not self.profiled:
+            return super().finite_mean
+        # divergences do not fall with the order
+        return min(tabled_mean(self._table, self._log_far), self._mixed_moment(2.0))
+
+    def _mixed_moment(self, order: float) -> float:
+        whole = _whole_moments(self.base, 1 << max(math.ceil(order) - 1, 1).bit_length())
+        return mixed_moment(self.rate, order, whole)
 
     def _log_far(self, power: float) -> float:
         return self._plain_moment(1 + power)
@@ -349,9 +356,8 @@ class MixturePair(Pair):
     def log_moment(self, order: float) -> float:
         if self.profiled:
             known = tabled_moment(self._table, order, self._log_far)
-            if 2 <= order <= _WHOLE:
-                whole = _whole_moments(self.base, 1 << (math.ceil(order) - 1).bit_length())
-                known = min(known, mixed_moment(self.rate, order, whole))
+            if 1 < order <= _WHOLE:
+                known = min(known, self._mixed_moment(order))
             return min(known, self._plain_moment(order)) if order > 1 else known
         # no loss is smaller than the smallest, and where the base alone decides the bound is tight
         if order < -1e6 or (order > 1e4 and self.base.log_moment(order) > -order * math.log(self.rate)):

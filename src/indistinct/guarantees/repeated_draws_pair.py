@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,11 @@ _CHUNK = 64
 _TABLED = 1 << 11
 _PROFILE = 1e-12
 """Relative error of weights and of a profile: it is rounded up by as much."""
+
+
+def _added(terms: Any) -> Any:
+    """The sum over the first axis, one after the other: a column is added up as if it were alone."""
+    return reduce(np.add, terms)
 
 
 def drawn_counts(records: int, rate: float) -> tuple[float, ...]:
@@ -92,8 +97,9 @@ class RepeatedDrawsPair(Pair):
         exponent = self._exponents(x)
         top = exponent.max(axis=0)
         share = np.exp(exponent - top)
-        total = share.sum(axis=0)
-        mean, square = (np.einsum("j,j...->...", power, share) / total for power in (j, j * j))
+        total = _added(share)
+        counts = j.reshape(j.shape + (1,) * x.ndim)
+        mean, square = (_added(power * share) / total for power in (counts, counts * counts))
         spread = np.maximum(square - mean * mean, 0.0)
         value = top + np.log(total)
         # of a loss near zero the digits count
@@ -103,7 +109,7 @@ class RepeatedDrawsPair(Pair):
                 np.multiply.outer(j * self.shift, x[small]) - ((j * self.shift) ** 2 / 2)[:, None]
             )
             value = value.copy()
-            value[small] = np.log1p(np.einsum("j,j...->...", np.exp(log_w), gains))
+            value[small] = np.log1p(_added(np.exp(log_w)[:, None] * gains))
         return value, self.shift * mean, self.shift**2 * spread
 
     def _loss(self, x: Array) -> tuple[Array, Array, Array]:
@@ -117,7 +123,7 @@ class RepeatedDrawsPair(Pair):
         """The same sum off the axis, while every term stays in the right half plane."""
         exponent = self._exponents(z)
         top = exponent.real.max(axis=0)
-        result: ComplexArray = top + np.log(np.exp(exponent - top).sum(axis=0))
+        result: ComplexArray = top + np.log(_added(np.exp(exponent - top)))
         return result
 
     @cached_property

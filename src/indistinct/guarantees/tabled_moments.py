@@ -22,8 +22,8 @@ from indistinct.numerics.cumulant import log_expm1
 
 LogFar = Callable[[float], float]
 """log A, for a power b."""
-_TRIED = 6
-"""Powers of the square root of 2 that b may be."""
+_TRIED = (0, 1, 2, 4, 7, 11, 16, 22)
+"""How many times the square root of 2 is multiplied for the b that are tried."""
 _ROUNDED = 1e-11
 """Of sums of whole powers, relatively: more than is lost to rounding."""
 
@@ -47,8 +47,8 @@ def _log_beyond(table: DiscretePair, order: float, log_far: LogFar) -> float:
     given = math.log(max(table.infinite_mass, TINY)) + (power * end if power else math.log(max(end, TINY)))
     least = max(math.ceil(2 * math.log2(max(1.01 * power, 0.5))), -2)
     far = math.inf
-    for half in range(least, least + _TRIED):
-        tried = 2.0 ** (half / 2)
+    for further in _TRIED:
+        tried = 2.0 ** ((least + further) / 2)
         more = tried - power
         far = min(far, log_far(tried) - more * end + math.log((power or 1.0) / more))
     return float(np.logaddexp(given, far))
@@ -56,19 +56,28 @@ def _log_beyond(table: DiscretePair, order: float, log_far: LogFar) -> float:
 
 def mixed_moment(rate: float, order: float, whole: Array) -> float:
     """log E_Q (1 - rate + rate r)^order, at most, from the log moments of r of orders 2, 3, ...: of a whole
-    order by the binomial theorem, where all terms are positive; between two of them it is convex."""
-    below = math.floor(order)
-    low = _mixed_whole(rate, below, whole)
-    return low + (order - below) * (_mixed_whole(rate, below + 1, whole) - low) if order > below else low
+    order by the binomial theorem, where all terms are positive. What a moment of order w is above 1, divided
+    by w (w-1), is the integral of x^(w-2) over a measure, so that its logarithm is convex in w, and may be
+    read between two whole orders; up to order 2 that of the moment itself is, and is 0 at order 1."""
+    below = max(math.floor(order), 2)
+    ends = [_mixed_excess(rate, n, whole) - math.log(n * (n - 1)) for n in (below, below + (order > below))]
+    if order < 2:
+        return (order - 1) * _log_more(ends[0] + math.log(2))
+    between = ends[0] + (order - below) * (ends[1] - ends[0]) if order > below else ends[0]
+    return _log_more(between + math.log(order * (order - 1)))
 
 
-def _mixed_whole(rate: float, order: int, whole: Array) -> float:
-    """1 and the sum of C(n, j) (1 - rate)^(n-j) rate^j (E_Q r^j - 1), since E_Q r = 1."""
+def _log_more(log_excess: float) -> float:
+    """log(1 + e^x)."""
+    return float(np.logaddexp(0.0, log_excess)) if log_excess > -30 else math.exp(log_excess)
+
+
+def _mixed_excess(rate: float, order: int, whole: Array) -> float:
+    """The logarithm of the sum of C(n, j) (1 - rate)^(n-j) rate^j (E_Q r^j - 1), j from 2 on."""
     stay, go = math.log1p(-rate), math.log(rate)
     logs = [
         math.log(math.comb(order, j)) + (order - j) * stay + j * go + log_expm1(moment)
         for j, moment in enumerate(whole[: order - 1].tolist(), start=2)
         if moment > 0
     ]
-    log_excess = float(np.logaddexp.reduce(logs, initial=-math.inf)) + _ROUNDED
-    return float(np.logaddexp(0.0, log_excess)) if log_excess > -30 else math.exp(log_excess)
+    return float(np.logaddexp.reduce(logs, initial=-math.inf)) + _ROUNDED
