@@ -190,7 +190,7 @@ def _drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
         return None
 
 
-_few, _many = lru_cache(maxsize=6)(_drawn), lru_cache(maxsize=256)(_drawn)
+_few, _many = lru_cache(maxsize=24)(_drawn), lru_cache(maxsize=256)(_drawn)
 
 
 def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
