@@ -7,7 +7,8 @@ tighter or equal value. The exit status is 1 when a line says FAIL.
     .venv-bench/bin/python benchmarks/accounting.py [--quick] [--task NAME] [--timeout SECONDS]
 
 Method: all libraries are imported; then each (task, library) runs in its own process, forked
-after the imports, with a cap on its address space and a limit on its time. "first" is the first
+after the imports, with a cap on its address space and a limit on its time, on one core: where it is moved
+between calls, as it tells the parent of each, the next one finds cold caches. "first" is the first
 call there, "median" that of up to 15 more (fewer where they would take over half the time
 limit). A call makes new objects and does all the work. So that no cache keyed by value helps
 anybody, call i multiplies the noise (for the calibration: the sampling rate) by 1 + 1e-12 i;
@@ -24,6 +25,7 @@ import importlib.metadata
 import math
 import multiprocessing
 import operator
+import os
 import resource
 import statistics
 import sys
@@ -223,6 +225,7 @@ def work(solver: Solver, task: Task, limits: argparse.Namespace, pipe) -> None:
     """In the forked process: solve the task again and again, report after each call."""
     Path("/proc/self/oom_score_adj").write_text("1000")  # should memory end, end this process
     resource.setrlimit(resource.RLIMIT_AS, (int(limits.memory * 2**30),) * 2)
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     cell, before = Cell(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         for call in range(16):
