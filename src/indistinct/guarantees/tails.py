@@ -82,7 +82,7 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
     """Safeguarded Newton steps on the upper bound, and a step to the left of the last of these, so far that
     the lower one should be above; if it is not, further to the left."""
     fails, meets, least, gap, steep = -math.inf, math.inf, 0.0, 0.0, 1.0
-    at, below, reached = max(min(at, top), 0.0), -math.inf, False
+    at, below, reached = max(min(at, top), 0.0), -math.inf, -math.inf
     for _ in range(80):
         (low, high, slope), *more = yield (at, below) if below > least else (at,)
         value, fall = high - log_delta, max(-slope, 1e-300)
@@ -91,7 +91,7 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
         else:
             fails = at
             least = at if low >= log_delta else least
-        reached = bool(more) and more[0][0] >= log_delta
+        reached = below if more and more[0][0] >= log_delta else -math.inf
         # no closer than the bounds themselves are, unless delta hardly falls
         close = -value <= min(max((high - low) / 2, _CLOSE[0]), _CLOSE[1], 1e-7 * fall * at + 1e-15)
         tight = meets < math.inf and meets - fails <= 1e-13 * abs(meets)
@@ -117,8 +117,8 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
     width = min(1.01 * gap / steep, 0.5 * abs(meets)) if known else 1e-13 * abs(meets)
     width += 1e-14 * abs(meets)
     end = min(max(meets, 0.0), max(top, 0.0))
-    if reached and least < below < meets <= below + 2 * width:
-        return below, end
+    if least < reached < meets <= reached + 2 * width:
+        return reached, end
     for _ in range(50):
         below = meets - width
         if not below > least:
