@@ -52,6 +52,16 @@ def test_distances_that_are_rounded_up() -> None:
         assert known.guarantee().epsilon_interval(1e-5).low > 0
 
 
+def test_a_claim_is_read_as_it_is_stated() -> None:
+    """A budget of just that epsilon is met: rounding in the pair behind the claim costs nothing."""
+    for selection in (ReportNoisyMax(20.0), PermuteAndFlip(3.0, 2.0), AboveThreshold(10.0, 20.0)):
+        known = selection.guarantee()
+        assert known.epsilon(delta=0.0) == known.pure()
+        assert known.delta(epsilon=known.pure()) == 0.0
+        assert known.epsilon_interval(delta=[0.0, 0.01]).low.tolist() == [0.0, 0.0]
+        assert known.group(3).epsilon(delta=0.0) == known.group(3).pure()
+
+
 def selected_twice(width: float, epsilon: float) -> float:
     """Delta of two choices between two candidates by the exponential mechanism, adaptively, over all
     qualities: the first has losses t and t - width, the second is the worst for what is left of epsilon."""

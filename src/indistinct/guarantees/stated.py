@@ -131,8 +131,11 @@ class KnownByClaim(PairGuarantee):
     def _renyi(self, order: float) -> float:
         return self.claim._renyi(order)
 
-    def _delta_bounds(self, epsilon: Array, least: Array | float = 0.0, *, upper_only: bool = False) -> Ends:
-        return np.zeros_like(epsilon), self.claim._delta(epsilon)
+    def _worst(
+        self, bounds: Callable[..., Ends], at: Array, least: Array | float = 0.0, *, upper_only: bool = False
+    ) -> Ends:
+        _, high = self.claim._worst(bounds, at, least, upper_only=True)
+        return np.zeros_like(high), high
 
     def group(self, size: int) -> Guarantee:
         return KnownByClaim(self.claim.group(size))
