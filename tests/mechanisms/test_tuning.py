@@ -7,19 +7,21 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from indistinct import (
     ArgumentError,
     Discrete,
     Gaussian,
     Laplace,
+    Mechanism,
     PureDP,
     RepeatAndSelect,
     Tries,
     ZeroConcentratedDP,
     repeat_and_select,
 )
-from indistinct.guarantees import selected as module
+from indistinct.guarantees import layers as module
 from indistinct.guarantees.dominating_pairs import finite_pair
 from indistinct.guarantees.selected import Selected
 from indistinct.mechanisms.tuning import drawn
@@ -115,6 +117,58 @@ def test_as_large_as_some_order_makes_it() -> None:
         one, other = (np.append(side[:k], side[k:][::-1]) for side in (p, q))
         best = max(best, float(told(one, other, masses(tries), np.array([0.98 * epsilon]))[0]))
     assert best > 1e-5
+
+
+RENYI = np.array([0.5, 0.9, 1.0, 1.01, 1.5, 2.0, 4.0, 8.0, 32.0])
+
+
+def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Rényi divergences of two laws, sums of powers."""
+    p, q = p[p > 0], q[p > 0]
+    loss = np.log(p) - np.log(q)
+    other = RENYI[RENYI != 1]
+    found = np.log((p * np.exp((other[:, None] - 1) * loss)).sum(axis=1)) / (other - 1)
+    return np.insert(found, int(np.searchsorted(RENYI, 1.0)), float((p * loss).sum()))
+
+
+def beyond(tries: Tries, run: Mechanism, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """By how much the best of several, in some order of these outcomes, diverges more than is accounted."""
+    mass, accounted = masses(tries), repeat_and_select(run, tries).guarantee().renyi(RENYI)
+    worst = np.zeros(RENYI.size)
+    for k in range(0, p.size, max(p.size // 12, 1)):
+        for one, other in ((p, q), (q, p)):
+            orders = (np.append(side[:k], side[k:][::-1]) for side in (one, other))
+            both = (np.append(best_of(side, mass), mass[0]) for side in orders)  # or nothing is tried
+            worst = np.maximum(worst, divergences(*both))
+    assert (worst > 0).all()
+    return worst - accounted * (1 + 1e-12)
+
+
+def in_cells(shift: float) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian noise of scale 1 rounded to cells, which tells no more."""
+    ends = np.concatenate(([-np.inf], np.linspace(-4.0, 4.0 + shift, 240), [np.inf]))
+    return np.diff(ndtr(ends)), np.diff(ndtr(ends - shift))
+
+
+@pytest.mark.parametrize("tries", LAWS)
+def test_no_order_of_scores_diverges_more(tries: Tries) -> None:
+    assert beyond(tries, Gaussian(scale=2.0), *in_cells(0.5)).max() <= 1e-9
+    for p, q in MECHANISMS[:3]:
+        assert beyond(tries, Discrete(p, q), np.array(p), np.array(q)).max() <= 1e-9
+
+
+def test_the_law_of_divergences_fails_without_what_choosing_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Selected, "_at", lambda guarantee, order, value: value)
+    assert beyond(Tries(10), Gaussian(scale=2.0), *in_cells(0.5)).max() > 0.01
+
+
+def test_divergences_add_up() -> None:
+    """They were infinite, and of many tries they were the table's."""
+    one = repeat_and_select(Gaussian(scale=1.0), 10)
+    orders = [0.9, 1.0, 2.0, 8.0]
+    assert (2 * one).guarantee().renyi(orders) == pytest.approx(2 * one.guarantee().renyi(orders), rel=1e-10)
+    many = repeat_and_select(20 * Laplace(scale=20.0), Tries.poisson(1000)).guarantee()
+    assert (20 * Laplace(scale=20.0)).guarantee().renyi(2.0) < many.renyi(2.0) < 8
 
 
 def renyi_route(divergence: Callable[[np.ndarray], np.ndarray], tries: Tries, delta: float) -> float:

@@ -113,6 +113,8 @@ class Claim(Described, Guarantee):
 class PairGuarantee(Guarantee):
     """Known exactly, by a dominating pair; both directions count, and the worse one is read."""
 
+    tabled = False  # or the pair is a table that ends somewhere, and Rényi divergences are known better
+
     @property
     @abstractmethod
     def product(self) -> Product:
@@ -226,6 +228,7 @@ class TabledGuarantee(PairsGuarantee):
     """Several composed, of which some are known by a table among others: that ends somewhere, and what is
     beyond counts as given away, so that Rényi divergences are better added up."""
 
+    tabled = True
     parts: tuple[tuple[Guarantee, int], ...] = field(default=(), compare=False)
 
     def _renyi(self, order: float) -> float:
@@ -372,17 +375,14 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
     counted = [(part, count) for part, count in counted if count and part.product != _NOTHING]
     if len(counted) == 1 and counted[0][1] == 1 and not flat:
         return counted[0][0]
-    products = [(part.product, count) for part, count in counted]
-    terms = [(p, n * count) for product, count in products if product for p, n in product.terms]
-    if all(product is not None for product, _ in products):
+    terms = [(p, n * count) for part, count in counted if part.product for p, n in part.product.terms]
+    if all(part.product is not None for part, _ in counted):
         known = Product.of(terms), adjacency, _together(counted)
-        own = [
-            isinstance(part, PairGuarantee) and not isinstance(part, TabledGuarantee) for part, _ in counted
-        ]
+        own = [isinstance(part, PairGuarantee) and not part.tabled for part, _ in counted]
         return ExactGuarantee(*known) if all(own) else TabledGuarantee(*known, tuple(counted))
     merged: dict[Guarantee, int] = {}
     for part, count in counted:
-        if count and part.product is None:
+        if part.product is None:
             merged[part] = merged.get(part, 0) + count
     if terms:
         merged[compose([(part, n) for part, n in counted if part.product is not None], flat=True)] = 1

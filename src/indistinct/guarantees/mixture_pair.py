@@ -11,7 +11,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
-from indistinct.guarantees.tabled_moments import mixed_moment, tabled_mean, tabled_moment
+from indistinct.guarantees.tabled_moments import log_chernoff, mixed_moment, tabled_mean, tabled_moment
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.atoms import FiniteLosses
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
@@ -351,7 +351,7 @@ class MixturePair(Pair):
         return mixed_moment(self.rate, order, whole)
 
     def _log_far(self, power: float) -> float:
-        return self._plain_moment(1 + power)
+        return log_chernoff(power, self._plain_moment(1 + power))
 
     def log_moment(self, order: float) -> float:
         if self.profiled:

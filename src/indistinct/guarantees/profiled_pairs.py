@@ -16,7 +16,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.dominating_pairs import TestCurve, finite_pair, tabulated_pair
 from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.tabled_moments import tabled_mean, tabled_moment
+from indistinct.guarantees.tabled_moments import log_chernoff, tabled_mean, tabled_moment
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.rule import LossRule
 
@@ -153,7 +153,7 @@ class GroupPair(ProfiledPair):
         one record has e^{K(c)} as its moment of order 1 + c."""
         order = self.members * (1 + power)
         one = max(self.pair.log_moment(order), self.pair.reverse().log_moment(order))
-        return one + math.log(self.members)
+        return log_chernoff(order - 1, one) + math.log(self.members)
 
     def log_moment(self, order: float) -> float:
         return tabled_moment(self.stand_in, max(order, 1 - order), self._log_far)

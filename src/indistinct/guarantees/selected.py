@@ -1,32 +1,8 @@
 """The best of a random number of tries: what tuning costs.
 
-A run is tried K times, K being drawn from a law of `Tries` that does not depend on the data, and only the
-output of the highest score is released. Scores are part of what a run outputs, or follow from it; equal ones
-are ordered at random.
-
-Take one pair of neighbours, P and Q being the outputs of a run. Look at an output with y = P(better outputs)
-and x = Q(better outputs). The best of K tries is there with density w(y) dP under P and w(x) dQ under Q;
-w(y) = phi'(1 - y) is the weight of `Tries`, so
-
-    delta'(epsilon) = integral of (w(y) dP - e^epsilon w(x) dQ)_+.
-
-*How far x and y can be apart.* "Better than this" is an event, so y is at least B(x), the least P-probability
-that an event of Q-probability x may have: the lower end of the best tests of the run. Let V be convex with
-V(0) = 0 and w(x) >= V(w(y)) for all x and all y >= B(x); since w falls, the points x and y = B(x) decide
-that. With slopes u(v), V(w) is the integral of u(v) over v from 0 to w.
-
-*Layers.* So w(y) dP - e^epsilon w(x) dQ is at most the integral of dP - e^epsilon u(v) dQ over 0 < v < w(y).
-Take positive parts inside, and exchange the integrals. In the layer v are the outputs with w(y) > v. Their
-share of P is at most y(v), the place where the weight falls to v, and the positive parts add up to at most
-delta of the run:
-
-    delta'(epsilon) <= integral over 0 < v < E[K] of min(delta(epsilon + log u(v)), y(v)) dv.     (*)
-
-This needs the profile of the run at every epsilon, and nothing else. With the one slope that bounds all
-others, u(0), and without y(v), it says delta'(epsilon) <= E[K] delta(epsilon + log u(0)), as Koskela, Redberg
-and Wang 2024 ("Privacy profiles for private selection") do with what two points of the profile say of u(0);
-for pure epsilon and a geometric K it gives at most 3 epsilon (Liu and Talwar 2019, "Private selection from
-private candidates"). Neither direction is worse in general, and each has its own bound (*).
+Its profile is bounded by layers (`layers.py`). Its Rényi divergences are those of that table, or those of
+Papernot and Steinke 2022 ("Hyperparameter tuning with Rényi differential privacy"), Theorem 2, and Theorem 6
+for a Poisson K, which need no table.
 """
 
 import math
@@ -39,162 +15,24 @@ from indistinct.adjacency import Adjacency
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.dominating_pairs import finite_pair, tabulated_pair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, PairGuarantee
-from indistinct.guarantees.polygon import hull_vertices
+from indistinct.guarantees.layers import LARGEST, ROUNDING, Layers
 from indistinct.guarantees.product import Product
+from indistinct.guarantees.tabled_moments import log_chernoff, tabled_mean, tabled_moment
 from indistinct.guarantees.tries import Tries
-from indistinct.numerics.arrays import EPS, TINY, Array
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.worst import worst_of
 
-_PLACES = 4097
-"""Places of the order at which weights are compared."""
-_LAYERS = 193
-_GRADED = 6.0
-"""Layers are closest to each other where u is smallest: the first step is e^-6 of the range."""
-_WEIGHTS = 65
-_ROUNDING = 1e-11
-"""More than what is lost in adding up a table."""
-_LOG_LEAST = -69.0
-"""log of a delta' that a table does not tell apart from what lies beyond it."""
 _READ = 256
-_LARGEST = 300.0
-"""A table ends here at the latest."""
-_NEAR_ONE = 1e-3
-"""Orders closer to 1 than this are read at the upper end of that interval."""
-
-
-@dataclass(frozen=True)
-class _Layers:
-    """The right-hand side of (*) in one direction: blocks of layers, in each of which u is between two ends.
-    As delta is convex in e^epsilon u, no block has more than its weight at these ends with the same mean."""
-
-    run: DiscretePair
-    log_u: Array
-    """Of both ends, block by block: two rows."""
-    share: Array
-    """Weights of both ends."""
-    most: Array
-    """The integral of y(v) over each block, at most."""
-    log_least: float
-    """log u(0), at most: also where weights are too small to be numbers."""
-
-    @classmethod
-    def of(cls, run: DiscretePair, tries: Tries) -> "_Layers":
-        weights, values = _least_weights(run, tries)
-        slopes = np.diff(values) / np.diff(weights)
-        slopes = np.maximum.accumulate(np.maximum(slopes, TINY))
-        edges = _edges(weights, slopes, tries)
-        at = np.interp(edges, weights, values)
-        widths = np.diff(edges)
-        k = np.clip(np.searchsorted(weights, edges, side="right") - 1, 0, slopes.size - 1)
-        j = np.clip(np.searchsorted(weights, edges, side="left") - 1, 0, slopes.size - 1)
-        low, high = slopes[k[:-1]], slopes[np.maximum(j[1:], k[:-1])]
-        mean = (np.diff(at) - 8 * EPS * at[1:]) / widths  # rounded down
-        apart = np.where(high > low, high - low, np.inf)
-        upper = np.clip((mean - low) / apart, 0.0, 1.0)
-        # y(v) is convex: a trapezium is more. Below the last weight all outputs are in a layer.
-        places = tries.place(math.log(weights[-1]) - np.log(np.maximum(edges, TINY)))
-        most = (places[:-1] + places[1:]) / 2 * widths
-        log_u = np.log([low, high])
-        numbers = float(tries.fall(np.ones(1))[0]) < 2 * _LARGEST  # or weights are too small for that
-        log_least = float(log_u.min()) if numbers else _log_slope(run, tries)
-        return cls(run, log_u, np.stack((1 - upper, upper)) * widths, most, log_least)
-
-    @property
-    def _losses(self) -> Array:
-        loss = self.run.arrays[2]
-        return loss[np.isfinite(loss)]
-
-    @cached_property
-    def top(self) -> float:
-        """The sum of all weights."""
-        return float(self.share.sum())
-
-    @cached_property
-    def _knots(self) -> tuple[Array, Array]:
-        """e^loss and delta there: between losses the profile of a run is linear in e^epsilon."""
-        loss = self._losses
-        loss = np.unique(np.clip(loss + 4 * EPS * np.abs(loss), -_LARGEST, 2 * _LARGEST))
-        delta = self.run.profile(loss) * (1 + _ROUNDING)
-        if loss.size and loss[-1] < 2 * _LARGEST:
-            delta[-1] = self.run.infinite_mass
-        return np.append(0.0, np.exp(loss)), np.append(1.0, delta)
-
-    def delta(self, epsilon: Array) -> Array:
-        """An upper bound on delta' at each epsilon."""
-        knots, values = self._knots
-        result = np.empty(epsilon.size)
-        for start in range(0, epsilon.size, 512):
-            here = slice(start, start + 512)
-            u = np.exp(np.minimum(epsilon[here, None, None] + self.log_u, 2 * _LARGEST))
-            layers = (np.interp(u, knots, values) * self.share).sum(axis=1)
-            result[here] = np.minimum(layers, self.most).sum(axis=1)
-        return np.minimum(result * (1 + _ROUNDING), 1.0)
-
-    def reach(self) -> float:
-        """Where delta' is nothing, or too small for a table."""
-        loss, p = self._losses, self.run.infinite_mass
-        end = float(loss[-1]) if loss.size else 0.0
-        if p:
-            grid = np.linspace(0.0, end, 4097)
-            small = self.run.profile(grid) <= math.exp(_LOG_LEAST) / self.top + p
-            end = float(grid[np.argmax(small)]) if small.any() else end
-        return max(end - self.log_least, 1e-6) + _ROUNDING * (1 + abs(end) + abs(self.log_least))
-
-
-def _tests(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
-    """Places x of the order, at which weights are compared, and B(x)."""
-    x, y = (np.minimum(np.append(0.0, np.cumsum(side)), 1.0) for side in (run.q, run.p))
-    x, first = np.unique(x, return_index=True)  # where x does not move, the least y counts
-    y = y[first]
-    fine = tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _PLACES))
-    along = np.unique(np.concatenate((x, fine, np.interp(fine, y, x), [1.0])))
-    return along, np.interp(along, x, y)
-
-
-def _log_slope(run: DiscretePair, tries: Tries) -> float:
-    """log of the least w(x) / w(y), at most: between two places, that of the last x and of the first y."""
-    along, lowest = _tests(run, tries)
-    falls = tries.fall(along[1:] * (1 + _ROUNDING)) - tries.fall(lowest[:-1] * (1 - _ROUNDING))
-    return -float(falls.max(initial=0.0)) * (1 + _ROUNDING)
-
-
-def _least_weights(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
-    """Corners of V, from (0, 0) to the largest weight.
-
-    Between two places of an edge of B, w(y) is at most its chord and w(x) at least its tangent in the middle,
-    as w is convex: so the two ends, with these values, bound all that is between them.
-    """
-    along, lowest = _tests(run, tries)
-    at, half = (along[1:] + along[:-1]) / 2, np.diff(along) / 2
-    tangent, rise = tries.weight(at), tries.steepness(at) * half
-    weight = tries.weight(np.concatenate((lowest[:-1], lowest[1:], [1.0])) * (1 - _ROUNDING))
-    value = np.concatenate((tangent + rise, tangent - rise, tries.weight(np.ones(1))))
-    # sums of many numbers are off by 1e-11 of themselves at most, and so is the fall of a weight there
-    lost = _ROUNDING * (1 + tries.fall(np.concatenate((along[:-1], along[1:], [1.0]))))
-    weight, value = weight * (1 + _ROUNDING), np.maximum(value, 0.0) * np.exp(-lost)
-    order = np.lexsort((value, weight))
-    weight, value = np.append(0.0, weight[order]), np.append(0.0, value[order])
-    first = np.append(True, np.diff(weight) > 0)
-    weight, value = weight[first], value[first]
-    keep = hull_vertices(np.diff(weight), np.diff(value))
-    return weight[keep], value[keep]
-
-
-def _edges(weights: Array, slopes: Array, tries: Tries) -> Array:
-    """Where blocks of layers begin and end: fine in log u above its least, and in the weight."""
-    above = np.log(slopes) - math.log(slopes[0])
-    grid = above[-1] / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _LAYERS))
-    by_slope = weights[1:][np.searchsorted(above, grid[1:], side="right") - 1]
-    by_weight = tries.weight(tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _WEIGHTS)))
-    inside = np.concatenate((by_slope, by_weight))
-    inside = inside[(inside > 0) & (inside < weights[-1])]
-    return np.unique(np.concatenate(([0.0], inside, [weights[-1]])))
+_ORDERS = 64
+_NEAR_ONE = 1e-6
+"""Orders closer to 1 are read at the upper end of that interval."""
 
 
 @dataclass(frozen=True, repr=False)
 class Selected(PairGuarantee):
-    """The best of a random number of tries of a run: the pair of bound (*), both directions."""
+    """The best of a random number of tries of a run: a table of bound (*) of `layers`, both directions."""
 
+    tabled = True
     run: Guarantee
     tries: Tries
 
@@ -206,14 +44,14 @@ class Selected(PairGuarantee):
         return f"<the best of {self.tries} of {self.run!r}>"
 
     @cached_property
-    def _both(self) -> tuple[_Layers, _Layers]:
+    def _both(self) -> tuple[Layers, Layers]:
         run = _finite(self.run)
-        forward = _Layers.of(run, self.tries)
-        return forward, forward if run.symmetric else _Layers.of(run.reverse(), self.tries)
+        forward = Layers.of(run, self.tries)
+        return forward, forward if run.symmetric else Layers.of(run.reverse(), self.tries)
 
     @cached_property
     def _reach(self) -> float:
-        return min(max(one.reach() for one in self._both), _LARGEST)
+        return min(max(one.reach() for one in self._both), LARGEST)
 
     @cached_property
     def product(self) -> Product:
@@ -221,35 +59,71 @@ class Selected(PairGuarantee):
         return Product.of([(tabulated_pair(forward.delta, backward.delta, self._reach), 1)])
 
     def _renyi(self, order: float) -> float:
-        """Of order a: E[r^a] is 1 plus the integral of the profile with a (a - 1) e^{(a - 1) epsilon}. The
-        table is that up to its end R, where the mass p that it leaves counts a e^{(a - 1) R}; beyond, (*)
-        with u(0) gives at most E[K] u(0)^{1 - a} times the moment of the run above R + log u(0)."""
-        if any(layers.log_least < -_LARGEST for layers in self._both):
-            return self._with_one_slope(order)  # which is beyond the table
-        bounded = not any(direction.infinite_mass for direction in self.directions)
-        if bounded or math.isinf(order) or order < 1 - _NEAR_ONE:
-            return super()._renyi(order)
-        order = max(order, 1 + _NEAR_ONE)
-        return worst_of(map(partial(self._moment, order), self.directions, self._both))
+        """By the table, as far as it goes, and by what is known of all runs."""
+        known = self._of_all_runs(order)
+        if any(layers.log_least < -LARGEST for layers in self._both):  # which is beyond the table
+            return known
+        return min(known, worst_of(map(partial(self._by_table, order), self.directions, self._both)))
 
-    def _with_one_slope(self, order: float) -> float:
-        """delta'(epsilon) <= E[K] delta(epsilon + log u(0)), for the moments: by parts. Higher orders are no
-        smaller."""
-        order = max(order, 1 + _NEAR_ONE)
-        log_top = math.log(max(layers.top for layers in self._both))
-        steep = max(-layers.log_least for layers in self._both)
-        orders = [order, 4 * order, 64 * order, math.inf]
-        return min(self.run._renyi(a) + (log_top / (a - 1) + steep) * (1 + _ROUNDING) for a in orders)
+    def _of_all_runs(self, order: float) -> float:
+        """Papernot and Steinke 2022, Theorems 2 and 6, of this order or a higher one, which is no smaller."""
+        best, least = self._best
+        return least if order <= best else max(least, self._at(order, self.run._renyi(order)))
 
-    def _moment(self, order: float, direction: Product, layers: _Layers) -> float:
-        end, least, left = self._reach, layers.log_least, direction.infinite_mass
-        beyond = math.inf
-        for more in (order / 4, order, 4 * order, 32 * order):  # E[r^a; r > s] <= E[r^(a+b)] s^-b
-            total = (order + more - 1) * self.run._renyi(order + more) - more * (end + least)
-            beyond = min(beyond, math.log(layers.top) + (1 - order) * least + total)
-        charged = math.log(max(left, TINY) * order) + (order - 1) * end
-        moment = np.logaddexp.reduce([direction.log_moment(order), charged, beyond])
-        return max(float(moment) / (order - 1), 0.0) * (1 + _ROUNDING)
+    def _at(self, order: float, value: float) -> float:
+        """The same of one order above 1, of which the run has this divergence. That nothing is tried, which
+        Theorem 6 leaves out, adds its chance to the moment."""
+        log_nothing = -math.inf
+        if self.tries.shape < math.inf:
+            more = self._whatever_the_order
+        else:
+            near = math.log1p(1 / (order - 1)) * (1 - 4 * EPS)
+            more = self.tries.top * float(self.run._delta(np.array([near]))[0])
+            log_nothing = -self.tries.top
+        total = (value + more) * (1 + ROUNDING)
+        if order == math.inf:
+            return total
+        log_moment = (order - 1) * total + math.log(self.tries.top)
+        return float(np.logaddexp(log_moment, log_nothing)) / (order - 1) * (1 + ROUNDING)
+
+    @cached_property
+    def _best(self) -> tuple[float, float]:
+        """About the order at which that is least: times order - 1 it is convex."""
+        found = [self._at(*one) for one in zip(*(side.tolist() for side in self._curve), strict=True)]
+        k = int(np.argmin(found))
+        return float(self._curve[0][k]), found[k]
+
+    @cached_property
+    def _curve(self) -> tuple[Array, Array]:
+        """Divergences of the run, of orders above 1."""
+        orders = self.run.orders()
+        orders = orders[orders > 1]
+        if orders.size > 1 and self.run.product is not None:  # known at all orders
+            orders = 1 + np.geomspace(orders[0] - 1, orders[-1] - 1, _ORDERS)
+        return np.append(orders, math.inf), np.append(self.run._renyi_at(orders), self.run._renyi(math.inf))
+
+    @cached_property
+    def _whatever_the_order(self) -> float:
+        """(1 + shape) times the least (1 - 1/a) D_a(run) + log(1/stop)/a of any order a."""
+        (orders, values), log_stop = self._curve, math.log(self.tries.stop)
+        known = np.append((1 - 1 / orders) * values - log_stop / orders, -log_stop)  # at order 1
+        return (1 + self.tries.shape) * float(known.min())
+
+    def _by_table(self, order: float, direction: Product, layers: Layers) -> float:
+        """What is beyond the table's end, by (*) with the one slope u(0): E[K] delta(epsilon + log u(0))."""
+
+        def log_far(power: float) -> float:
+            one = log_chernoff(power, power * self.run._renyi(1 + power))
+            return math.log(layers.top) + one - power * layers.log_least
+
+        (table, _), *_ = direction.terms
+        if not table.infinite_mass or order == math.inf:
+            return direction.renyi(order)
+        assert isinstance(table, DiscretePair)
+        if 0 <= 1 - order < _NEAR_ONE:
+            return tabled_mean(table, log_far) * (1 + ROUNDING)
+        order = max(order, 1 + _NEAR_ONE) if order > 1 else order
+        return max(tabled_moment(table, order, log_far) / (order - 1), 0.0) * (1 + ROUNDING)
 
     def group(self, size: int) -> Guarantee:
         return selected(self.run.group(size), self.tries)
@@ -265,7 +139,7 @@ def _finite(guarantee: Guarantee) -> DiscretePair:
     """A finite pair that dominates a guarantee of any kind."""
     if guarantee.product is not None:
         return finite_pair(ExactGuarantee(guarantee.product, guarantee.adjacency).pair())
-    reach = min(float(guarantee._epsilon(np.array([1e-30]))[0]), _LARGEST)
+    reach = min(float(guarantee._epsilon(np.array([1e-30]))[0]), LARGEST)
     # known by its Renyi divergences: each reading takes long, and chords are above a convex profile
     few = np.append(0.0, np.geomspace(1e-3 * reach, reach, _READ))
     delta = guarantee._delta(few)

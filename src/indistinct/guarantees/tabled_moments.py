@@ -17,13 +17,17 @@ from collections.abc import Callable
 import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.cumulant import log_expm1
 
 LogFar = Callable[[float], float]
 """log A, for a power b."""
 _TRIED = (0, 1, 2, 4, 7, 11, 16, 22)
 """How many times the square root of 2 is multiplied for the b that are tried."""
+_FINER = (1.0, 0.5, 0.25)
+"""What is added to that and taken from it, about the best."""
+_FURTHEST = 1e6
+"""A table is not said to end beyond this."""
 _ROUNDED = 1e-11
 """Of sums of whole powers, relatively: more than is lost to rounding."""
 
@@ -32,7 +36,8 @@ def tabled_moment(table: DiscretePair, order: float, log_far: LogFar) -> float:
     """log E_Q r^order, at most, of a pair without infinite losses that a table dominates."""
     if order <= 1:
         return table.log_moment(order)
-    return float(np.logaddexp(table.log_moment(order), math.log(order) + _log_beyond(table, order, log_far)))
+    beyond = math.log(order) + _log_beyond(table, order, log_far)
+    return float(np.logaddexp(table.log_moment(order), beyond)) * (1 + 64 * EPS)
 
 
 def tabled_mean(table: DiscretePair, log_far: LogFar) -> float:
@@ -42,16 +47,35 @@ def tabled_mean(table: DiscretePair, log_far: LogFar) -> float:
 
 
 def _log_beyond(table: DiscretePair, order: float, log_far: LogFar) -> float:
-    """What the table's end adds, without its factor of f''."""
-    end, power = table.outer_losses(1.0, -math.inf)[1], order - 1
-    given = math.log(max(table.infinite_mass, TINY)) + (power * end if power else math.log(max(end, TINY)))
-    least = max(math.ceil(2 * math.log2(max(1.01 * power, 0.5))), -2)
-    far = math.inf
-    for further in _TRIED:
-        tried = 2.0 ** ((least + further) / 2)
+    """What the table's end adds, without its factor of f''. It may be said to end further out, as its last
+    delta holds there too: where that adds as much as what is beyond."""
+    last, power, log_mass = table.outer_losses(1.0, -math.inf)[1], order - 1, _log(table.infinite_mass)
+
+    def added(halves: float) -> float:
+        tried = 2.0 ** (halves / 2)
         more = tried - power
-        far = min(far, log_far(tried) - more * end + math.log((power or 1.0) / more))
-    return float(np.logaddexp(given, far))
+        if more <= 0:
+            return math.inf
+        log_rest = log_far(tried) + math.log((power or 1.0) / more)
+        end = max(last, min((log_rest - log_mass) / tried, _FURTHEST))
+        given = log_mass + (power * end if power else _log(end))
+        return float(np.logaddexp(given, log_rest - more * end))
+
+    least = max(math.ceil(2 * math.log2(max(1.01 * power, 0.5))), -2)
+    best = min((added(at), at) for at in (float(least + further) for further in _TRIED))
+    for step in _FINER:
+        best = min(best, *((added(at), at) for at in (best[1] - step, best[1] + step)))
+    return best[0]
+
+
+def _log(x: float) -> float:
+    return math.log(max(x, TINY))
+
+
+def log_chernoff(power: float, log_moment: float) -> float:
+    """log A in d(x) <= A x^-power, from log E_Q r^(1+power) (Canonne, Kamath and Steinke 2020, Proposition
+    12)."""
+    return log_moment + power * math.log(power / (1 + power)) - math.log1p(power)
 
 
 def mixed_moment(rate: float, order: float, whole: Array) -> float:
