@@ -71,8 +71,8 @@ class Selected(PairGuarantee):
         return least if order <= best else max(least, self._at(order, self.run._renyi(order)))
 
     def _at(self, order: float, value: float) -> float:
-        """The same of one order above 1, of which the run has this divergence. That nothing is tried, which
-        Theorem 6 leaves out, adds its chance to the moment."""
+        """The same of one order above 1, of which the run has this divergence. That nothing is tried adds its
+        chance to the moment: for means below 1 Theorem 6 alone would be negative next to order 1."""
         log_nothing = -math.inf
         if self.tries.shape < math.inf:
             more = self._whatever_the_order
