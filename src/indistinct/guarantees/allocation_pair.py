@@ -9,6 +9,7 @@ from scipy.special import ndtri_exp
 
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair_kinds import OwnPair
 from indistinct.guarantees.product import Product
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY
@@ -57,7 +58,7 @@ def allocation(shift: float, steps: int, times: int = 1) -> Product:
 
 
 @dataclass(frozen=True)
-class AllocationPair(Pair):
+class AllocationPair(OwnPair):
     """P = (1/t) sum_i N(shift e_i, I) against Q = N(0, I) in t dimensions, or turned round.
 
     It dominates a record that takes part in one of t steps, drawn at random, under add/remove and adaptively
@@ -71,15 +72,10 @@ class AllocationPair(Pair):
     steps: int
     turned: bool = False
     dominates: bool = False
-    """Whether it only dominates what it stands for."""
     least: float = field(default=0.0, repr=False)
     """The shift of a Gaussian pair that what it stands for dominates: the sum of all steps tells no more."""
 
     by_moments = True
-
-    @property
-    def exact(self) -> bool:  # type: ignore[override]
-        return not self.dominates
 
     @property
     def _ratio(self) -> LognormalMean:
@@ -175,9 +171,6 @@ class AllocationPair(Pair):
         # the first by the chord to the next order that is read
         value, error = (float(part[0]) for part in self._ratio.log_moments(np.array([-_NEAR_ONE])))
         return (value + error) / _NEAR_ONE, self._ratio.mean_log()
-
-    def log_moments(self, orders: Array) -> Array:
-        return np.array([self.log_moment(order) for order in orders.tolist()])
 
     @property
     def finite_mean(self) -> float:

@@ -23,6 +23,8 @@ class BoundedRangePair(BoundedNoise):
     that a composition reveals less, in truth: no less than losses of width/2 and -width/2 do.
     """
 
+    exact = False
+
     @property
     def tight(self) -> bool:
         return not self.dominates
@@ -60,8 +62,6 @@ class BoundedRangePair(BoundedNoise):
         inside = np.clip(epsilon, -self.loss, self.loss)
         value = np.square(np.expm1((inside - self.loss) / 2)) / -math.expm1(-self.loss)
         return np.where(epsilon < -self.loss, -np.expm1(np.minimum(epsilon, 0.0)), np.minimum(value, 1.0))
-
-    reversed_profile = profile
 
     def scaled(self, size: int) -> Pair:
         # losses add up along a chain of neighbours

@@ -12,6 +12,7 @@ import numpy as np
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair_kinds import SymmetricPair
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.atoms import MAX_ATOMS, FiniteLosses
 from indistinct.numerics.rule import LossRule, TooFineError
@@ -68,7 +69,7 @@ def discrete_gaussian_pair(shift: float, scale: float) -> Pair:
 
 
 @dataclass(frozen=True)
-class DiscreteGaussianPair(Pair):
+class DiscreteGaussianPair(SymmetricPair):
     """Integer noise of one number: L = (shift/scale^2)(k - shift/2)."""
 
     exact = True
@@ -182,8 +183,6 @@ class DiscreteGaussianPair(Pair):
         value = np.maximum(self._excess(above, flat), self._excess(earlier, flat))
         return np.clip(np.maximum(value, -np.expm1(np.minimum(flat, 0.0))), 0.0, 1.0)
 
-    reversed_profile = profile
-
     def _excess(self, first: Array, epsilon: Array) -> Array:
         """P(noise >= first) - e^epsilon Q(noise >= first), rounded up."""
         log_p, log_q = self._survival(first - self.shift), self._survival(first)
@@ -194,9 +193,6 @@ class DiscreteGaussianPair(Pair):
     @property
     def loss_range(self) -> tuple[float, float]:
         return -math.inf, math.inf
-
-    def reverse(self) -> Pair:
-        return self
 
     def scaled(self, size: int) -> Pair:
         return DiscreteGaussianPair(size * self.shift, self.scale)

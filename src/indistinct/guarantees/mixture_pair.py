@@ -9,7 +9,7 @@ import numpy as np
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair
-from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, MadePair, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
 from indistinct.guarantees.tabled_moments import log_chernoff, mixed_moment, tabled_mean, tabled_moment
 from indistinct.numerics.arrays import EPS, Array
@@ -66,7 +66,7 @@ def _told(base: GaussianPair, rate: float) -> DiscretePair:
 
 
 @dataclass(frozen=True)
-class MixturePair(Pair):
+class MixturePair(MadePair):
     """P = (1-rate) Q0 + rate P0 against Q = Q0, for any base pair (P0, Q0) and 0 < rate < 1.
 
     Poisson sampling under add/remove (Zhu, Dong and Wang 2022, Theorem 11): L = log(1-q+q e^{L0}).
@@ -74,17 +74,6 @@ class MixturePair(Pair):
 
     base: Pair
     rate: float
-
-    @property
-    def exact(self) -> bool:  # type: ignore[override]
-        return self.base.exact
-
-    @property
-    def tight(self) -> bool:
-        return self.base.tight
-
-    def as_bound(self) -> "MixturePair":
-        return MixturePair(self.base.as_bound(), self.rate)
 
     @property
     def above(self) -> tuple[Pair, ...]:
@@ -97,10 +86,6 @@ class MixturePair(Pair):
         loss = mixed_loss(base.loss, self.rate)
         moved = base.moved + 8 * EPS * float(np.abs(loss).max())
         return FiniteLosses((1 - self.rate) * base.q + self.rate * base.p, base.q, loss, moved)
-
-    @property
-    def profiled(self) -> bool:  # type: ignore[override]
-        return self.base.profiled
 
     @property
     def stand_in(self) -> Pair:
@@ -366,11 +351,6 @@ class MixturePair(Pair):
             return super().log_moment(order)
         except TooFineError:
             return self._plain_moment(order)
-
-    def log_moments(self, orders: Array) -> Array:
-        if self.profiled:
-            return np.array([self.log_moment(order) for order in orders.tolist()])
-        return super().log_moments(orders)
 
     def _plain_moment(self, order: float) -> float:
         """A bound that needs no rule: Minkowski's, ||1 - q + q r||_w <= 1 - q + q ||r||_w, from order 1 on;

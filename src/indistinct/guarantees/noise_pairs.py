@@ -2,13 +2,13 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair_kinds import OwnPair, SymmetricPair
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant, guarded
 from indistinct.numerics.envelope import edge_envelope
@@ -20,18 +20,13 @@ _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
-class GaussianPair(Pair):
+class GaussianPair(OwnPair, SymmetricPair):
     """N(shift, 1) against N(0, 1); L = shift x - shift^2/2 is itself Gaussian."""
 
     shift: float
     dominates: bool = field(default=False, repr=False)
-    """Whether it only dominates what it stands for..."""
     least: float = field(default=0.0, repr=False)
-    """... and the shift of one that this dominates."""
-
-    @property
-    def exact(self) -> bool:  # type: ignore[override]
-        return not self.dominates
+    """The shift of one that it dominates, if it is not a mechanism's own."""
 
     @property
     def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
@@ -74,14 +69,9 @@ class GaussianPair(Pair):
     def profile(self, epsilon: Array) -> Array:
         return gaussian_delta(self.shift, epsilon)
 
-    reversed_profile = profile
-
     @property
     def loss_range(self) -> tuple[float, float]:
         return (-math.inf, math.inf) if self.shift else (0.0, 0.0)
-
-    def reverse(self) -> Pair:
-        return self
 
     def scaled(self, size: int) -> Pair:
         return GaussianPair(size * self.shift, self.dominates, size * self.least)
@@ -104,14 +94,13 @@ class GaussianPair(Pair):
 
 
 @dataclass(frozen=True)
-class BoundedNoise(Pair, ABC):
+class BoundedNoise(OwnPair, SymmetricPair, ABC):
     """The same both ways, with losses between two ends: their density under Q is e^{-l/2} times a constant,
     and there are atoms at most at the ends, a half of Q at the lower and of P at the upper one."""
 
     loss: float
     """The largest."""
     dominates: bool = field(default=False, repr=False)
-    """Whether it only dominates what it stands for."""
 
     @abstractmethod
     def log_density(self, loss: Array, log_weight: Array | float = 0.0) -> Array:
@@ -120,12 +109,6 @@ class BoundedNoise(Pair, ABC):
     def _log_atoms(self, loss: Array) -> Array:
         """Under Q, if they are there."""
         return -np.maximum(loss, 0.0) - math.log(2.0)
-
-    def as_bound(self) -> Self:
-        return replace(self, dominates=True)
-
-    def reverse(self) -> Pair:
-        return self
 
     @property
     def loss_range(self) -> tuple[float, float]:
@@ -161,10 +144,6 @@ class LaplacePair(BoundedNoise):
     density e^{(l-s)/2}/4 under P between them."""
 
     @property
-    def exact(self) -> bool:  # type: ignore[override]
-        return not self.dominates
-
-    @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
         return (-self.loss, self.loss)
 
@@ -185,8 +164,6 @@ class LaplacePair(BoundedNoise):
         far = -np.expm1(np.minimum(epsilon, 0.0))
         value: Array = np.where(epsilon < -self.loss, far, np.maximum(middle, 0.0))
         return value
-
-    reversed_profile = profile
 
     def scaled(self, size: int) -> Pair:
         return LaplacePair(weighted_sum_up([(self.loss, size)]), self.dominates)

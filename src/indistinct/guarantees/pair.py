@@ -5,7 +5,6 @@ can say follows from the law of L. A pair says how to integrate over it (`rule_o
 its tails and its own profile are, and where it ends; the rest falls back on these.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -136,7 +135,7 @@ class Pair(ABC):
         return self.reverse() == self
 
     def remade(self, change: "Callable[[Pair], Pair]") -> "Pair":
-        """The same of another pair, where it is made of one."""
+        """The same of another pair, where it is made of one (`MadePair`)."""
         return self
 
     @property
@@ -181,9 +180,10 @@ class Pair(ABC):
 
     def as_bound(self) -> "Pair":
         """The same, of something that it only dominates: not `exact`, so that no reading has a lower end."""
-        if self.exact:
+        bound = self.remade(lambda pair: pair.as_bound())
+        if bound.exact:
             raise NotImplementedError(f"{self!r} does not tell a bound from a mechanism's own pair")
-        return self
+        return bound
 
     @property
     def tight(self) -> bool:
@@ -272,17 +272,14 @@ class Pair(ABC):
         return replace(self.rule(resolution), missing_q=0.0, missing_more=0.0)
 
     def log_moments(self, orders: Array) -> Array:
-        """The same at many orders: with one rule where they are close to each other."""
+        """The same at many orders: with one rule where there is one, and they are close to each other."""
         far = np.minimum(np.abs(orders), np.abs(orders - 1))
-        if orders.size >= 4 and np.abs(orders).max() <= _WIDE and far.min() >= _CLOSE:
+        close = orders.size >= 4 and np.abs(orders).max() <= _WIDE and far.min() >= _CLOSE
+        if close and not (self.profiled or self.by_moments):
             with suppress(TooFineError):
                 rule = self._whole_rule(float(orders.min()), float(orders.max()))
                 return guarded(orders, RuleCumulant(rule).real(orders - 1.0))
         return np.array([self.log_moment(order) for order in orders.tolist()])
-
-    def mean(self) -> float:
-        """E_P[L], the Kullback-Leibler divergence."""
-        return math.inf if self.infinite_mass else self.finite_mean
 
     @property
     def size(self) -> float:
@@ -296,99 +293,105 @@ class Pair(ABC):
         return mean * (1 + 1e-12) + BEYOND if mean else 0.0
 
 
-@dataclass(frozen=True)
-class ReversedPair(Pair):
-    """(Q, P) of a pair that is not symmetric."""
+class MadePair(Pair, ABC):
+    """Made of another pair, so that it is known as well as that one is."""
 
-    pair: Pair
-
-    @property
-    def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
-        return tuple(-atom for atom in self.pair.atoms)
+    base: Pair
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        return self.pair.exact
+        return self.base.exact
 
     @property
     def tight(self) -> bool:
-        return self.pair.tight
+        return self.base.tight
 
     @property
     def profiled(self) -> bool:  # type: ignore[override]
-        return self.pair.profiled
+        return self.base.profiled
+
+    @abstractmethod
+    def remade(self, change: Callable[[Pair], Pair]) -> Pair: ...
+
+
+@dataclass(frozen=True)
+class ReversedPair(MadePair):
+    """(Q, P) of a pair that is not symmetric."""
+
+    base: Pair
+
+    @property
+    def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
+        return tuple(-atom for atom in self.base.atoms)
 
     def remade(self, change: Callable[[Pair], Pair]) -> Pair:
-        return change(self.pair).reverse()
-
-    def as_bound(self) -> Pair:
-        return self.remade(lambda pair: pair.as_bound())
+        return change(self.base).reverse()
 
     @property
     def above(self) -> tuple[Pair, ...]:
-        return tuple(one.reverse() for one in self.pair.above)
+        return tuple(one.reverse() for one in self.base.above)
 
     @property
     def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
-        return tuple(tuple((one.reverse(), n) for one, n in terms) for terms in self.pair.below)
+        return tuple(tuple((one.reverse(), n) for one, n in terms) for terms in self.base.below)
 
     def likely_epsilon(self, log_delta: float) -> float:
-        return self.pair.likely_epsilon(log_delta) if self.profiled else super().likely_epsilon(log_delta)
+        return self.base.likely_epsilon(log_delta) if self.profiled else super().likely_epsilon(log_delta)
 
     def rule(self, resolution: Resolution) -> LossRule:
-        return self.pair.rule(resolution.turned()).reversed()
+        return self.base.rule(resolution.turned()).reversed()
 
     def log_envelope(self, resolution: Resolution) -> float:
-        return self.pair.log_envelope(resolution.turned())
+        return self.base.log_envelope(resolution.turned())
 
     @property
     def infinite_mass(self) -> float:  # type: ignore[override]
-        return self.pair.reversed_infinite_mass
+        return self.base.reversed_infinite_mass
 
     @property
     def reversed_infinite_mass(self) -> float:  # type: ignore[override]
-        return self.pair.infinite_mass
+        return self.base.infinite_mass
 
     @property
     def size(self) -> float:
-        return self.pair.size
+        return self.base.size
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
-        return self.pair.rule_on(-high, -low, wave._replace(power=wave.power + 1)).reversed()
+        return self.base.rule_on(-high, -low, wave._replace(power=wave.power + 1)).reversed()
 
     def listed(self, log_cut: float | None) -> FiniteLosses | None:
-        if (one := self.pair.listed(log_cut)) is None:
+        if (one := self.base.listed(log_cut)) is None:
             return None
         return FiniteLosses(one.q[::-1], one.p[::-1], -one.loss[::-1], one.moved)
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
-        low, high = self.pair.outer_losses(1 - tilt, log_tail)
+        low, high = self.base.outer_losses(1 - tilt, log_tail)
         return -high, -low
 
     def tails(self, loss: Array) -> Tails:
-        p_above, q_above, p_below, q_below = self.pair.tails(-loss)
+        p_above, q_above, p_below, q_below = self.base.tails(-loss)
         return Tails(q_below, p_below, q_above, p_above)
 
     def profile(self, epsilon: Array) -> Array:
-        return self.pair.reversed_profile(epsilon)
+        return self.base.reversed_profile(epsilon)
 
     def reversed_profile(self, epsilon: Array) -> Array:
-        return self.pair.profile(epsilon)
+        return self.base.profile(epsilon)
 
     @property
     def loss_range(self) -> tuple[float, float]:
-        low, high = self.pair.loss_range
+        low, high = self.base.loss_range
         return -high, -low
 
     def reverse(self) -> Pair:
-        return self.pair
+        return self.base
 
     @cached_property
     def finite_mean(self) -> float:
         return self.stand_in.finite_mean if self.profiled else super().finite_mean
 
     def log_moment(self, order: float) -> float:
-        return self.pair.log_moment(1 - order)
+        return self.base.log_moment(1 - order)
 
     def log_moments(self, orders: Array) -> Array:
-        return self.pair.log_moments(1 - orders)
+        return self.base.log_moments(1 - orders)

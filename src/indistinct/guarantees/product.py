@@ -125,7 +125,10 @@ class Product:
         return moments
 
     def mean(self) -> float:
-        return sum(count * pair.mean() for pair, count in self.terms)
+        """E_P[L], the Kullback-Leibler divergence."""
+        if self.infinite_mass > 0:
+            return math.inf
+        return sum(count * pair.finite_mean for pair, count in self.terms)
 
     def renyi(self, order: float) -> float:
         """The Rényi divergence of any order >= 1/2: K(order-1)/(order-1), its limits at 1 and infinity."""

@@ -1,7 +1,7 @@
 """A sum that several records of one person may join, each by a coin of its own, with Gaussian noise."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
 
@@ -11,6 +11,7 @@ from scipy.special import gammaln, log_ndtr
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair_kinds import OwnPair
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.rule import LossRule, panels
 
@@ -40,7 +41,7 @@ def drawn_counts(records: int, rate: float) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class RepeatedDrawsPair(Pair):
+class RepeatedDrawsPair(OwnPair):
     """P = sum_j weights_j N(j shift, 1) against Q = N(0, 1), or, if `replaced`, against its mirror image.
 
     The first dominates Poisson sampling of a person with several records, which one adds or removes (Ganesh
@@ -52,14 +53,6 @@ class RepeatedDrawsPair(Pair):
     weights: tuple[float, ...]
     replaced: bool = False
     dominates: bool = field(default=False, repr=False)
-    """Whether it only dominates what it stands for."""
-
-    @property
-    def exact(self) -> bool:  # type: ignore[override]
-        return not self.dominates
-
-    def as_bound(self) -> "RepeatedDrawsPair":
-        return replace(self, dominates=True)
 
     @property
     def above(self) -> tuple[Pair, ...]:

@@ -13,6 +13,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.dominating_pairs import TestCurve
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
+from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.profiled_pairs import CompositionPair, ProfiledPair
 from indistinct.numerics.arrays import EPS, Array
@@ -43,7 +44,7 @@ def replaced(product: Product) -> Product:
 
 
 @dataclass(frozen=True)
-class ReplacedPair(ProfiledPair):
+class ReplacedPair(ProfiledPair, SymmetricPair):
     """With a record, against with another in its place: the first is removed and the second added, or the
     second added and the first removed. For P against M and M against Q, and every s,
 
@@ -117,9 +118,6 @@ class ReplacedPair(ProfiledPair):
         top = sum(hop.product.finite_top for hop in self._hops)
         return -top, top
 
-    def reverse(self) -> Pair:
-        return self
-
     def likely_epsilon(self, log_delta: float) -> float:
         """Half of delta for each hop is about best."""
         found = []
@@ -144,13 +142,8 @@ class ReplacedPair(ProfiledPair):
         return least
 
     def profile(self, epsilon: Array) -> Array:
-        size = np.abs(epsilon)
-        delta = (self._most if self.upper else self._least)(size.ravel()).reshape(epsilon.shape)
-        with np.errstate(over="ignore"):
-            low = -np.expm1(-size) + np.exp(-size) * delta
-        return np.where(epsilon < 0, low, delta)
-
-    reversed_profile = profile
+        read = self._most if self.upper else self._least
+        return of_both_signs(epsilon, read(np.abs(epsilon).ravel()).reshape(epsilon.shape))
 
     def _least(self, epsilon: Array) -> Array:
         removed, added = (hop.from_below.profile(epsilon) for hop in self._hops)
@@ -186,9 +179,6 @@ class ReplacedPair(ProfiledPair):
     def log_moment(self, order: float) -> float:
         order = order if order >= 0.5 else 1 - order  # it is symmetric
         return (order - 1) * self._divergence(order)
-
-    def log_moments(self, orders: Array) -> Array:
-        return np.array([self.log_moment(order) for order in orders.tolist()])
 
     @property
     def finite_mean(self) -> float:

@@ -170,7 +170,7 @@ def bundled(terms: Iterable[tuple[Pair, int]]) -> tuple[list[SampledGaussians], 
     others = []
     for pair, count in terms:
         turned = isinstance(pair, ReversedPair)
-        inner = pair.pair if isinstance(pair, ReversedPair) else pair
+        inner = pair.base if isinstance(pair, ReversedPair) else pair
         if isinstance(inner, MixturePair) and isinstance(inner.base, GaussianPair):
             sizes = (math.frexp(size)[1] // 2 for size in (inner.base.shift, inner.rate))
             alike.setdefault((*sizes, turned), []).append((inner, count))  # type: ignore[arg-type]

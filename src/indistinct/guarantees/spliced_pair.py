@@ -1,6 +1,7 @@
 """Fixed-size sampling without replacement, as one dominating pair."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.mixture_pair import MixturePair, mixture
 from indistinct.guarantees.pair import Band, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
 from indistinct.guarantees.split_mixture import Beside
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
@@ -32,7 +34,7 @@ def spliced(base: Pair, rate: float) -> Pair:
 
 
 @dataclass(frozen=True)
-class SplicedPair(Pair):
+class SplicedPair(SymmetricPair):
     """The pair whose profile is that of ((1-q) Q + q P, Q) for epsilon >= 0 and that of
     (P, (1-q) P + q Q) for epsilon < 0, for a symmetric base (P, Q).
 
@@ -54,8 +56,8 @@ class SplicedPair(Pair):
         """Where all others are alike, and what replaces a record is like them: one of the two profiles."""
         return self.mixture.below
 
-    def as_bound(self) -> "SplicedPair":
-        return SplicedPair(self.mixture.as_bound())
+    def remade(self, change: Callable[[Pair], Pair]) -> Pair:
+        return spliced(change(self.mixture.base), self.mixture.rate)
 
     @property
     def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
@@ -171,13 +173,7 @@ class SplicedPair(Pair):
         )
 
     def profile(self, epsilon: Array) -> Array:
-        size = np.abs(epsilon)
-        above = self.mixture.profile(size)
-        negative = np.minimum(epsilon, 0.0)
-        value: Array = np.where(epsilon >= 0, above, -np.expm1(negative) + np.exp(negative) * above)
-        return value
-
-    reversed_profile = profile
+        return of_both_signs(epsilon, self.mixture.profile(np.abs(epsilon)))
 
     @property
     def size(self) -> float:
@@ -187,9 +183,6 @@ class SplicedPair(Pair):
     def loss_range(self) -> tuple[float, float]:
         top = self.mixture.loss_range[1]
         return -top, top
-
-    def reverse(self) -> Pair:
-        return self
 
 
 def _both_ways(resolution: Resolution) -> Resolution:

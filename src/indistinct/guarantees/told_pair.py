@@ -84,9 +84,6 @@ class ToldPair(Pair):
     def computed_log_moment(self, order: float) -> float:
         return self._log_average([pair.computed_log_moment(order) for pair, _ in self._parts])
 
-    def log_moments(self, orders: Array) -> Array:
-        return np.array([self.log_moment(order) for order in orders.tolist()])
-
     def _log_average(self, moments: list[float]) -> float:
         return log_mean_exp([weight for _, weight in self._parts], moments)
 
