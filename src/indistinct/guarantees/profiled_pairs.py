@@ -15,9 +15,11 @@ from indistinct.errors import ArgumentError
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.dominating_pairs import TestCurve, finite_pair, tabulated_pair
 from indistinct.guarantees.pair import Pair, Tails, Wave
+from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.tabled_moments import log_chernoff, tabled_mean, tabled_moment
 from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.power_series import multiplied
 from indistinct.numerics.rule import LossRule
 
 _MOST = 4096
@@ -128,7 +130,7 @@ def as_step(pair: Pair) -> Pair:
 
 
 @dataclass(frozen=True)
-class GroupPair(ProfiledPair):
+class GroupPair(ProfiledPair, SymmetricPair):
     """Several records at once, of which some may be added and some removed; no loss may be infinite.
 
     The best true positive rate T of one record, T(x) = min over a of delta(a) + e^a x, becomes T o ... o T
@@ -158,9 +160,6 @@ class GroupPair(ProfiledPair):
     def log_moment(self, order: float) -> float:
         return tabled_moment(self.stand_in, max(order, 1 - order), self._log_far)
 
-    def log_moments(self, orders: Array) -> Array:
-        return np.array([self.log_moment(order) for order in orders.tolist()])
-
     @cached_property
     def finite_mean(self) -> float:
         return tabled_mean(self.stand_in, self._log_far)
@@ -170,17 +169,8 @@ class GroupPair(ProfiledPair):
         top = self.members * max(abs(end) for end in self.pair.outer_losses(1.0, -math.inf))
         return -top, top
 
-    def reverse(self) -> Pair:
-        return self
-
     def profile(self, epsilon: Array) -> Array:
-        size = np.abs(epsilon)
-        delta = self._delta(size.ravel()).reshape(epsilon.shape)
-        with np.errstate(over="ignore"):
-            low = -np.expm1(-size) + np.exp(-size) * delta
-        return np.where(epsilon < 0, low, delta)
-
-    reversed_profile = profile
+        return of_both_signs(epsilon, self._delta(np.abs(epsilon).ravel()).reshape(epsilon.shape))
 
     def likely_epsilon(self, log_delta: float) -> float:
         return self.members * self.pair.likely_epsilon(log_delta / self.members)
@@ -260,12 +250,4 @@ def group_pair(pair: Pair, size: int) -> Pair:
 
 def group_table(pair: Pair, size: int) -> DiscretePair:
     """A finite pair that dominates a group's: exactly it, if the pair itself is finite."""
-    power = TestCurve.symmetric(finite_pair(pair, size))
-    curve, left = None, size
-    while True:  # by doubling
-        if left & 1:
-            curve = power if curve is None else curve.then(power)
-        left >>= 1
-        if curve is not None and not left:
-            return curve.pair()
-        power = power.then(power)
+    return multiplied(TestCurve.symmetric(finite_pair(pair, size)), size, TestCurve.then).pair()

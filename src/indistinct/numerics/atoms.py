@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.power_series import multiplied
+from indistinct.numerics.rule import TooFineError
 
 MAX_ATOMS = 1 << 13
 _MAX_PAIRS = 1 << 22
@@ -61,10 +63,10 @@ class Atoms:
         between = above[1:] * -np.expm1(np.append(-np.diff(self.loss), 0.0))
         return above, np.append(discounted(self.loss, between), 0.0)
 
-    def plus(self, other: "Atoms") -> "Atoms | None":
-        """The law of the sum; None if it has too many atoms."""
+    def plus(self, other: "Atoms") -> "Atoms":
+        """The law of the sum."""
         if self.loss.size * other.loss.size > _MAX_PAIRS:
-            return None
+            raise TooFineError(f"{self.loss.size} by {other.loss.size} losses")
         moved = self.moved + other.moved
         loss, mass = np.add.outer(self.loss, other.loss), np.outer(self.mass, other.mass)
         return merged(loss.ravel(), mass.ravel(), moved)
@@ -89,7 +91,7 @@ def discounted(points: Array, weights: Array) -> Array:
     return total
 
 
-def merged(loss: Array, mass: Array, moved: float) -> Atoms | None:
+def merged(loss: Array, mass: Array, moved: float) -> Atoms:
     """Sorted, with sums that differ by rounding only put on the largest of them (the safe side)."""
     order = np.argsort(loss, kind="stable")
     loss, mass = loss[order], mass[order]
@@ -97,23 +99,17 @@ def merged(loss: Array, mass: Array, moved: float) -> Atoms | None:
     fresh = np.concatenate(([True], np.diff(loss) > 1e-13 * scale))
     starts = np.flatnonzero(fresh)
     if starts.size > MAX_ATOMS:
-        return None
+        raise TooFineError(f"{starts.size} losses")
     ends = np.append(starts[1:], loss.size) - 1
     return Atoms(loss[ends], np.add.reduceat(mass, starts), moved + float((loss[ends] - loss[starts]).max()))
 
 
 def compose_atoms(terms: Sequence[tuple[Atoms, int]]) -> Atoms | None:
-    """The law of independent sums, each law a number of times, by repeated doubling."""
+    """The law of independent sums, each law a number of times; None if it has too many atoms."""
     total: Atoms | None = None
-    for law, count in terms:
-        factor: Atoms | None = law
-        while count:
-            if factor is None:
-                return None
-            if count & 1:
-                total = factor if total is None else total.plus(factor)
-                if total is None:
-                    return None
-            count >>= 1
-            factor = factor.plus(factor) if count else factor
+    try:
+        for law, count in terms:
+            total = multiplied(law, count, Atoms.plus, total)
+    except TooFineError:
+        return None
     return Atoms(np.zeros(1), np.ones(1)) if total is None else total

@@ -24,6 +24,7 @@ from scipy.special import loggamma, ndtr
 from indistinct.numerics.arrays import EPS, Array, ComplexArray, summed
 from indistinct.numerics.cumulant import OnLine
 from indistinct.numerics.lognormal_factors import Factors, Grid, factors_on, series_base
+from indistinct.numerics.power_series import multiplied
 from indistinct.numerics.rule import TooFineError, powers_of_unit
 
 _LOG_SMALL = -46.0
@@ -254,12 +255,10 @@ class LognormalMean:
         )
         log_one, log_factorial = self.scale**2 * k * (k - 1) / 2, loggamma(k + 1).real
         logs = log_one + k * (log_base - log_count) - log_factorial
-        power, square, left = np.ones(1), np.exp(logs), self.count
         with np.errstate(over="ignore", invalid="ignore"):
-            while left:
-                power = np.convolve(power, square)[: last + 1] if left & 1 else power
-                left >>= 1
-                square = np.convolve(square, square)[: last + 1] if left else square
+            power = multiplied(
+                np.exp(logs), self.count, lambda one, other: np.convolve(one, other)[: last + 1]
+            )
             result: Array = np.log(power) + log_factorial - k * log_base
         # no term is negative and the first is 1: to the error of a term a product adds no more than its
         # number, and what the factors had is that of terms whose numbers add up to it

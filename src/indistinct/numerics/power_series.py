@@ -1,8 +1,23 @@
-"""Powers of power series, without cancellation where coefficients are of one sign."""
+"""Powers by doubling, and of power series without cancellation where coefficients are of one sign."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
+
+
+def multiplied(one: T, count: int, product: Callable[[T, T], T], start: T | None = None) -> T:
+    """What we start with, if there is anything, times a power of what may be multiplied."""
+    total = start
+    while count:
+        if count & 1:
+            total = one if total is None else product(total, one)
+        count >>= 1
+        one = product(one, one) if count else one
+    assert total is not None
+    return total
 
 
 def power_of_series(series: Any, count: int) -> Any:
@@ -17,16 +32,7 @@ def power_of_series(series: Any, count: int) -> Any:
             factors = (k * (count + 1) - n) * series[1 : n + 1]
             power[n] = (factors * power[n - 1 :: -1][:n]).sum(axis=0) / (n * series[0])
         return power
-    power = np.zeros_like(series)
-    power[0] = 1.0
-    square, left = series, count
-    while left:
-        if left & 1:
-            power = _product(power, square)
-        left >>= 1
-        if left:
-            square = _product(square, square)
-    return power
+    return multiplied(series, count, _product)
 
 
 def _product(one: Any, other: Any) -> Any:
