@@ -6,18 +6,17 @@ composition, is as good as the claim allows.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from indistinct.adjacency import Adjacency, check_adjacency
+from indistinct.adjacency import Adjacency
 from indistinct.description import describable
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Claim, PairGuarantee
+from indistinct.guarantees.guarantee import PairGuarantee
 from indistinct.guarantees.polygon import (
     least_at,
     lower_hull,
@@ -28,7 +27,7 @@ from indistinct.guarantees.polygon import (
     with_ends,
 )
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.stated import StatedPoints
+from indistinct.guarantees.stated import Claim, StatedPoints, check_numbers
 from indistinct.numerics.arrays import EPS, Array
 
 _POINTS = 1 << 14
@@ -63,7 +62,6 @@ class TradeoffCurve(Claim, PairGuarantee):
     guess that only Rényi divergences use."""
     points: tuple[tuple[float, ...], tuple[float, ...]] | None
     """As stated, unless it was a function."""
-    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
     def __init__(
         self,
@@ -74,9 +72,7 @@ class TradeoffCurve(Claim, PairGuarantee):
     ) -> None:
         points = None if callable(fpr) else _checked_points(fpr, fnr)
         corners = _from_function(fpr, fnr) if points is None else symmetric_half(*safe_polygon(*points))
-        object.__setattr__(self, "half", tuple(tuple(side.tolist()) for side in corners))
-        object.__setattr__(self, "points", points and tuple(tuple(side.tolist()) for side in points))
-        object.__setattr__(self, "adjacency", check_adjacency(adjacency))
+        self._keep(adjacency, half=_plain(corners), points=points and _plain(points))
 
     @property
     def instead(self) -> str:  # type: ignore[override]
@@ -153,7 +149,6 @@ class PrivacyProfile(StatedPoints):
 
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
-    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
     def __init__(
         self, epsilons: Any, deltas: Any, *, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
@@ -170,9 +165,7 @@ class PrivacyProfile(StatedPoints):
             raise ArgumentError(
                 "deltas", float(delta[k]), f"at most {delta[k - 1]:g}, the delta of a smaller epsilon"
             )
-        object.__setattr__(self, "epsilons", tuple(epsilon.tolist()))
-        object.__setattr__(self, "deltas", tuple(delta.tolist()))
-        object.__setattr__(self, "adjacency", check_adjacency(adjacency))
+        self._keep(adjacency, epsilons=tuple(epsilon.tolist()), deltas=tuple(delta.tolist()))
 
     @property
     def points(self) -> tuple[Sequence[float], Sequence[float]]:
@@ -204,16 +197,11 @@ def profile_pair(epsilon: Array, delta: Array) -> DiscretePair:
 
 
 def _numbers(argument: str, values: Any, most: float, allowed: str) -> Array:
-    try:
-        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(argument, values, allowed) from None
-    if array.ndim != 1:
-        raise ArgumentError(argument, values, f"a list: {allowed}")
-    wrong = np.flatnonzero(~((array >= 0) & (array <= most)))
-    if wrong.size:
-        raise ArgumentError(f"{argument}[{wrong[0]}]", float(array[wrong[0]]), allowed)
-    return array
+    return np.array(check_numbers(argument, values, 0.0, most, allowed))
+
+
+def _plain(columns: tuple[Array, Array]) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(side.tolist()) for side in columns)
 
 
 def _checked_points(fpr: Any, fnr: Any) -> tuple[Array, Array]:

@@ -17,7 +17,6 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import Described
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import finite_part
 from indistinct.guarantees.gaussian_report import GaussianReport
@@ -99,15 +98,6 @@ class Guarantee(Readings):
         return compose([(self, check_count("steps", steps))])
 
     __rmul__ = __mul__
-
-
-class Claim(Described, Guarantee):
-    """A guarantee that somebody states, by what they state: it can be saved, and named in expressions."""
-
-    noun = "claim"
-
-    def __str__(self) -> str:
-        return repr(self)
 
 
 class PairGuarantee(Guarantee):

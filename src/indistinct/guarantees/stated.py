@@ -8,7 +8,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from indistinct.adjacency import Adjacency, check_adjacency
-from indistinct.description import describable
+from indistinct.description import Described, Nonnegative, describable
 from indistinct.errors import (
     ArgumentError,
     check_count,
@@ -25,7 +25,7 @@ from indistinct.errors import (
     check_real,
 )
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import Claim, Guarantee, PairGuarantee, RenyiGuarantee
+from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Ends, Product
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -43,12 +43,24 @@ def _multiple(size: Any, value: float, power: int = 1) -> float:
     return total
 
 
-def _frozen(instance: object, name: str, value: object) -> None:
-    object.__setattr__(instance, name, value)
-
-
 _LARGEST_MU = 1e150
 """Its square is a number."""
+
+
+@dataclass(frozen=True, repr=False)
+class Claim(Described, Guarantee):
+    """A guarantee that somebody states, by what they state: it can be saved, and named in expressions."""
+
+    noun = "claim"
+    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
+
+    def _keep(self, adjacency: Adjacency | str, **stated: Any) -> None:
+        """Where arguments have other names than what is kept of them."""
+        for name, value in {"adjacency": check_adjacency(adjacency), **stated}.items():
+            object.__setattr__(self, name, value)
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class StatedPoints(Claim, PairGuarantee, ABC):
@@ -98,11 +110,9 @@ class PureDP(_Bound):
 
     bound: float
     slack: ClassVar[float] = 0.0  # type: ignore[misc]
-    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
     def __init__(self, epsilon: float, *, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> None:
-        _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
-        _frozen(self, "adjacency", check_adjacency(adjacency))
+        self._keep(adjacency, bound=check_nonnegative("epsilon", epsilon))
 
     def _renyi(self, order: float) -> float:
         return min(super()._renyi(order), self.bound)
@@ -148,14 +158,12 @@ class ApproxDP(_Bound):
 
     bound: float
     slack: float
-    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
     def __init__(
         self, epsilon: float, delta: float, *, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> None:
-        _frozen(self, "bound", check_nonnegative("epsilon", epsilon))
-        _frozen(self, "slack", check_probability("delta", delta))
-        _frozen(self, "adjacency", check_adjacency(adjacency))
+        bound, slack = check_nonnegative("epsilon", epsilon), check_probability("delta", delta)
+        self._keep(adjacency, bound=bound, slack=slack)
 
 
 def claim_pair(epsilon: float, delta: float) -> DiscretePair:
@@ -171,14 +179,11 @@ def claim_pair(epsilon: float, delta: float) -> DiscretePair:
 class GaussianDP(Claim, PairGuarantee):
     """mu-Gaussian DP: no easier to tell apart than N(0, 1) and N(mu, 1) (Dong, Roth and Su 2022)."""
 
-    mu: float
-    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
+    mu: Nonnegative
 
     def __post_init__(self) -> None:
-        _frozen(self, "mu", check_nonnegative("mu", self.mu))
         if self.mu > _LARGEST_MU:
             raise ArgumentError("mu", self.mu, f"at most {_LARGEST_MU}")
-        _frozen(self, "adjacency", check_adjacency(self.adjacency))
 
     @cached_property
     def product(self) -> Product:
@@ -193,14 +198,8 @@ class ZeroConcentratedDP(Claim, RenyiGuarantee):
     """(xi, rho)-zCDP: Rényi divergence at most xi plus rho times the order, at every order above 1; rho-zCDP
     if xi is 0 (Bun and Steinke 2016, Definition 1.1)."""
 
-    rho: float
-    xi: float = 0.0
-    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
-
-    def __post_init__(self) -> None:
-        _frozen(self, "rho", check_nonnegative("rho", self.rho))
-        _frozen(self, "xi", check_nonnegative("xi", self.xi))
-        _frozen(self, "adjacency", check_adjacency(self.adjacency))
+    rho: Nonnegative
+    xi: Nonnegative = 0.0
 
     def _renyi(self, order: float) -> float:
         return self.xi + (self.rho * max(order, 1.0) if self.rho else 0.0)
@@ -227,13 +226,14 @@ class RenyiCurve(Claim, RenyiGuarantee):
 
     stated_orders: tuple[float, ...]
     values: tuple[float, ...]
-    adjacency: Adjacency = field(default=Adjacency.ADD_REMOVE, kw_only=True)
 
     def __init__(
         self, orders: Any, values: Any, *, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> None:
-        order_list = _numbers("orders", orders, 0.5, "increasing numbers, at least 1/2")
-        value_list = _numbers("values", values, 0.0, "non-negative numbers, one for each order")
+        order_list = check_numbers("orders", orders, 0.5, math.inf, "increasing numbers, at least 1/2")
+        value_list = check_numbers(
+            "values", values, 0.0, math.inf, "non-negative numbers, one for each order"
+        )
         if not order_list:
             raise ArgumentError("orders", orders, "increasing numbers, at least 1/2")
         if len(value_list) != len(order_list):
@@ -244,9 +244,7 @@ class RenyiCurve(Claim, RenyiGuarantee):
                     "values", value, f"less than {sys.float_info.max / order:g} at order {order:g}"
                 )
         order_list, value_list = _checked_curve(order_list, value_list)
-        _frozen(self, "stated_orders", tuple(order_list))
-        _frozen(self, "values", tuple(value_list))
-        _frozen(self, "adjacency", check_adjacency(adjacency))
+        self._keep(adjacency, stated_orders=tuple(order_list), values=tuple(value_list))
 
     def _renyi(self, order: float) -> float:
         if order > self.stated_orders[-1]:
@@ -311,13 +309,12 @@ def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float
     return [orders[k] for k in kept], highest
 
 
-def _numbers(argument: str, values: Any, least: float, allowed: str) -> list[float]:
-    try:
-        listed = list(values) if np.ndim(values) else [values]
-        numbers = [check_real(argument, value, allowed) for value in listed]
-    except (TypeError, ValueError):
-        raise ArgumentError(argument, values, allowed) from None
-    for number in numbers:
-        if not number >= least:
-            raise ArgumentError(argument, number, allowed)
-    return numbers
+def check_numbers(argument: str, values: Any, least: float, most: float, allowed: str) -> list[float]:
+    """A list of numbers in [least, most]; the error names the one that is not."""
+    several = isinstance(values, Iterable) and not isinstance(values, str) and getattr(values, "ndim", 1)
+    named = {f"{argument}[{k}]": one for k, one in enumerate(values)} if several else {argument: values}
+    numbers = {name: check_real(name, one, allowed) for name, one in named.items()}
+    for name, number in numbers.items():
+        if not least <= number <= most:
+            raise ArgumentError(name, number, allowed)
+    return list(numbers.values())

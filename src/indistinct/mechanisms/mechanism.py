@@ -15,11 +15,12 @@ from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees import alternatives
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.dominating_pairs import finite_pair, symmetric_pair
-from indistinct.guarantees.guarantee import Claim, ExactGuarantee, Guarantee, Outputs, PairGuarantee, compose
+from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, Outputs, PairGuarantee, compose
 from indistinct.guarantees.mixture_pair import mixture as sampled_pair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.spliced_pair import SplicedPair, spliced
+from indistinct.guarantees.stated import Claim
 from indistinct.noise import Source
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from indistinct.adjacency import Adjacency, check_adjacency
 from indistinct.description import Described, from_json, nested
 from indistinct.errors import ArgumentError
-from indistinct.guarantees.guarantee import Claim, Guarantee
+from indistinct.guarantees.guarantee import Guarantee
+from indistinct.guarantees.stated import Claim
 from indistinct.mechanisms.additive import AdditiveNoise
 from indistinct.mechanisms.expression import parse
 from indistinct.mechanisms.mechanism import Mechanism, check_sampled, natural_adjacency
