@@ -311,8 +311,10 @@ def _checked_curve(orders: list[float], values: list[float]) -> tuple[list[float
 
 def check_numbers(argument: str, values: Any, least: float, most: float, allowed: str) -> list[float]:
     """A list of numbers in [least, most]; the error names the one that is not."""
-    several = isinstance(values, Iterable) and not isinstance(values, str) and getattr(values, "ndim", 1)
-    named = {f"{argument}[{k}]": one for k, one in enumerate(values)} if several else {argument: values}
+    alone = (
+        isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "shape", None) == ()
+    )
+    named = {argument: values} if alone else {f"{argument}[{k}]": one for k, one in enumerate(values)}
     numbers = {name: check_real(name, one, allowed) for name, one in named.items()}
     for name, number in numbers.items():
         if not least <= number <= most:
