@@ -72,19 +72,13 @@ class TradeoffCurve(Claim, PairGuarantee):
     ) -> None:
         points = None if callable(fpr) else _checked_points(fpr, fnr)
         corners = _from_function(fpr, fnr) if points is None else symmetric_half(*safe_polygon(*points))
-        self._keep(adjacency, half=_plain(corners), points=points and _plain(points))
+        known = points and _plain(points)
+        stated = {"_fpr": known and known[0], "_fnr": known and known[1]}
+        self._keep(adjacency, half=_plain(corners), points=known, **stated)
 
     @property
     def instead(self) -> str:  # type: ignore[override]
         return "given by points, to be saved" if self.points is None else ""
-
-    @property
-    def _fpr(self) -> tuple[float, ...] | None:
-        return self.points and self.points[0]
-
-    @property
-    def _fnr(self) -> tuple[float, ...] | None:
-        return self.points and self.points[1]
 
     def __repr__(self) -> str:
         if self.points is None:

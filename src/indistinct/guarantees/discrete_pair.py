@@ -114,15 +114,10 @@ class DiscretePair(Pair):
         places = losses / unit
         return unit if np.abs(places - np.rint(places)).max(initial=0.0) < 1e-7 else 0.0
 
-    @property
-    def infinite_mass(self) -> float:  # type: ignore[override]
-        p, _, loss = self.arrays
-        return math.fsum(p[loss == math.inf])
-
-    @property
-    def reversed_infinite_mass(self) -> float:  # type: ignore[override]
-        _, q, loss = self.arrays
-        return math.fsum(q[loss == -math.inf])
+    @cached_property
+    def given_away(self) -> tuple[float, float]:  # type: ignore[override]
+        p, q, loss = self.arrays
+        return math.fsum(p[loss == math.inf]), math.fsum(q[loss == -math.inf])
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         p, q, loss = self._finite

@@ -324,7 +324,7 @@ class RenyiSum(RenyiGuarantee):
         for part, count in self.parts:
             # a table gives away what is beyond its end, too
             terms = part.product.terms if part.product else ()
-            gives = [pair.infinite_mass + pair.reversed_infinite_mass > 0 for pair, _ in terms]
+            gives = [any(pair.given_away) for pair, _ in terms]
             known = Product.of(
                 [(p.stand_in if more else p, n) for more, (p, n) in zip(gives, terms, strict=True)]
             )

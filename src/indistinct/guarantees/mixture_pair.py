@@ -111,8 +111,8 @@ class MixturePair(MadePair):
         return tuple(mixed_loss(np.array(self.base.atoms), self.rate).tolist())
 
     @property
-    def infinite_mass(self) -> float:  # type: ignore[override]
-        return self.rate * self.base.infinite_mass
+    def given_away(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.rate * self.base.infinite_mass, 0.0
 
     def rule(self, resolution: Resolution) -> LossRule:
         low, high = self.base_range(resolution)

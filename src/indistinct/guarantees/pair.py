@@ -93,11 +93,13 @@ class Pair(ABC):
     tells_nothing: bool = False
     """Whether P and Q are the same: however often it is composed, it adds no more than rounding."""
 
-    infinite_mass: float = 0.0
-    """P-mass where Q has none."""
+    given_away: tuple[float, float] = (0.0, 0.0)
+    """P-mass where Q has none, and Q-mass where P has none."""
 
-    reversed_infinite_mass: float = 0.0
-    """Q-mass where P has none."""
+    @property
+    def infinite_mass(self) -> float:
+        """P-mass where Q has none."""
+        return self.given_away[0]
 
     @abstractmethod
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
@@ -238,7 +240,7 @@ class Pair(ABC):
     def joined(self, pieces: Sequence[LossRule], low: float, high: float) -> LossRule:
         """One rule from rules on consecutive intervals from low to high, and what they do not list."""
         p_above, q_above, p_below, q_below = self.tails(np.array([low, high]))
-        only_p, only_q = self.infinite_mass, self.reversed_infinite_mass
+        only_p, only_q = self.given_away
         missing_p = max(float(np.exp(p_below[0]) + np.exp(p_above[1])) - only_p, 0.0)
         missing_q = max(float(np.exp(q_below[0]) + np.exp(q_above[1])) - only_q, 0.0)
         return LossRule(
@@ -345,12 +347,8 @@ class ReversedPair(MadePair):
         return self.base.log_envelope(resolution.turned())
 
     @property
-    def infinite_mass(self) -> float:  # type: ignore[override]
-        return self.base.reversed_infinite_mass
-
-    @property
-    def reversed_infinite_mass(self) -> float:  # type: ignore[override]
-        return self.base.infinite_mass
+    def given_away(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.base.given_away[::-1]
 
     @property
     def size(self) -> float:

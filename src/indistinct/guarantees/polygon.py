@@ -45,12 +45,7 @@ def safe_polygon(x: Array, y: Array) -> tuple[Array, Array]:
     slope = np.diff(y) / np.diff(x)
     if slope.size == 1:  # nothing but the ends
         return np.array([0.0, 1.0]), np.zeros(2)
-    before, chord, after = slope[:-2], slope[1:-1], slope[2:]
-    bend = after - before
-    share = np.where(bend > 1e-12 * np.abs(before), (after - chord) / np.where(bend > 0, bend, 1.0), 0.0)
-    share = np.clip(share, 0.0, 1.0)
-    inner_x = x[1:-2] + share * np.diff(x)[1:-1]
-    inner_y = y[1:-2] + before * (inner_x - x[1:-2])
+    inner_x, inner_y = _corners(x, y, slope, 1e-12)
     first_y = y[1] + slope[1] * (x[0] - x[1])
     # the last edge goes down to zero, and stays there
     last_x = min(x[-2] - y[-2] / slope[-2], 1.0) if slope[-2] < 0 else 1.0
@@ -58,6 +53,16 @@ def safe_polygon(x: Array, y: Array) -> tuple[Array, Array]:
     corners_x = np.concatenate(([0.0], inner_x, [last_x, 1.0]))
     corners_y = np.concatenate(([first_y], inner_y, [last_y, 0.0]))
     return lower_hull(corners_x, np.clip(corners_y, 0.0, 1 - corners_x))
+
+
+def _corners(x: Array, y: Array, slope: Array, least: float = 0.0) -> tuple[Array, Array]:
+    """Where the chords on both sides of each inner one meet, if they bend by more than a share of them."""
+    before, chord, after = slope[:-2], slope[1:-1], slope[2:]
+    bend = after - before
+    bends = bend > least * np.abs(before)
+    share = np.clip(np.where(bends, (after - chord) / np.where(bends, bend, 1.0), 0.0), 0.0, 1.0)
+    inner_x = x[1:-2] + share * np.diff(x)[1:-1]
+    return inner_x, y[1:-2] + before * (inner_x - x[1:-2])
 
 
 def lower_hull(x: Array, y: Array, least: float = _LEAST) -> tuple[Array, Array]:
@@ -115,13 +120,9 @@ def safe_half(x: Array, power: Array) -> tuple[Array, Array]:
     As in `safe_polygon`, and to relative accuracy. The first edge, whose slope nothing bounds, is the chord.
     """
     slope = np.diff(power) / np.diff(x)
-    before, chord, after = slope[:-2], slope[1:-1], slope[2:]
-    bend = before - after
-    share = np.clip(np.where(bend > 0, (chord - after) / np.where(bend > 0, bend, 1.0), 0.0), 0.0, 1.0)
-    inner_x = x[1:-2] + share * np.diff(x)[1:-1]
-    inner_power = power[1:-2] + before * (inner_x - x[1:-2])
+    inner_x, falling = _corners(x, -power, -slope)
     # what follows the last but one point stays on the line before it, up to where x + power = 1
     at, height, rise = float(x[-2]), float(power[-2]), float(slope[-2])
     last = at + (1 - at - height) / (1 + rise)
     corners_x = np.concatenate((x[:2], inner_x, [last]))
-    return corners_x, np.concatenate((power[:2], inner_power, [1 - last]))
+    return corners_x, np.concatenate((power[:2], -falling, [1 - last]))

@@ -83,12 +83,8 @@ class CompositionPair(ProfiledPair):
         return self.product.reverse()
 
     @property
-    def infinite_mass(self) -> float:  # type: ignore[override]
-        return self.product.infinite_mass
-
-    @property
-    def reversed_infinite_mass(self) -> float:  # type: ignore[override]
-        return self._backward.infinite_mass
+    def given_away(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.product.infinite_mass, self._backward.infinite_mass
 
     @property
     def loss_range(self) -> tuple[float, float]:

@@ -65,12 +65,8 @@ class SplicedPair(SymmetricPair):
         return (*(-atom for atom in positive), *positive)
 
     @property
-    def infinite_mass(self) -> float:  # type: ignore[override]
-        return self.mixture.infinite_mass
-
-    @property
-    def reversed_infinite_mass(self) -> float:  # type: ignore[override]
-        return self.mixture.infinite_mass
+    def given_away(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.mixture.infinite_mass, self.mixture.infinite_mass
 
     def rule(self, resolution: Resolution) -> LossRule:
         mixture, high = self.mixture, self.mixture.base_range(resolution)[1]

@@ -31,12 +31,9 @@ class ToldPair(Pair):
         return ToldPair(self.first.reverse(), self.second.reverse(), self.share)
 
     @property
-    def infinite_mass(self) -> float:  # type: ignore[override]
-        return sum(weight * pair.infinite_mass for pair, weight in self._parts)
-
-    @property
-    def reversed_infinite_mass(self) -> float:  # type: ignore[override]
-        return sum(weight * pair.reversed_infinite_mass for pair, weight in self._parts)
+    def given_away(self) -> tuple[float, float]:  # type: ignore[override]
+        of_p, of_q = (sum(weight * pair.given_away[k] for pair, weight in self._parts) for k in (0, 1))
+        return of_p, of_q
 
     @property
     def loss_range(self) -> tuple[float, float]:

@@ -112,16 +112,16 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     )
     from_below = np.append(0.0, np.maximum(surplus[1:], 0.0) / np.maximum(np.expm1(step - more[:-1]), TINY))
     for _ in range(2):
-        given = np.append(0.0, from_above[:-1]) + np.append(from_below[1:], 0.0)
+        given = _given(from_above, from_below)
         # nobody gives much, nor to a cell that is itself in doubt
         fine = given <= 0.25 * p
         from_above[:-1][~fine[1:]] = 0.0
         from_below[1:][~fine[:-1]] = 0.0
-    given = np.append(0.0, from_above[:-1]) + np.append(from_below[1:], 0.0)
+    given = _given(from_above, from_below)
     share = np.where(p > 0, given / np.maximum(p, TINY), 0.0)
     # a cell that gives has less to make up for, and less to spare
     from_below *= np.maximum(1 - share, 0.0)
-    given = np.append(0.0, from_above[:-1]) + np.append(from_below[1:], 0.0)
+    given = _given(from_above, from_below)
     mass = np.maximum(p - given, 0.0) + from_above + from_below
     # an atom without such a neighbour takes from the heaviest cell above: very little, since that is far away
     lacks = np.flatnonzero((surplus < 0) & (from_above == 0) & (p > 0))
@@ -135,6 +135,12 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     down[lacks] = np.where(wanted > 0, 0.0, mass[lacks])
     mass = (mass - down) + np.append(down[1:], 0.0)
     return LatticeLaw(first, (mass + on_points) * (1 - _TAILS), error, below=True)
+
+
+def _given(from_above: Array, from_below: Array) -> Array:
+    """What each cell gives to its neighbours, from what these take."""
+    given: Array = np.append(0.0, from_above[:-1]) + np.append(from_below[1:], 0.0)
+    return given
 
 
 def _error(log_tail: Array) -> float:
