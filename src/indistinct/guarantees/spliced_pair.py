@@ -72,7 +72,13 @@ class SplicedPair(SymmetricPair):
         mixture, high = self.mixture, self.mixture.base_range(resolution)[1]
         pieces = mixture.pieces(0.0, high, _both_ways(resolution))
         half = mixture.base.joined(pieces, 0.0, high).mixed(mixture.rate)
-        return self._with_mirror(half.loss, half.log_q, half.log_q, high)
+        p_above, q_above, _, _ = mixture.tails(np.array([mixture.mixed(high)]))
+        missing = max(float(np.exp(p_above[0]) + np.exp(q_above[0])) - self.infinite_mass, 0.0)
+        loss, log_q = half.loss[half.loss > 0], half.log_q[half.loss > 0]
+        # positive losses, their mirror image, and the atom at zero
+        losses = np.concatenate((loss, -loss, [0.0]))
+        log_q = np.concatenate((log_q, log_q + loss, [self._log_atom]))
+        return LossRule(losses, log_q, *self.given_away, missing)
 
     def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[Cumulant, LossRule | None]:
         if not self.splits:
@@ -91,20 +97,6 @@ class SplicedPair(SymmetricPair):
             missing_more=whole.missing_more / 2 + more,
         )
         return RuleCumulant(below), jumps
-
-    def _with_mirror(self, loss: Array, log_q: Array, mirrored_log_q: Array, high: float) -> LossRule:
-        """Positive losses, their mirror image, and the atom at zero."""
-        p_above, q_above, _, _ = self.mixture.tails(np.array([self.mixture.mixed(high)]))
-        missing = max(float(np.exp(p_above[0]) + np.exp(q_above[0])) - self.infinite_mass, 0.0)
-        kept = loss > 0
-        loss = loss[kept]
-        return LossRule(
-            np.concatenate((loss, -loss, [0.0])),
-            np.concatenate((log_q[kept], mirrored_log_q[kept] + loss, [self._log_atom])),
-            self.infinite_mass,
-            self.infinite_mass,
-            missing,
-        )
 
     @property
     def splits(self) -> bool:  # type: ignore[override]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from indistinct.numerics.arrays import TINY, Array
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
+_GOLDEN, _SECTIONS = (math.sqrt(5) - 1) / 2, 40
 
 _NEXT_TO = 1e-5
 """A bound that rises neither from 0 to so little of a guess nor further has its peak at 0, to the square of
@@ -22,6 +22,7 @@ this."""
 _LOPSIDED = 16.0
 """A side of a peak is much wider than the other."""
 
+_ACCURACY = 1e-13
 _QUADRUPLED = np.power(4.0, np.arange(60.0))
 _WITHIN = np.linspace(0.0, 1.0, 65)
 
@@ -76,13 +77,13 @@ def _refined(objective: Objective, places: Array, values: Array, rows: npt.NDArr
     return found
 
 
-def golden(objective: Objective, rows: Any, ends: Array, at_ends: Array, sections: int = 40) -> Array:
+def golden(objective: Objective, rows: Any, ends: Array, at_ends: Array) -> Array:
     """The largest values found by golden sections between two ends, until all of a row's are alike."""
     (low, high), (at_low, at_high) = ends, at_ends
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = objective(left, rows), objective(right, rows)
     best, open_ = np.maximum(at_left, at_right), np.arange(rows.size)
-    for _ in range(sections):
+    for _ in range(_SECTIONS):
         up = at_left < at_right
         low, high = np.where(up, left, low), np.where(up, high, right)
         at_low, at_high = np.where(up, at_left, at_low), np.where(up, at_high, at_right)
@@ -140,11 +141,9 @@ def falls_to(profile: Callable[[Array], Array], level: float, start: float) -> f
     return float(place)
 
 
-def bisect(
-    profile: Callable[[Array], Array], delta: Array, top: Array | float, accuracy: float = 1e-13
-) -> Array:
-    """The smallest epsilon between 0 and a top with profile(epsilon) <= delta, from above, relatively to an
-    accuracy: false position on log delta, halving every third time."""
+def bisect(profile: Callable[[Array], Array], delta: Array, top: Array) -> Array:
+    """The smallest epsilon between 0 and a top with profile(epsilon) <= delta, from above, relatively to
+    `_ACCURACY`: false position on log delta, halving every third time."""
     log_delta = np.log(np.maximum(delta, TINY))
 
     def gap(epsilon: Array, rows: Any = slice(None)) -> Array:
@@ -160,7 +159,7 @@ def bisect(
         at_high = np.where(short, gap(high), at_high)
     met = np.zeros_like(delta)  # which end moved last, the upper one or the lower
     for step in range(200):
-        rows = np.flatnonzero(high - low > accuracy * high)
+        rows = np.flatnonzero(high - low > _ACCURACY * high)
         if not rows.size:
             break
         left, right, at_left, at_right = low[rows], high[rows], at_low[rows], at_high[rows]
@@ -172,7 +171,7 @@ def bisect(
         )
         inside = (crossing > left) & (crossing < right) & (step % 3 > 0)
         # next to an end the rest is seen to be narrow enough, or not
-        apart = 0.9 * accuracy * right
+        apart = 0.9 * _ACCURACY * right
         middle = np.where(inside, np.clip(crossing, left + apart, right - apart), halved)
         at_middle = gap(middle, rows)
         meets = at_middle <= 0
