@@ -76,8 +76,7 @@ class _OneOf(Guarantee):
         return Product.of([(pair, 1)])
 
     def orders(self) -> Array:
-        merged: Array = np.unique(np.concatenate([part.orders() for part in self.parts]))
-        return merged
+        return np.unique(np.concatenate([part.orders() for part in self.parts]))
 
 
 @dataclass(frozen=True, repr=False)

@@ -141,8 +141,7 @@ class DiscreteGaussianPair(SymmetricPair):
             return self._log_beyond(np.ones(1))
         masses = np.exp(-0.5 * (k / self.scale) ** 2 - self._log_total)
         beyond = math.exp(max(float(self._log_beyond(k[-1:] + 1)[0]), -745.0))
-        table: Array = np.log(np.cumsum(masses[::-1])[::-1] + beyond)
-        return table
+        return np.log(np.cumsum(masses[::-1])[::-1] + beyond)
 
     def _log_beyond(self, k: Array) -> Array:
         """An upper bound on log P(noise >= k) far out: the sum is below the first term and the integral."""
@@ -187,8 +186,7 @@ class DiscreteGaussianPair(SymmetricPair):
         """P(noise >= first) - e^epsilon Q(noise >= first), rounded up."""
         log_p, log_q = self._survival(first - self.shift), self._survival(first)
         guard = EPS * (32 + 8 * np.abs(np.maximum(log_q, -1e4)))
-        result: Array = np.exp(log_p) * (-np.expm1(np.minimum(epsilon + log_q - log_p, 0.0)) + guard)
-        return result
+        return np.exp(log_p) * (-np.expm1(np.minimum(epsilon + log_q - log_p, 0.0)) + guard)
 
     @property
     def loss_range(self) -> tuple[float, float]:

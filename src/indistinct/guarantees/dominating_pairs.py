@@ -174,5 +174,4 @@ def _steps(value: Array, rest: Array) -> Array:
 
 def _gaps(value: Array, rest: Array) -> Array:
     """Differences of neighbours, from whichever of x and 1 - x is small there."""
-    gaps: Array = np.where(value[1:] <= rest[1:], np.diff(value), -np.diff(rest))
-    return gaps
+    return np.where(value[1:] <= rest[1:], np.diff(value), -np.diff(rest))

@@ -43,8 +43,7 @@ class Hooks(ABC):
         """Finite orders, increasing, at which the Rényi curve is worth reading: around the scale where the
         divergence is of order one."""
         scale = 1 / math.sqrt(min(max(self._renyi(2.0), 1e-24), 1e24))
-        grid: Array = 1 + np.geomspace(1e-4, 1e3, 24) * max(scale, 1e-6)
-        return grid
+        return 1 + np.geomspace(1e-4, 1e3, 24) * max(scale, 1e-6)
 
     def _delta_above(self, least: Array, epsilon: Array) -> Array:
         """Upper bounds on delta, which need not be close where it is below `least`."""

@@ -278,8 +278,7 @@ class MixturePair(MadePair):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / q, -1.0))
             far = loss + np.log1p(-(1 - q) * np.exp(-np.maximum(loss, 0.0))) - math.log(q)
-        base: Array = np.where(loss < 1.0, near, far)
-        return base
+        return np.where(loss < 1.0, near, far)
 
     def tails(self, loss: Array) -> Tails:
         p_above, q_above, p_below, q_below = self.base.tails(self.unmixed(loss))
@@ -300,8 +299,7 @@ class MixturePair(MadePair):
             stretched = np.where(epsilon < 300.0, np.log1p(np.maximum(ratio, -1.0)), epsilon - math.log(q))
         inner = q * self.base.profile(np.maximum(stretched, -745.0))
         outer = -np.expm1(np.minimum(epsilon, 0.0))
-        value: Array = np.where(ratio > -1.0, inner, outer)
-        return value
+        return np.where(ratio > -1.0, inner, outer)
 
     def reversed_profile(self, epsilon: Array) -> Array:
         q = self.rate
@@ -310,8 +308,7 @@ class MixturePair(MadePair):
         open_ = left > 0
         left = np.where(open_, left, 1.0)
         shrunk = np.where(open_, epsilon + math.log(q) - np.log(left), 0.0)
-        value: Array = np.where(open_, left * self.base.reversed_profile(shrunk), 0.0)
-        return value
+        return np.where(open_, left * self.base.reversed_profile(shrunk), 0.0)
 
     @property
     def size(self) -> float:

@@ -162,8 +162,7 @@ class LaplacePair(BoundedNoise):
     def profile(self, epsilon: Array) -> Array:
         middle = -np.expm1((np.clip(epsilon, -self.loss, self.loss) - self.loss) / 2)
         far = -np.expm1(np.minimum(epsilon, 0.0))
-        value: Array = np.where(epsilon < -self.loss, far, np.maximum(middle, 0.0))
-        return value
+        return np.where(epsilon < -self.loss, far, np.maximum(middle, 0.0))
 
     def scaled(self, size: int) -> Pair:
         return LaplacePair(weighted_sum_up([(self.loss, size)]), self.dominates)

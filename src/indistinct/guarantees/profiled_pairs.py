@@ -172,8 +172,7 @@ class GroupPair(ProfiledPair, SymmetricPair):
         return self.members * self.pair.likely_epsilon(log_delta / self.members)
 
     def _one(self, epsilon: Array) -> Array:
-        worse: Array = np.maximum(self.pair.profile(epsilon), self.pair.reversed_profile(epsilon))
-        return worse
+        return np.maximum(self.pair.profile(epsilon), self.pair.reversed_profile(epsilon))
 
     def _delta(self, epsilon: Array) -> Array:
         """By dynamic programming over s_1, ..., s_{k-1}, each on a grid of `_PLACES` points."""

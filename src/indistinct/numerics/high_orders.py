@@ -68,8 +68,7 @@ class HighOrders:
         """
         square, log_count = self.scale**2, math.log(self.count)
         alone = square * (order - 1) / 2 + log_ndtr(self.scale * order - cut) / order - log_count
-        result: Array = log_count + order * np.logaddexp(alone, log_ndtr(-np.asarray(cut)) / order)
-        return result
+        return log_count + order * np.logaddexp(alone, log_ndtr(-np.asarray(cut)) / order)
 
     @lru_cache(maxsize=64)  # noqa: B019 (of small frozen values)
     def log_jump(self, order: float) -> float:

@@ -34,8 +34,7 @@ def log_gaussian_delta(shift: float | Array, epsilon: Array) -> Array:
             ndtr(-np.sqrt(2.0) * u) - np.where(epsilon > _LARGE, far, np.exp(epsilon) * ndtr(below))
         )
     direct = np.where(np.isnan(direct), 0.0, direct)  # where v is infinite, and delta 1
-    result: Array = np.minimum(np.where(body, direct, tail), 0.0)
-    return result
+    return np.minimum(np.where(body, direct, tail), 0.0)
 
 
 def _erfcx_drop(u: Array, width: float | Array) -> Array:

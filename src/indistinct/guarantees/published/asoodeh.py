@@ -275,8 +275,7 @@ def _coin(order: float, a: Array, b: Array) -> Array:
     """The divergence of a coin of bias a from one of bias b."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if order == 1:
-            limit: Array = rel_entr(a, b) + rel_entr(1 - a, 1 - b)
-            return limit
+            return rel_entr(a, b) + rel_entr(1 - a, 1 - b)
         heads = np.where(a > 0, order * np.log(a) + (1 - order) * np.log(b), -np.inf)
         tails = np.where(a < 1, order * np.log1p(-a) + (1 - order) * np.log1p(-b), -np.inf)
         total: Array = np.logaddexp(heads, tails) / (order - 1)
@@ -295,8 +294,7 @@ def _lemma_1(alpha: Array, gamma: Array, delta: float) -> Array:
     modest = np.log1p(np.expm1(np.minimum(growth, 600.0)) / (alpha * delta))
     second = np.where(growth < 600.0, modest, growth - np.log(alpha * delta))
     small = np.minimum(first, second) / (alpha - 1)
-    result: Array = np.where(alpha * delta >= 1, np.maximum(gamma + math.log1p(-delta), 0.0), small)
-    return result
+    return np.where(alpha * delta >= 1, np.maximum(gamma + math.log1p(-delta), 0.0), small)
 
 
 def _least(function: Callable[[Any], Any], low: float, high: float) -> float:
