@@ -52,6 +52,7 @@ def copied(folder: Path) -> Path:
 
 def run(folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     there = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    there["PYTEST_ADDOPTS"] = ""  # those of whoever runs us are not for them
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     return subprocess.run(command, cwd=folder, env=there, capture_output=True, text=True)
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from indistinct import Gaussian, RandomizedResponse
 from indistinct.guarantees import engines, sampled_gaussians
-from indistinct.guarantees.engines import NARROW, LossReader
+from indistinct.guarantees.engines import LossReader
 from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.guarantees.tails import EXACT
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import ContourLine, LogBounds
 from indistinct.testing import check_engines, check_intervals, check_no_less, check_only_the_request_matters
@@ -184,7 +185,7 @@ def check_reversed_lines() -> None:
         line = engines.contour(first.loss, 3)
         assert isinstance(line, ContourLine) and line.turned is not None
         epsilon = np.linspace(0.5, 1.0, 5) * line.aim.epsilon
-        low, high = LossReader(second.loss, exact=True).delta_bounds(epsilon, np.zeros(5), NARROW, None)
+        low, high = LossReader(second.loss, exact=True).delta_bounds(epsilon, EXACT.at((5,), ...), None)
         found = np.exp(line.turned.read(epsilon).high)
         assert (found >= low).all()
         assert found == pytest.approx(high, rel=1e-6)
@@ -215,5 +216,5 @@ def test_a_contradiction_is_not_settled_by_a_third() -> None:
     route = [(lambda loss, level, tail=tail: tail, engines.by_bound) for tail in tails]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engines, "ROUTE", tuple(route))
-        low, high = reader.delta_bounds(np.array([0.5]), np.zeros(1), NARROW, None)
+        low, high = reader.delta_bounds(np.array([0.5]), EXACT.at((1,), ...), None)
     assert np.log([low[0], high[0]]) == pytest.approx([-9.0, -2.9])

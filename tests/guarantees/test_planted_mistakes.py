@@ -153,10 +153,12 @@ def test_a_reversed_line_that_is_the_other(monkeypatch: pytest.MonkeyPatch) -> N
 def check_rough(g: PairGuarantee) -> None:
     """What need not be close is a bound, whichever direction is read first."""
     epsilon = np.array([0.0, 0.2, 1.0, 3.0])
-    least = g.delta_interval(epsilon).low * (1 - OWN_DIGITS)
+    known = g.delta_interval(epsilon)
+    least = known.low * (1 - OWN_DIGITS)
     for turned in (g, ExactGuarantee(g.product.reverse(), g.adjacency)):
         for rough in (0.5, 0.1, 1e-3):
-            assert (turned._delta_above(np.full(4, rough), epsilon) >= least).all()
+            about = turned._delta_about(np.full(4, rough), epsilon)
+            assert (about >= least).all() and (about <= known.high + rough).all()
 
 
 def test_a_direction_that_is_less_than_what_need_not_be_close(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from indistinct import ApproxDP, Discrete, Gaussian, Laplace, PureDP, RenyiCurve
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.engines import NARROW
 from indistinct.guarantees.guarantee import ExactGuarantee
+from indistinct.guarantees.tails import NARROW
 from indistinct.numerics.lattice import LatticeLaw, law_above, law_below
 
 WIDE = settings(

@@ -22,20 +22,19 @@ from indistinct.guarantees.composed_loss import LOG_ACCURACY, LOG_FLOOR, Compose
 from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
+from indistinct.guarantees.tails import NARROW, Need
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY, NOT_SCANNED, Aim, ContourLine, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
 
-NARROW = 1e-7
-"""Engines are asked until epsilon, or log delta, is known to this (relatively, absolutely)."""
 _MORE = np.array([[1.0], [1 + NARROW]])
 _NEAR = 3.0
 """A line whose delta at its aim is this near its level, in nats, was aimed well."""
 _ROUGH = 1e-8
 """Of a line that cannot have the accuracy of others."""
 _LEVELS_LOST = 4
-_LITTLE_KNOWN = 1e-4
+_LITTLE_KNOWN = 1e-3
 """Bounds on log delta that a lattice left so far apart may be closer on one of another level."""
 _COARSE, _FINEST = 1 << 13, 1 << 17
 """Cells of lattices."""
@@ -43,6 +42,8 @@ _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
 Engine = Callable[[ComposedLoss, int], tails.Tail | None]
+
+
 Step = tuple[Engine, Callable[[ComposedLoss, Array, Array, Array], Levels | None]]
 """An engine, and the levels at which it is asked for deltas at epsilons, which have bounds by now (-1: it is
 not)."""
@@ -61,11 +62,11 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     log_delta, found = loss.log_delta_of(level), loss.scan(level)
     centre = found.likely_epsilon(log_delta)
     line: ContourLine | None = None
-    accuracy = ACCURACY
+    accuracy, alone = ACCURACY, any(pair.by_moments for pair, _ in loss.terms)  # no other engine knows more
     for _ in range(4):
         drawn = _line(loss, level, found.aim(min(centre, loss.top), log_delta + LOG_ACCURACY), accuracy)
-        if drawn is None and accuracy == ACCURACY and any(pair.by_moments for pair, _ in loss.terms):
-            accuracy = _ROUGH  # no other engine knows more
+        if accuracy == ACCURACY and alone and not (drawn and drawn.width_at_aim <= NARROW):
+            line, accuracy = drawn, _ROUGH  # with fewer nodes, where far ones are known badly
             continue
         if drawn is None:
             return line
@@ -201,8 +202,8 @@ def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
 
 @dataclass(frozen=True, eq=False)
 class LossReader:
-    """Bounds on epsilon and delta of one composed loss. `enough` is what another direction needs already: an
-    upper bound that is no larger, to `NARROW`, need not be close, and that direction's lines may show it."""
+    """Bounds on epsilon and delta of one composed loss, as close as is needed. `other` is the loss of another
+    direction, whose lines may show that no more is."""
 
     loss: ComposedLoss
     exact: bool
@@ -292,25 +293,24 @@ class LossReader:
         return low, high
 
     @np.errstate(over="ignore")
-    def delta_bounds(
-        self, epsilon: Array, enough: Array, accuracy: float, other: ComposedLoss | None
-    ) -> tuple[Array, Array]:
+    def delta_bounds(self, epsilon: Array, need: Need, other: ComposedLoss | None) -> tuple[Array, Array]:
         """Bounds on delta at each epsilon; those at one level share tails."""
         low, high = np.empty_like(epsilon), np.empty_like(epsilon)
         if (listed := self.listed) is not None:
-            for least, rows in _by_size(enough):
+            for least, rows in _by_size(np.maximum(need.enough, need.slack)):
                 low[rows], high[rows], _ = listed.coarse(least).read(epsilon[rows])
         else:
-            with np.errstate(divide="ignore"):
-                low, high = self._log_delta_bounds(epsilon, np.log(enough), accuracy, other)
+            low, high = self._log_delta_bounds(epsilon, need, other)
         # a logarithm is rounded by as much as it is long
         low = np.exp(low) * (1 - EPS * (8 - 2 * np.maximum(low, LOG_FLOOR)))
         high = np.minimum(np.exp(high) * (1 + EPS * (8 - 2 * np.maximum(high, LOG_FLOOR))), 1.0)
         return (low if self.exact else np.zeros_like(low)), high
 
     def _log_delta_bounds(
-        self, epsilon: Array, enough: Array, accuracy: float, other: ComposedLoss | None
+        self, epsilon: Array, need: Need, other: ComposedLoss | None
     ) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore"):
+            enough, slack = np.log(need.enough), np.log(need.slack)
         low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))
         asked: dict[Engine, list[Levels]] = {}
         rows = np.arange(epsilon.size)  # of what is still open
@@ -327,8 +327,8 @@ class LossReader:
                     at = np.flatnonzero(levels == level)
                     bounds = tail.read(epsilon[at])
                     low[at], high[at], wrong = tails.both((low[at], high[at]), (bounds.low, bounds.high))
-                    least = np.maximum(low[at], enough[at])  # of what is known
-                    close = high[at] - np.maximum(least, LOG_FLOOR) <= accuracy
+                    least = np.logaddexp(np.maximum(low[at], enough[at]), slack[at])  # of what is known
+                    close = high[at] - np.maximum(least, LOG_FLOOR) <= need.accuracy
                     done = at[close | wrong | tail.final]
                     rows = np.setdiff1d(rows, done, assume_unique=True)
             if not rows.size:

@@ -27,6 +27,7 @@ from indistinct.guarantees.product import Ends, Product, counted_terms
 from indistinct.guarantees.profiled_pairs import CompositionPair, as_step, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings
+from indistinct.guarantees.tails import Need
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.normal import gaussian_tradeoff
 from indistinct.numerics.worst import worst, worst_of
@@ -124,19 +125,17 @@ class PairGuarantee(Guarantee):
         return worst(direction.renyi_at(orders) for direction in self.directions)
 
     def _worst(
-        self, bounds: Callable[..., Ends], at: Array, least: Array | float = 0.0, *, upper_only: bool = False
+        self, bounds: Callable[..., Ends], at: Array, slack: Array | float = 0.0, *, upper_only: bool = False
     ) -> Ends:
-        """Bounds on the larger of both directions, which need not be close below `least`: the second is read
-        only as far as it may be that."""
+        """Bounds on the larger of both directions: the second is read only as far as it may be that."""
         first, *others = self.directions
-        low, high = bounds(first, at, least, upper_only=upper_only)
+        low, high = bounds(first, at, Need(slack, slack), upper_only=upper_only)
         for direction in others:
-            enough = np.maximum(high, least)
-            # by what is said of the first: what is less than `least` has a bound too
             places = (at, high) if bounds is Product.delta_bounds else (high, at)
             rows = np.flatnonzero(~first.covers_reverse(*places))
             if rows.size:
-                found = bounds(direction, at[rows], enough[rows], other=first, upper_only=upper_only)
+                need = Need(np.maximum(high, slack), slack).at(at.shape, rows)
+                found = bounds(direction, at[rows], need, other=first, upper_only=upper_only)
                 low[rows], high[rows] = map(np.maximum, (low[rows], high[rows]), found)
         return low, high
 
@@ -149,8 +148,8 @@ class PairGuarantee(Guarantee):
     def _delta(self, epsilon: Array) -> Array:
         return self._worst(Product.delta_bounds, epsilon, upper_only=True)[1]
 
-    def _delta_above(self, least: Array, epsilon: Array) -> Array:
-        return self._worst(Product.delta_bounds, epsilon, least, upper_only=True)[1]
+    def _delta_about(self, slack: Array, epsilon: Array) -> Array:
+        return self._worst(Product.delta_bounds, epsilon, slack, upper_only=True)[1]
 
     def _epsilon(self, delta: Array) -> Array:
         return self._worst(Product.epsilon_bounds, delta, upper_only=True)[1]

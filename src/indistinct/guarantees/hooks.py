@@ -45,8 +45,8 @@ class Hooks(ABC):
         scale = 1 / math.sqrt(min(max(self._renyi(2.0), 1e-24), 1e24))
         return 1 + np.geomspace(1e-4, 1e3, 24) * max(scale, 1e-6)
 
-    def _delta_above(self, least: Array, epsilon: Array) -> Array:
-        """Upper bounds on delta, which need not be close where it is below `least`."""
+    def _delta_about(self, slack: Array, epsilon: Array) -> Array:
+        """Upper bounds on delta, which may be larger than it by `slack`."""
         return self._delta(epsilon)
 
     def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:

@@ -33,8 +33,8 @@ _PROBABILITY = "a number in [0, 1]"
 _LARGEST_EPSILON = 700.0
 _WIDEST = 60.0
 """Losses of less than minus this do not matter for a tail."""
-_UNFELT = 1e-12
-"""Nor do deltas so much smaller than what they are added to."""
+_UNFELT = 1e-9
+"""Nor does so much of a delta, relative to what it is added to."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Meaning(Hooks):
 
         def bound(above: Array, rows: Any) -> Array:
             epsilon = low[rows] + above
-            delta = self._delta_above(_UNFELT * known[rows], epsilon)
+            delta = self._delta_about(_UNFELT * known[rows], epsilon)
             share: Array = (np.exp(epsilon) * p[rows] + delta) / known[rows]
             return -share
 
@@ -213,7 +213,7 @@ class Meaning(Hooks):
             return result, negative
 
         def bound(above: Array, rows: Any) -> Array:
-            delta = self._delta_above(_UNFELT * p[rows], low[rows] + above)
+            delta = self._delta_about(_UNFELT * p[rows], low[rows] + above)
             least: Array = np.exp(-above) * (1 - delta / p[rows])
             return least
 
@@ -238,8 +238,8 @@ class Meaning(Hooks):
 
     def _delta_of_both_signs(self, epsilon: Array) -> Array:
         # far below zero delta(-epsilon) does not count: it is added to e^-epsilon - 1
-        least = np.minimum(_UNFELT * np.expm1(np.minimum(np.maximum(-epsilon, 0.0), 100.0)), 1.0)
-        delta = self._delta_above(least, np.abs(epsilon))
+        slack = np.minimum(_UNFELT * np.expm1(np.minimum(np.maximum(-epsilon, 0.0), 100.0)), 1.0)
+        delta = self._delta_about(slack, np.abs(epsilon))
         return np.where(epsilon >= 0, delta, -np.expm1(epsilon) + np.exp(epsilon) * delta)
 
 

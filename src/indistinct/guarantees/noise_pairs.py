@@ -5,14 +5,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.guarantees.pair_kinds import OwnPair, SymmetricPair
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant, guarded
 from indistinct.numerics.envelope import edge_envelope
-from indistinct.numerics.normal import gaussian_delta
+from indistinct.numerics.normal import gaussian_delta, log_normal_tails
 from indistinct.numerics.rounding import weighted_sum_up
 from indistinct.numerics.rule import LossRule, mixed_loss, panels
 
@@ -64,7 +63,9 @@ class GaussianPair(OwnPair, SymmetricPair):
 
     def tails(self, loss: Array) -> Tails:
         x = loss / self.shift + self.shift / 2
-        return Tails(log_ndtr(self.shift - x), log_ndtr(-x), log_ndtr(x - self.shift), log_ndtr(x))
+        p_below, p_above = log_normal_tails(x - self.shift)
+        q_below, q_above = log_normal_tails(x)
+        return Tails(p_above, q_above, p_below, q_below)
 
     def profile(self, epsilon: Array) -> Array:
         return gaussian_delta(self.shift, epsilon)

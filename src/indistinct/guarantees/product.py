@@ -14,17 +14,18 @@ import numpy as np
 from indistinct.guarantees import tails
 from indistinct.guarantees.composed_loss import ComposedLoss, Term, finite_top, infinite_mass
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.engines import NARROW, LossReader
+from indistinct.guarantees.engines import LossReader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
+from indistinct.guarantees.tails import EXACT, NARROW, Need
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.rounding import weighted_sum_up
 from indistinct.numerics.rule import TooFineError
 
 Ends = tuple[Array, Array]
 """Of intervals: lower and upper ones."""
-_FOR_TABLES = 1e-32, 1e-6
-"""Smaller deltas are not told apart; relative accuracy of the others."""
+_FOR_TABLES = Need(enough=1e-32, accuracy=1e-6)
+"""Smaller deltas are not told apart."""
 _FEW = 4
 """Parts of a composition, each of which is read alone where not enough is known of all."""
 _SHARPEST = 1e9
@@ -159,15 +160,14 @@ class Product:
     def delta_bounds(
         self,
         epsilon: Array,
-        enough: Array | float = 0.0,
-        accuracy: float = NARROW,
+        need: Need = EXACT,
         other: "Product | None" = None,
         *,
         upper_only: bool = False,
     ) -> Ends:
-        """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, so
-        close if that can be; where delta is shown to be below `enough`, as it may be beside another
-        direction, they need not be. For upper ones only, no other composition is read for a lower one."""
+        """Lower and upper bounds on delta at each epsilon >= 0 (a flat array), each as if it were alone, as
+        close as is needed, if that can be. For upper ones only, no other composition is read for a lower
+        one."""
         top, infinite = self.loss.top, self.loss.infinite_mass
         known_infinite = self._surely_infinite * (1 - 8 * EPS) if self.exact else 0.0
         low, high = np.full(epsilon.shape, known_infinite), np.ones(epsilon.shape)
@@ -175,14 +175,13 @@ class Product:
         high[beyond] = infinite
         open_ = np.flatnonzero(~beyond & (infinite < 1))
         if open_.size:
-            known = (np.zeros(epsilon.shape) + enough)[open_]
             try:
                 low[open_], high[open_] = self.reader.delta_bounds(
-                    epsilon[open_], known, accuracy, None if other is None else other.loss
+                    epsilon[open_], need.at(epsilon.shape, open_), None if other is None else other.loss
                 )
             except TooFineError:
                 high[open_] = min(self.loss.most, 1.0)  # and no more is known
-        self._narrow(Product.delta_bounds, epsilon, low, high, enough, upper_only)
+        self._narrow(Product.delta_bounds, epsilon, low, high, need, upper_only)
         return low, high
 
     def delta(self, epsilon: Array) -> Array:
@@ -191,12 +190,12 @@ class Product:
 
     def coarse_delta(self, epsilon: Array) -> Array:
         """Upper bounds on delta for a table, whose own error is larger and which ends somewhere."""
-        return self.delta_bounds(epsilon, *_FOR_TABLES, upper_only=True)[1]
+        return self.delta_bounds(epsilon, _FOR_TABLES, upper_only=True)[1]
 
     def epsilon_bounds(
         self,
         delta: Array,
-        enough: Array | float = 0.0,
+        need: Need = EXACT,
         other: "Product | None" = None,
         *,
         upper_only: bool = False,
@@ -214,7 +213,7 @@ class Product:
                 low[delta < sure] = math.inf
         if top > 0 and inside.any():
             open_ = slice(None) if inside.all() else inside
-            known = (np.zeros(delta.shape) + enough)[open_]
+            known = (np.zeros(delta.shape) + need.enough)[open_]
             found = None if self.single is None else self.single.found_epsilon(delta[open_])
             try:
                 low[open_], high[open_] = (
@@ -224,7 +223,7 @@ class Product:
                 )
             except TooFineError:
                 high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, top)  # and no more is known
-        self._narrow(Product.epsilon_bounds, delta, low, high, enough, upper_only)
+        self._narrow(Product.epsilon_bounds, delta, low, high, need, upper_only)
         return low, high
 
     def epsilon(self, delta: Array) -> Array:
@@ -241,12 +240,12 @@ class Product:
         at: Array,
         low: Array,
         high: Array,
-        enough: Array | float,
+        need: Need,
         upper_only: bool,
     ) -> None:
         """By what dominates it and by what it dominates, where bounds are wide."""
-        wide = high > low + NARROW * np.minimum(high, 1e300)
-        rows = np.flatnonzero(wide & (high > enough * (1 + NARROW))) if wide.any() else ()
+        wide = high > low + NARROW * np.minimum(high, 1e300) + need.slack
+        rows = np.flatnonzero(wide & (high > need.enough * (1 + NARROW))) if wide.any() else ()
         for above in self._above if len(rows) else ():
             high[rows] = np.minimum(high[rows], bounds(above, at[rows], upper_only=True)[1])
         for below in self._below if len(rows) and not upper_only else ():

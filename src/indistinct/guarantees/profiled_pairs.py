@@ -18,6 +18,7 @@ from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.tabled_moments import log_chernoff, tabled_mean, tabled_moment
+from indistinct.guarantees.tails import Need
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.power_series import multiplied
 from indistinct.numerics.rule import LossRule
@@ -99,9 +100,9 @@ class CompositionPair(ProfiledPair):
     def _read(self, forward: Product, backward: Product, epsilon: Array) -> Array:
         """At any epsilon: below zero 1 - e^epsilon + e^epsilon delta(-epsilon) of the other direction."""
         flat = epsilon.ravel()
-        delta, below = np.empty_like(flat), flat < 0
-        above = forward.delta_bounds(flat[~below], self.enough, upper_only=self.upper)
-        rest = backward.delta_bounds(-flat[below], self.enough, upper_only=self.upper)[self.upper]
+        delta, below, need = np.empty_like(flat), flat < 0, Need(self.enough)
+        above = forward.delta_bounds(flat[~below], need, upper_only=self.upper)
+        rest = backward.delta_bounds(-flat[below], need, upper_only=self.upper)[self.upper]
         delta[~below] = above[self.upper]
         delta[below] = -np.expm1(flat[below]) + np.exp(flat[below]) * rest
         return delta.reshape(epsilon.shape)

@@ -48,12 +48,11 @@ def split_tail(loss: ComposedLoss, level: int) -> "SplitTail | None":
     """The engine: None where no pair has rare losses to split off."""
     if not _splits(loss):
         return None
-    log_delta = loss.log_delta_of(level)
-    tail = _SplitLoss(loss, log_delta).tail()
+    tail = _SplitLoss(loss, level).tail()
     # several losses may add up to more than one is: then once more, around what this one says
-    found = float(solve(tail, np.array([log_delta]), loss.top)[1][0])
+    found = float(solve(tail, np.array([loss.log_delta_of(level)]), loss.top)[1][0])
     further = _FURTHER * tail.centre < found < math.inf
-    return _SplitLoss(loss, log_delta, found).tail() if further else tail
+    return _SplitLoss(loss, level, found).tail() if further else tail
 
 
 def expected(loss: ComposedLoss, epsilon: Array) -> Array | None:
@@ -71,7 +70,9 @@ def expected(loss: ComposedLoss, epsilon: Array) -> Array | None:
 
 @lru_cache(maxsize=256)
 def _bulk(loss: ComposedLoss, level: int) -> Scan:
-    return _SplitLoss(loss, loss.log_delta_of(level)).bulk
+    """Of all losses that are not rare."""
+    split = _SplitLoss(loss, level)
+    return split.scan((split.bottom, math.inf), 0)
 
 
 def _splits(loss: ComposedLoss) -> bool:
@@ -84,9 +85,13 @@ class _SplitLoss:
     """A composition split for one size of delta."""
 
     loss: ComposedLoss
-    log_delta: float
+    level: int
     around: float | None = None
     """Where delta has this size, if that is known better than single losses tell."""
+
+    @property
+    def log_delta(self) -> float:
+        return self.loss.log_delta_of(self.level)
 
     @cached_property
     def bottom(self) -> float:
@@ -115,7 +120,7 @@ class _SplitLoss:
     def tail(self) -> "SplitTail":
         bands = self._bands()
         parts = [part for band in bands for part in self._band_parts(band)]
-        bulk = self._near_part(bands[0], 0, self._scan(bands[0], 0))
+        bulk = self._near_part(bands[0], 0, self.scan(bands[0], 0))
         # a bulk with sharp edges has no line: the less of it there is, the less its bound says too much; but
         # a band without a line says no more
         bottom = bands[0][0]
@@ -125,12 +130,8 @@ class _SplitLoss:
             if any(isinstance(part, Scan) and not self._negligible(part) for part in below):
                 break
             parts += below
-            bulk = self._near_part(band, 0, self._scan(band, 0))
+            bulk = self._near_part(band, 0, self.scan(band, 0))
         return SplitTail((bulk, *parts), self.loss.infinite_mass, math.exp(self.log_level), self.centre)
-
-    @cached_property
-    def bulk(self) -> Scan:
-        return self._scan((self.bottom, math.inf), 0)
 
     @property
     def centre(self) -> float:
@@ -143,7 +144,7 @@ class _SplitLoss:
 
         def log_delta(epsilon: Array) -> Array:
             alone = np.log(np.maximum(self.loss.single(epsilon), TINY))
-            return np.logaddexp(alone, self.bulk.read(epsilon).high - _TOO_MUCH)
+            return np.logaddexp(alone, _bulk(self.loss, self.level).read(epsilon).high - _TOO_MUCH)
 
         centre = self.around or falls_to(log_delta, self.log_delta, self.bottom)
         return centre, falls_to(log_delta, self.log_delta - _REACH, centre)
@@ -177,8 +178,8 @@ class _SplitLoss:
             far = far_band(self._split(band, 1, -FarBand.reach(band[0]), 0.0), band[0])
             if far.log_rest(np.array(self._places[1])) < self.log_delta - _FAR:
                 return far
-            return self._line(band, 1, self._scan(band, 1, log_p)) or far
-        return self._near_part(band, 1, self._scan(band, 1, log_p))
+            return self._line(band, 1, self.scan(band, 1, log_p)) or far
+        return self._near_part(band, 1, self.scan(band, 1, log_p))
 
     def _near_part(self, band: Band, kind: int, found: Scan) -> "Part":
         """The same of a band near epsilon, or what has all its losses below the band (kind 0)."""
@@ -193,7 +194,7 @@ class _SplitLoss:
         resolution = Resolution((1 + first, 1 + last), frequency, self.log_cut)
         return SplitCumulant([(*pair.split(resolution, band, kind), n) for pair, n in self.loss.terms])
 
-    def _scan(self, band: Band, kind: int, log_mass: float = 0.0) -> Scan:
+    def scan(self, band: Band, kind: int, log_mass: float = 0.0) -> Scan:
         largest = min(band[1], self._end) if kind else band[0]
         start = min(1 / band[0], 10 * max(-self.log_delta, 1.0) / largest)
         return scan(

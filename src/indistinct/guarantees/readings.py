@@ -162,8 +162,8 @@ class Readings(Meaning):
         rows: Any,
     ) -> Array:
         x = fpr[rows]
-        least = np.maximum(_LOST * np.minimum(x, 1 - x), EPS / 16)
-        return _log_odds(*line(epsilon, self._delta_above(least, epsilon), x))
+        slack = np.maximum(_LOST * np.minimum(x, 1 - x), EPS / 16)
+        return _log_odds(*line(epsilon, self._delta_about(slack, epsilon), x))
 
 
 def _steep(epsilon: Array, delta: Array, fpr: Array) -> tuple[Array, Array]:

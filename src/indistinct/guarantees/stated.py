@@ -72,9 +72,9 @@ class StatedPoints(Claim, PairGuarantee, ABC):
         """Epsilons, which grow, and deltas, which fall."""
 
     def _worst(
-        self, bounds: Callable[..., Ends], at: Array, least: Array | float = 0.0, *, upper_only: bool = False
+        self, bounds: Callable[..., Ends], at: Array, slack: Array | float = 0.0, *, upper_only: bool = False
     ) -> Ends:
-        low, high = super()._worst(bounds, at, least, upper_only=upper_only)
+        low, high = super()._worst(bounds, at, slack, upper_only=upper_only)
         epsilons, deltas = self.points
         if bounds is Product.delta_bounds:
             stated = np.array([1.0, *deltas])[np.searchsorted(epsilons, at, side="right")]
@@ -142,9 +142,9 @@ class KnownByClaim(PairGuarantee):
         return self.claim._renyi(order)
 
     def _worst(
-        self, bounds: Callable[..., Ends], at: Array, least: Array | float = 0.0, *, upper_only: bool = False
+        self, bounds: Callable[..., Ends], at: Array, slack: Array | float = 0.0, *, upper_only: bool = False
     ) -> Ends:
-        _, high = self.claim._worst(bounds, at, least, upper_only=True)
+        _, high = self.claim._worst(bounds, at, slack, upper_only=True)
         return np.zeros_like(high), high
 
     def group(self, size: int) -> Guarantee:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Generator
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from indistinct.numerics.contour import LogBounds as LogBounds
 
 Flags = npt.NDArray[np.bool_]
 
+NARROW = 1e-7
+"""Engines are asked until epsilon, or log delta, is known to this (relatively, absolutely)."""
+
 _ROUNDING = 1e-9
 _CLOSE = 1e-11, 1e-9
 """How near log delta is met, at the least and at the most."""
@@ -19,6 +22,22 @@ _NEAR = 1e-4
 """If it is missed by less, the next step meets it."""
 _FURTHEST = 1e12
 """A larger epsilon is not looked for."""
+
+
+class Need(NamedTuple):
+    """How close an upper bound has to be: no larger than `enough`, which another direction has already, or
+    larger than the truth by no more than `slack` (of delta), which nobody feels, or than this share of it."""
+
+    enough: Array | float = 0.0
+    slack: Array | float = 0.0
+    accuracy: float = NARROW
+
+    def at(self, shape: tuple[int, ...], rows: Any) -> "Need":
+        """That of some rows."""
+        return Need(*((np.zeros(shape) + each)[rows] for each in self[:2]), self.accuracy)
+
+
+EXACT = Need()
 
 
 class Tail(Protocol):

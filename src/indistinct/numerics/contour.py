@@ -282,6 +282,12 @@ class ContourLine:
         slope, bend, twist = (math.exp(finite - high) * sum_ / total for sum_ in (-first, second, -third))
         return high, slope, bend - slope**2, twist - 3 * slope * bend + 2 * slope**3
 
+    @property
+    def width_at_aim(self) -> float:
+        """How far apart the bounds on log delta are there."""
+        low, high, _ = self.read(np.array([self.aim.epsilon]))
+        return float(high[0] - low[0])
+
     def guess(self, log_delta: Array) -> Array:
         return np.array([self._guess(one) for one in log_delta.tolist()])
 
@@ -328,6 +334,7 @@ def draw_line(
     # of the integrand at 0, what is about the height of a peak
     enough = math.log(accuracy) - 0.5 * math.log(2 * math.pi * aim.curvature)
     last = 8 + int(min(7.6 / math.sqrt(aim.curvature) / step, MAX_NODES))
+    grown, before = 4.0, math.inf
     for attempt in range(40):
         envelopes = log_envelopes(last * step)
         log_rest, fallen = _log_rest(c, step, last), -max(envelopes)
@@ -337,19 +344,25 @@ def draw_line(
         # envelopes only fall: if the last node of all is not far enough out, none is
         if not attempt and _log_rest(c, step, MAX_NODES) + max(log_envelopes(MAX_NODES * step)) > enough:
             return None
-        # it falls like e^{-t^2} at first, and like e^{-t} later
+        # it falls like e^{-t^2} at first, and like e^{-t} later, or, if that did not do it, like a power of t
         growth = 1 + missing / max(fallen, 1.0)
-        last = min(int(last * min(growth if attempt else 1.03 * growth**0.75, 4.0)) + 1, MAX_NODES)
+        if attempt == 0:
+            growth = 1.03 * growth**0.75
+        elif grown < 4.0 and missing < before:
+            growth = max(growth, (1.1 * grown) ** min(missing / (before - missing), 9.0))
+        grown, before = min(growth, 4.0), missing
+        last = min(int(last * grown) + 1, MAX_NODES)
     else:
         return None
     try:
         cumulant = cumulant_up_to(last * step)
+        if last * cumulant.size > MAX_WORK:
+            return None
+        line = cumulant.line(c, step, last + 1)
     except TooFineError:
         return None
-    if last * cumulant.size > MAX_WORK:
-        return None
     z = vertical_line(c, step, last + 1)
-    values, errors = (each.reshape(len(envelopes), -1) for each in cumulant.line(c, step, last + 1))
+    values, errors = (each.reshape(len(envelopes), -1) for each in line)
     # an envelope that is passed where it was asked for is of another law than this one
     fallen = (values.real[:, -1] - values.real[:, 0] - errors[:, -1]).tolist()
     if not all(one <= most + _PASSED for one, most in zip(fallen, envelopes, strict=True)):
@@ -365,9 +378,9 @@ def draw_line(
     size, doublings = np.abs(weights), math.log2(z.size + 1)
     errors = errors + _RELATIVE_ERROR * (1 + doublings + np.abs(log_values))
     rounding = (size * errors).sum(axis=1).tolist(), (_RELATIVE_ERROR * size * np.abs(z)).sum(axis=1).tolist()
-    line, aims = None, (aim, aim.unscanned())
+    drawn, aims = None, (aim, aim.unscanned())
     for k in reversed(range(len(envelopes))):
         fixed = math.exp(log_rest + envelopes[k]) + rounding[0][k]
         unit, wrong = float(log_units[k, 0]), (fixed, rounding[1][k])
-        line = ContourLine(z, terms[k], unit, wrong, aims[k], infinite, charged, line)
-    return line
+        drawn = ContourLine(z, terms[k], unit, wrong, aims[k], infinite, charged, drawn)
+    return drawn

@@ -16,6 +16,14 @@ _LOG_2 = float(np.log(2.0))
 _LARGE = 300.0
 
 
+def log_normal_tails(x: Array) -> tuple[Array, Array]:
+    """Logarithms of what a normal variable has below x, and above it: the larger as 1 less the smaller."""
+    less = log_ndtr(-np.abs(x))
+    more = np.log1p(-np.exp(less))
+    left = x < 0
+    return np.where(left, less, more), np.where(left, more, less)
+
+
 def log_gaussian_delta(shift: float | Array, epsilon: Array) -> Array:
     """log delta(epsilon) of the Gaussian pair, for any real epsilon and shift > 0.
 

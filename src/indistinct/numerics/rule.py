@@ -6,6 +6,7 @@ reversing and reading the cumulant are then operations on two short arrays.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,6 +28,8 @@ _ALONE = 1 << 15
 """A product of matrices with so many multiplications is left to one thread (see `summed`)."""
 _HELD = 1 << 16
 """Entries of tables that are held at once."""
+_CHUNK = 1 << 15
+"""Entries of one that stays in a cache."""
 _FEW = 32
 """Powers of so many need one table."""
 
@@ -166,22 +169,28 @@ class LossRule:
         large, total = self._split(float(np.abs(z).max()), z)
         loss, p = self.loss.take(large, axis=-1), self._p.take(large, axis=-1)
         log_p = self.log_q.take(large, axis=-1) + loss
-        exponent = z[:, None] * loss[..., None, :]
-        furthest = max(float(np.abs(end).max(initial=0.0)) for end in (exponent, log_p))
-        if furthest < 700:
-            gains = summed(np.expm1(exponent), p)
-        else:
-            with np.errstate(over="ignore"):
-                gains = (np.exp(log_p[..., None, :] + exponent) - p[..., None, :]).sum(axis=-1)
-        result: Array = total + gains
+        furthest = float(np.abs(z).max()) * float(np.abs(loss).max(initial=0.0))
+        small = max(furthest, float(np.abs(log_p).max(initial=0.0))) < 700
+        gains = []
+        for some in _held(z, loss):
+            exponent = some[:, None] * loss[..., None, :]
+            if small:
+                gains.append(summed(np.expm1(exponent), p))
+            else:
+                with np.errstate(over="ignore"):
+                    gain = np.exp(log_p[..., None, :] + exponent) - p[..., None, :]
+                    gains.append(gain.sum(axis=-1))
+        result: Array = total + np.concatenate(gains, axis=-1)
         return result
 
     def log_moment(self, z: Array) -> Array:
         """log E_P[e^{zL}] where it is too large for `excess`."""
-        exponent = self.log_q[..., None, :] + (1 + z[:, None]) * self.loss[..., None, :]
-        top = exponent.max(axis=-1)
-        result: Array = top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1))
-        return result
+        each = []
+        for some in _held(z, self.loss):
+            exponent = self.log_q[..., None, :] + (1 + some[:, None]) * self.loss[..., None, :]
+            top = exponent.max(axis=-1)
+            each.append(top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1)))
+        return np.concatenate(each, axis=-1)
 
     def line(self, c: float, step: float, stop: int) -> tuple[ComplexArray, Array]:
         """E_P[e^{zL}] - 1 at z = c + i step k, for 0 <= k < stop, and its rounding error."""
@@ -248,6 +257,12 @@ class LossRule:
         gap = np.where(small, square * (0.5 + loss / 3 + square / 8 + square * loss / 30), gap)
         terms = np.where(big, (self.loss - 1) * self._p + self._q, self._q * gap)
         return float(terms.sum() + self.only_q - self.only_p - self.missing_more)
+
+
+def _held(z: Array, loss: Array) -> Iterator[Array]:
+    """Orders by as many as have a table in a cache."""
+    each = max(_CHUNK // max(loss.size, 1), 1)
+    return (z[k : k + each] for k in range(0, z.size, each))
 
 
 def _series(loss: Array, weight: Array, z: Any, reach: float) -> Any:

@@ -19,6 +19,9 @@ _NEXT_TO = 1e-5
 """A bound that rises neither from 0 to so little of a guess nor further has its peak at 0, to the square of
 this."""
 
+_SETTLED = 1e-9
+"""Bounds are no closer than this either."""
+
 _LOPSIDED = 16.0
 """A side of a peak is much wider than the other."""
 
@@ -68,7 +71,7 @@ def _refined(objective: Objective, places: Array, values: Array, rows: npt.NDArr
         found[rows] = np.maximum(before, at_probe)
         places, values = _closest_three(places, values, probe, at_probe)
         # each row as if it were alone: one that has settled is not looked at again
-        open_ = (found[rows] - before > 1e-11) | (np.abs(foretold - at_probe) > 1e-9)
+        open_ = (found[rows] - before > _SETTLED) | (np.abs(foretold - at_probe) > 10 * _SETTLED)
         places, values, rows = places[:, open_], values[:, open_], rows[open_]
         if not rows.size:
             return found
@@ -93,7 +96,7 @@ def golden(objective: Objective, rows: Any, ends: Array, at_ends: Array) -> Arra
         at_left, at_right = np.where(up, at_right, at_probe), np.where(up, at_probe, at_left)
         best[open_] = np.maximum(best[open_], at_probe)
         state = np.stack((low, high, at_low, at_high, left, right, at_left, at_right))
-        apart = np.ptp(state[[2, 3, 6, 7]], axis=0) > 1e-10
+        apart = np.ptp(state[[2, 3, 6, 7]], axis=0) > _SETTLED
         low, high, at_low, at_high, left, right, at_left, at_right = state[:, apart]
         open_ = open_[apart]
         if not open_.size:

@@ -146,7 +146,7 @@ def check_directions(g: Guarantee) -> None:
         return
     epsilons = np.array([0.0, 0.2, 1.0, 3.0])
     for product in (g.product, g.product.reverse()):
-        low, _ = product.delta_bounds(epsilons, np.zeros(4))
+        low, _ = product.delta_bounds(epsilons)
         no_more(low, g.delta(epsilons), "both directions count", epsilons, slack=OWN_DIGITS)
     require(g.product.reverse().reverse() == g.product, "turned twice a pair is itself", g.product)
 
