@@ -13,6 +13,7 @@ from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.dominating_pairs import tabulated_pair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose
 from indistinct.guarantees.product import Product
+from indistinct.guarantees.profiled_pairs import TabledPair
 from indistinct.guarantees.readings import check_same_adjacency
 from indistinct.guarantees.stated import RenyiCurve
 from indistinct.numerics.arrays import EPS, Array
@@ -68,12 +69,12 @@ class _OneOf(Guarantee):
         if len(directions) < len(self.parts):
             return None
         reach = float(worst(part._epsilon(np.array([1e-30])) for part in self.parts)[0])
-        pair = tabulated_pair(
+        table = tabulated_pair(
             lambda epsilon: self._combined(both[0].coarse_delta(epsilon) for both in directions),
             lambda epsilon: self._combined(both[-1].coarse_delta(epsilon) for both in directions),
             reach,
         )
-        return Product.of([(pair, 1)])
+        return Product.of([(TabledPair(table, self), 1)])
 
     def orders(self) -> Array:
         return np.unique(np.concatenate([part.orders() for part in self.parts]))

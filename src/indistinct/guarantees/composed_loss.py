@@ -71,8 +71,8 @@ class ComposedLoss:
     def of(cls, terms: Sequence[Term]) -> "ComposedLoss":
         """A pair that is known by its profile is itself where it is alone; among others a table stands in for
         it, which ends somewhere: what is infinite, and where losses end, is that of what is composed."""
-        if sum(count for _, count in terms) > 1:
-            terms = [(pair.stand_in if pair.profiled else pair, count) for pair, count in terms]
+        alone = sum(count for _, count in terms) == 1
+        terms = [(pair.as_read(alone=alone), count) for pair, count in terms]
         return cls(tuple(terms), infinite_mass(terms), finite_top(terms))
 
     @property

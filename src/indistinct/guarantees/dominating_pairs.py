@@ -15,7 +15,7 @@ import numpy as np
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair
 from indistinct.guarantees.polygon import hull_vertices
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 
 _POINTS = 8193
 _SLACK = 1e-14
@@ -30,28 +30,35 @@ def tabulated_pair(
     forward: Callable[[Array], Array], backward: Callable[[Array], Array], reach: float
 ) -> DiscretePair:
     """A finite pair that dominates (P, Q), from the profiles of both directions up to `reach`."""
-    epsilon = (
-        min(max(reach, _NEAREST), 300.0) / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _POINTS))
-    )
-    there, back = _joined(epsilon, forward(epsilon), backward(epsilon))
-    (ratio, q), p_infinite = _half(epsilon, there)
-    (other, p), q_infinite = _half(epsilon, back)
+    grid = np.sinh(np.linspace(0.0, _GRADED, _POINTS)) / math.sinh(_GRADED)
+    x = np.unique(np.exp(min(max(reach, _NEAREST), 300.0) * grid))
+    x[-1] = np.nextafter(x[-1], np.inf)  # no less than the end
+    epsilon = _log(x)  # of these very numbers
+    there, back = forward(epsilon), backward(epsilon)
+    there[0] = back[0] = min(there[0], back[0])  # which is one number: total variation
+    there, back = _joined(x, there, back)
+    (ratio, q), p_infinite = _half(x, there)
+    (other, p), q_infinite = _half(x, back)
     # positive losses, negative ones, what gives everything away, and the rest at zero
     p_all = np.concatenate((ratio * q, p, [p_infinite, 0.0]))
     q_all = np.concatenate((q, other * p, [0.0, q_infinite]))
-    rest = max(1 - min(math.fsum(p_all), math.fsum(q_all)), 0.0)
-    return DiscretePair.of(np.append(p_all, rest), np.append(q_all, rest), exact=False)
+    # rounded down: where both have next to nothing in common, it decides low orders
+    rest = max(1 - max(math.fsum(p_all), math.fsum(q_all)) - 4 * EPS, 0.0)
+    losses = np.concatenate((_log(ratio), -_log(other), [math.inf, -math.inf, 0.0]))
+    return DiscretePair.of(np.append(p_all, rest), np.append(q_all, rest), losses, exact=False)
 
 
-def _joined(epsilon: Array, forward: Array, backward: Array) -> tuple[Array, Array]:
+def _log(x: Array) -> Array:
+    """log x, of which next to 1 all digits are kept."""
+    return np.log1p(x - 1)
+
+
+def _joined(x: Array, forward: Array, backward: Array) -> tuple[Array, Array]:
     """Both profiles, lowered to what is convex on both sides of 0: below e^epsilon = 1 a profile is
     1 - e^epsilon + e^epsilon delta(-epsilon) of the other direction. True ones are convex; bounds need not
     be."""
-    x = np.exp(epsilon)
     points = np.concatenate((1 / x[:0:-1], x))
-    value = np.concatenate(
-        ((1 - 1 / x + backward / x)[:0:-1], np.minimum(forward, backward)[:1], forward[1:])
-    )
+    value = np.concatenate(((1 - 1 / x + backward / x)[:0:-1], forward))
     keep = hull_vertices(np.diff(points), np.diff(np.minimum(value, 1.0)))
     left, right = keep[points[keep] < 1].max(initial=0), keep[points[keep] > 1].min(initial=points.size - 1)
     line = value[left] + (value[right] - value[left]) * (points - points[left]) / (
@@ -63,10 +70,10 @@ def _joined(epsilon: Array, forward: Array, backward: Array) -> tuple[Array, Arr
     return np.minimum(forward, there), np.minimum(backward, back)
 
 
-def _half(epsilon: Array, delta: Array) -> tuple[tuple[Array, Array], float]:
+def _half(x: Array, delta: Array) -> tuple[tuple[Array, Array], float]:
     """e^l and the Q-masses of the positive losses l of a profile's convex hull, and the mass of infinite
     losses."""
-    x, y = np.exp(epsilon), np.minimum.accumulate(np.minimum(delta, 1.0))
+    y = np.minimum.accumulate(np.minimum(delta, 1.0))
     keep = hull_vertices(np.diff(x), np.diff(y))
     x, y = x[keep], y[keep]
     if x.size < 2:

@@ -20,7 +20,6 @@ from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.discrete_pair import finite_part
 from indistinct.guarantees.gaussian_report import GaussianReport
-from indistinct.guarantees.hooks import Hooks
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.product import Ends, Product, counted_terms
@@ -103,8 +102,6 @@ class Guarantee(Readings):
 
 class PairGuarantee(Guarantee):
     """Known exactly, by a dominating pair; both directions count, and the worse one is read."""
-
-    tabled = False  # or the pair is a table that ends somewhere, and Rényi divergences are known better
 
     @property
     @abstractmethod
@@ -210,21 +207,6 @@ class PairsGuarantee(PairGuarantee, ABC):
 
 class ExactGuarantee(PairsGuarantee):
     """The guarantee of a mechanism, or of several composed, through its pairs."""
-
-
-@dataclass(frozen=True, repr=False)
-class TabledGuarantee(PairsGuarantee):
-    """Several composed, of which some are known by a table among others: that ends somewhere, and what is
-    beyond counts as given away, so that Rényi divergences are better added up."""
-
-    tabled = True
-    parts: tuple[tuple[Guarantee, int], ...] = field(default=(), compare=False)
-
-    def _renyi(self, order: float) -> float:
-        total = math.fsum(count * part._renyi(order) for part, count in self.parts)
-        return min(super()._renyi(order), total * (1 + 4 * EPS))
-
-    _renyi_at = Hooks._renyi_at  # which asks for one after the other
 
 
 class RenyiGuarantee(RenyiReadings, Guarantee):
@@ -366,9 +348,7 @@ def compose(parts: Iterable[tuple[Guarantee, int]], *, flat: bool = False) -> Gu
         return counted[0][0]
     terms = [(p, n * count) for part, count in counted if part.product for p, n in part.product.terms]
     if all(part.product is not None for part, _ in counted):
-        known = Product.of(terms), adjacency, _together(counted)
-        own = [isinstance(part, PairGuarantee) and not part.tabled for part, _ in counted]
-        return ExactGuarantee(*known) if all(own) else TabledGuarantee(*known, tuple(counted))
+        return ExactGuarantee(Product.of(terms), adjacency, _together(counted))
     merged: dict[Guarantee, int] = {}
     for part, count in counted:
         if part.product is None:

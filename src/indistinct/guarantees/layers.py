@@ -46,6 +46,8 @@ _LAYERS = 193
 _GRADED = 6.0
 """Layers are closest to each other where u is smallest: the first step is e^-6 of the range."""
 _WEIGHTS = 65
+_LEAST = TINY / EPS
+"""Smaller weights have not all digits."""
 ROUNDING = 1e-11
 """More than what is lost in adding up a table."""
 _LOG_LEAST = -69.0
@@ -87,7 +89,7 @@ class Layers:
         places = tries.place(math.log(weights[-1]) - np.log(np.maximum(edges, TINY)))
         most = (places[:-1] + places[1:]) / 2 * widths
         log_u = np.log([low, high])
-        numbers = float(tries.fall(np.ones(1))[0]) < 2 * LARGEST  # or weights are too small for that
+        numbers = _seen(tries) < -math.log(_LEAST)  # or weights are too small for that
         log_least = float(log_u.min()) if numbers else _log_slope(run, tries)
         return cls(run, log_u, np.stack((1 - upper, upper)) * widths, most, log_least)
 
@@ -133,12 +135,18 @@ class Layers:
         return max(end - self.log_least, 1e-6) + ROUNDING * (1 + abs(end) + abs(self.log_least))
 
 
+def _seen(tries: Tries) -> float:
+    """How far weights fall while they are numbers with all digits."""
+    return min(float(tries.fall(np.ones(1))[0]), -math.log(_LEAST))
+
+
 def _tests(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
     """Places x of the order, at which weights are compared, and B(x)."""
     x, y = (np.minimum(np.append(0.0, np.cumsum(side)), 1.0) for side in (run.q, run.p))
     x, first = np.unique(x, return_index=True)  # where x does not move, the least y counts
     y = y[first]
-    fine = tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _PLACES))
+    ends = {_seen(tries), float(tries.fall(np.ones(1))[0])}
+    fine = tries.place(np.concatenate([np.linspace(0.0, end, _PLACES) for end in ends]))
     along = np.unique(np.concatenate((x, fine, np.interp(fine, y, x), [1.0])))
     return along, np.interp(along, x, y)
 
@@ -164,6 +172,10 @@ def _least_weights(run: DiscretePair, tries: Tries) -> tuple[Array, Array]:
     # sums of many numbers are off by 1e-11 of themselves at most, and so is the fall of a weight there
     lost = ROUNDING * (1 + tries.fall(np.concatenate((along[:-1], along[1:], [1.0]))))
     weight, value = weight * (1 + ROUNDING), np.maximum(value, 0.0) * np.exp(-lost)
+    seen = weight >= _LEAST
+    if not seen.all():  # the rest is above the line that all of it is above
+        least = _LEAST * math.exp(_log_slope(run, tries))
+        weight, value = np.append(weight[seen], _LEAST), np.append(value[seen], least)
     order = np.lexsort((value, weight))
     weight, value = np.append(0.0, weight[order]), np.append(0.0, value[order])
     first = np.append(True, np.diff(weight) > 0)
@@ -177,7 +189,7 @@ def _edges(weights: Array, slopes: Array, tries: Tries) -> Array:
     above = np.log(slopes) - math.log(slopes[0])
     grid = above[-1] / math.sinh(_GRADED) * np.sinh(np.linspace(0.0, _GRADED, _LAYERS))
     by_slope = weights[1:][np.searchsorted(above, grid[1:], side="right") - 1]
-    by_weight = tries.weight(tries.place(np.linspace(0.0, float(tries.fall(np.ones(1))[0]), _WEIGHTS)))
+    by_weight = tries.weight(tries.place(np.linspace(0.0, _seen(tries), _WEIGHTS)))
     inside = np.concatenate((by_slope, by_weight))
     inside = inside[(inside > 0) & (inside < weights[-1])]
     return np.unique(np.concatenate(([0.0], inside, [weights[-1]])))

@@ -145,6 +145,10 @@ class Pair(ABC):
         """The pair, or one that dominates it, whose losses can be integrated."""
         return self.remade(lambda pair: pair.stand_in)
 
+    def as_read(self, *, alone: bool) -> "Pair":
+        """The pair that engines are asked of: itself, or what stands in for it among others."""
+        return self.stand_in if self.profiled and not alone else self
+
     def gathered(self, terms: "Sequence[tuple[Pair, int]]") -> "Pair":
         """One pair for several of its kind and Gaussian ones, with their counts, if it `gathers`."""
         raise NotImplementedError(f"{self!r} is composed as it is")

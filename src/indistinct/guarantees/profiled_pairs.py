@@ -8,6 +8,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.tabled_moments import log_chernoff, tabled_mean, tabled_moment
 from indistinct.guarantees.tails import Need
-from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.power_series import multiplied
 from indistinct.numerics.rule import LossRule
 
@@ -52,6 +53,57 @@ class ProfiledPair(Pair):
         return self.loss_range if math.isinf(log_tail) else self.stand_in.outer_losses(tilt, log_tail)
 
 
+class Diverging(Protocol):
+    """What has Rényi divergences: a guarantee."""
+
+    def _renyi(self, order: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class TabledPair(ProfiledPair):
+    """A table, which ends somewhere and gives away what is beyond, and Rényi divergences, which know that
+    this is not given away, if they are finite."""
+
+    table: DiscretePair
+    known: Diverging
+
+    @property
+    def stand_in(self) -> DiscretePair:
+        return self.table
+
+    def as_read(self, *, alone: bool) -> Pair:
+        return self.table
+
+    @cached_property
+    def given_away(self) -> tuple[float, float]:  # type: ignore[override]
+        return (0.0, 0.0) if math.isfinite(self.known._renyi(2.0)) else self.table.given_away
+
+    @property
+    def loss_range(self) -> tuple[float, float]:
+        (low, high), most = self.table.loss_range, self.known._renyi(math.inf)
+        return max(low, -most), min(high, most)
+
+    def profile(self, epsilon: Array) -> Array:
+        return self.table.profile(epsilon)
+
+    def reversed_profile(self, epsilon: Array) -> Array:
+        return self.table.reversed_profile(epsilon)
+
+    def reverse(self) -> Pair:
+        return self if self.table.symmetric else TabledPair(self.table.reverse(), self.known)
+
+    def log_moment(self, order: float) -> float:
+        higher = max(order, 1 - order)  # the divergence is that of both directions
+        moment = (higher - 1) * self.known._renyi(higher) * (1 + 4 * EPS) if higher != 1 else 0.0
+        if higher <= 1:  # less is more
+            return max(moment, self.table.log_moment(order))
+        return moment if any(self.table.given_away) else min(moment, self.table.log_moment(order))
+
+    @property
+    def finite_mean(self) -> float:
+        return self.known._renyi(1.0)
+
+
 @dataclass(frozen=True)
 class CompositionPair(ProfiledPair):
     """Several steps as one."""
@@ -67,6 +119,8 @@ class CompositionPair(ProfiledPair):
     @cached_property
     def stand_in(self) -> DiscretePair:
         reach = max(float(one.epsilon(np.array([1e-30]))[0]) for one in (self.product, self._backward))
+        top = max(map(abs, self.loss_range))
+        reach = top if top <= 2 * reach else reach  # where nothing is left to be given away
         return tabulated_pair(self.product.coarse_delta, self._backward.coarse_delta, reach)
 
     def log_moment(self, order: float) -> float:
@@ -166,7 +220,12 @@ class GroupPair(ProfiledPair, SymmetricPair):
         top = self.members * max(abs(end) for end in self.pair.outer_losses(1.0, -math.inf))
         return -top, top
 
+    def as_read(self, *, alone: bool) -> Pair:
+        return self if alone and not self.pair.profiled else self.stand_in
+
     def profile(self, epsilon: Array) -> Array:
+        if self.pair.profiled:  # whose deltas take their time
+            return self.stand_in.profile(epsilon)
         return of_both_signs(epsilon, self._delta(np.abs(epsilon).ravel()).reshape(epsilon.shape))
 
     def likely_epsilon(self, log_delta: float) -> float:
@@ -240,7 +299,7 @@ def group_pair(pair: Pair, size: int) -> Pair:
         return scaled
     if size > _MOST:
         raise ArgumentError("size", size, f"at most {_MOST} (only additive noise is known for larger groups)")
-    listed = isinstance(pair, DiscretePair) or pair.profiled or pair.infinite_mass > 0
+    listed = isinstance(pair, DiscretePair) or pair.infinite_mass > 0
     return group_table(pair, size) if listed else GroupPair(pair, size)
 
 

@@ -17,12 +17,15 @@ from indistinct.guarantees.dominating_pairs import finite_pair, tabulated_pair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, PairGuarantee
 from indistinct.guarantees.layers import LARGEST, ROUNDING, Layers
 from indistinct.guarantees.product import Product
+from indistinct.guarantees.profiled_pairs import TabledPair
 from indistinct.guarantees.tabled_moments import log_chernoff, tabled_mean, tabled_moment
 from indistinct.guarantees.tries import Tries
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.worst import worst_of
 
 _READ = 256
+_NEAREST = 1e-9
+"""A table of a claim that says nothing ends here."""
 _ORDERS = 64
 _NEAR_ONE = 1e-6
 """Orders closer to 1 are read at the upper end of that interval."""
@@ -32,7 +35,6 @@ _NEAR_ONE = 1e-6
 class Selected(PairGuarantee):
     """The best of a random number of tries of a run: a table of bound (*) of `layers`, both directions."""
 
-    tabled = True
     run: Guarantee
     tries: Tries
 
@@ -56,7 +58,8 @@ class Selected(PairGuarantee):
     @cached_property
     def product(self) -> Product:
         forward, backward = self._both
-        return Product.of([(tabulated_pair(forward.delta, backward.delta, self._reach), 1)])
+        table = tabulated_pair(forward.delta, backward.delta, self._reach)
+        return Product.of([(TabledPair(table, self), 1)])
 
     def _renyi(self, order: float) -> float:
         """By the table, as far as it goes, and by what is known of all runs."""
@@ -116,10 +119,10 @@ class Selected(PairGuarantee):
             one = log_chernoff(power, power * self.run._renyi(1 + power))
             return math.log(layers.top) + one - power * layers.log_least
 
-        (table, _), *_ = direction.terms
-        if not table.infinite_mass or order == math.inf:
-            return direction.renyi(order)
+        table = direction.terms[0][0].stand_in
         assert isinstance(table, DiscretePair)
+        if not table.infinite_mass or order == math.inf:
+            return Product.of([(table, 1)]).renyi(order)
         if 0 <= 1 - order < _NEAR_ONE:
             return tabled_mean(table, log_far) * (1 + ROUNDING)
         order = max(order, 1 + _NEAR_ONE) if order > 1 else order
@@ -139,7 +142,7 @@ def _finite(guarantee: Guarantee) -> DiscretePair:
     """A finite pair that dominates a guarantee of any kind."""
     if guarantee.product is not None:
         return finite_pair(ExactGuarantee(guarantee.product, guarantee.adjacency).pair())
-    reach = min(float(guarantee._epsilon(np.array([1e-30]))[0]), LARGEST)
+    reach = min(max(float(guarantee._epsilon(np.array([1e-30]))[0]), _NEAREST), LARGEST)
     # known by its Renyi divergences: each reading takes long, and chords are above a convex profile
     few = np.append(0.0, np.geomspace(1e-3 * reach, reach, _READ))
     delta = guarantee._delta(few)

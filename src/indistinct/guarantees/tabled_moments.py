@@ -42,8 +42,8 @@ def tabled_moment(table: DiscretePair, order: float, log_far: LogFar) -> float:
 
 def tabled_mean(table: DiscretePair, log_far: LogFar) -> float:
     """E_P log r, at most."""
-    beyond = math.exp(min(_log_beyond(table, 1.0, log_far), 700.0))
-    return table.finite_mean + table.infinite_mass + beyond
+    log_beyond = _log_beyond(table, 1.0, log_far)
+    return table.finite_mean + table.infinite_mass + (math.exp(log_beyond) if log_beyond < 700 else math.inf)
 
 
 def _log_beyond(table: DiscretePair, order: float, log_far: LogFar) -> float:

@@ -34,7 +34,8 @@ class Need(NamedTuple):
 
     def at(self, shape: tuple[int, ...], rows: Any) -> "Need":
         """That of some rows."""
-        return Need(*((np.zeros(shape) + each)[rows] for each in self[:2]), self.accuracy)
+        enough, slack = ((np.zeros(shape) + each)[rows] for each in self[:2])
+        return Need(enough, slack, self.accuracy)
 
 
 EXACT = Need()

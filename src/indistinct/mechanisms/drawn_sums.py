@@ -134,4 +134,4 @@ class DrawnSum(Mechanism):
         parts.append(ExactGuarantee(Product.of([(given_away, 1)]), adjacency))
         told = alternatives.mixture(parts, (shares / shares.sum()).tolist()).product
         assert told is not None and told.single is not None
-        return ExactGuarantee(Product.of([(spliced(told.single, drawn), 1)]), adjacency)
+        return ExactGuarantee(Product.of([(spliced(told.single.stand_in, drawn), 1)]), adjacency)
