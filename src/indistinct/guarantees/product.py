@@ -48,7 +48,7 @@ class Product:
         shift, least, dominates = 0.0, 0.0, False
         alone = len(terms) == 1 and terms[0][1] == 1
         for pair, count in terms:
-            if not alone and count and _SHARPEST < pair.loss_range[1] < math.inf:
+            if not (alone or pair.profiled) and count and _SHARPEST < pair.loss_range[1] < math.inf:
                 pair = GIVEN_AWAY  # as good as that, and no engine could tell
             if isinstance(pair, GaussianPair):
                 shift = math.hypot(shift, math.sqrt(count) * pair.shift)
