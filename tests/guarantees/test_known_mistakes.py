@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import binom, entropy, norm
 
 from indistinct import (
     Adjacency,
@@ -44,6 +45,7 @@ from indistinct.guarantees.product import Product
 from indistinct.guarantees.profiled_pairs import group_pair
 from indistinct.mechanisms import Mechanism
 from indistinct.mechanisms.budget import dominating_shift
+from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import draw_line
 from indistinct.numerics.worst import worst_of
 
@@ -928,3 +930,148 @@ def test_tables_of_what_is_bounded_give_nothing_away() -> None:
     top = max(abs(math.log1p(0.5 * math.expm1(2 * loss))) for loss in inner_losses)
     assert g.pure() == pytest.approx(2 * top, rel=1e-6)
     assert g.epsilon(0) == pytest.approx(g.pure(), rel=1e-9) and g.renyi(1e4) <= g.pure()
+
+
+# -- sums of several draws ------------------------------------------------------------------------------
+
+ORDERS = (1.5, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 33.3, 64.0, 200.0, 1e3, 1e4, 1e5, 1e6)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rate", [0.5, 0.1, 1e-3])
+@pytest.mark.parametrize(
+    "cut", [(2, 0.05, 60, 1000), (1, 0.01, 20, 1000), (0.5, 0.1, 120, 1000), (4, 0.5, 480, 1000)]
+)
+def test_divergences_of_sampled_sums_that_are_cut(cut: tuple[float, float, int, int], rate: float) -> None:
+    """Infinite from order 12 on: one of two laws had no losses in an interval. Sampling tells no more."""
+    mechanism = TruncatedSum(*cut)
+    whole, sampled = mechanism.guarantee(), mechanism.subsample(rate).guarantee()
+    values = [sampled.renyi(order) for order in ORDERS]
+    assert all(math.isfinite(value) for value in values)
+    assert values == sorted(values)
+    for order, value in zip(ORDERS, values, strict=True):
+        assert 0 < value <= whole.renyi(order) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("cut", [(2, 0.05, 60, 1000), (1, 0.5, 550, 1000), (0.5, 0.1, 120, 1000)])
+def test_divergences_of_a_sampled_sum_that_is_cut(cut: tuple[float, float, int, int]) -> None:
+    """10.8 for 12.6 at order 24: the law ended where nothing was left of it at order 1. By plain sums, of
+    what `TruncatedSum` says is told apart: the batch is full, or it is not."""
+    (noise, rate, largest, of), taken = cut, 0.5
+    full, nearly = binom.sf(largest - 1, of, rate), (1 - rate) * binom.pmf(largest - 1, of - 1, rate)
+    x = np.linspace(-35.0, 35.0, 400_001)
+    plain, near, far = (norm.pdf(x, centre) for centre in (0.0, 1 / noise, 2 / noise))
+    cut_short, share, q = (nearly * near + full * far) / (nearly + full), nearly + full, taken * rate
+    g = TruncatedSum(*cut).subsample(taken).guarantee()
+    for order in (2.0, 8.0, 12.0, 16.0, 24.0):
+        if order < 26 * noise:  # beyond it the sum ends
+            open_ = np.exp(np.log(plain) + order * np.log(1 - q + q * near / plain)).sum()
+            closed = np.exp(np.log(cut_short) + order * np.log(1 - q + q * plain / cut_short)).sum()
+            truth = math.log(((1 - share) * open_ + share * closed) * (x[1] - x[0])) / (order - 1)
+            assert truth * (1 - 1e-7) <= g.renyi(order) <= truth * (1 + 1e-6)
+
+
+def _whole_moment(shift: float, weights: tuple[float, ...], order: int) -> float:
+    """log E_Q (sum_j w_j e^{j s x - j^2 s^2/2})^n, x normal: written out, as a polynomial in e^{sx}."""
+    with mpmath.workdps(60):
+        s = mpmath.mpf(shift)
+        one = [mpmath.mpf(w) * mpmath.exp(-((j * s) ** 2) / 2) for j, w in enumerate(weights)]
+        power = [mpmath.mpf(1)]
+        for _ in range(order):
+            power = [
+                mpmath.fsum(one[j] * power[k - j] for j in range(len(one)) if 0 <= k - j < len(power))
+                for k in range(len(power) + len(one) - 1)
+            ]
+        moment = mpmath.fsum(c * mpmath.exp((k * s) ** 2 / 2) for k, c in enumerate(power))
+        return float(mpmath.log(moment))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize(
+    ("shift", "weights", "mechanism"),
+    [
+        (2.5, tuple(binom.pmf(range(5), 4, 1e-6)), SampledSum(noise=0.4, rate=1e-6, records=4)),
+        (10.0, tuple(binom.pmf(range(3), 2, 1e-3)), SampledSum(noise=0.1, rate=1e-3, records=2)),
+        (2.0, (0.8, 0.19, 0.01), RandomShift(0.5, (0, 1, 2), (0.8, 0.19, 0.01))),
+        (20.0, (0.0, 0.5, 0.5), RandomShift(0.05, (1, 2), (0.5, 0.5))),
+    ],
+    ids=["sum", "sharp", "shift", "surely"],
+)
+def test_divergences_of_high_orders_where_several_are_drawn(
+    shift: float, weights: tuple[float, ...], mechanism: Mechanism, steps: int
+) -> None:
+    """'17366 quadrature panels', or infinite: an error of the inside, where orders are high."""
+    g = (steps * mechanism).guarantee()
+    for order in (2, 8, 12, 32, 64, 128, 200):
+        truth = steps * _whole_moment(shift, weights, order) / (order - 1)
+        assert truth * (1 - 1e-14) <= g.renyi(order) <= truth * (1 + 1e-9)
+    for order in (0.5, 0.99, 1.0, 1.0001, 256.5, 1e3, 1e4, 1e6, 1e9):
+        assert 0 < g.renyi(order) < math.inf
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("adjacency", ["add/remove", "replace-one"])
+def test_the_mean_loss_where_draws_are_far_apart(adjacency: str) -> None:
+    """'2066478 quadrature panels' at order 1. How many were drawn is seen: the loss of j of them is their
+    square, and what j is tells no more than its entropy."""
+    run = SampledSum(noise=0.02, rate=0.1, records=64).guarantee(adjacency)
+    counts = np.arange(65)
+    weights, apart = binom.pmf(counts, 64, 0.1), 50.0 * counts * (1 if adjacency == "add/remove" else 2)
+    most = float(weights @ apart**2) / 2
+    assert most - entropy(weights) * 2 <= run.renyi(1.0) <= most * (1 + 1e-2)
+    assert run.renyi(0.99) <= run.renyi(1.0) <= run.renyi(1.0001)
+
+
+def _delta_of_two(shift: float, weights: tuple[float, ...], epsilon: float) -> float:
+    """Of two steps of Q against sum_j w_j N(j shift, 1), by a plain sum over the first one's number."""
+    j = np.arange(len(weights))
+    places = np.linspace(-12.0, 12.0 + shift * j[-1], 60_001)
+
+    def losses(x: Array) -> Array:
+        gains = np.expm1(np.multiply.outer(x, j * shift) - (j * shift) ** 2 / 2)
+        result: Array = np.log1p(gains @ np.array(weights))
+        return result
+
+    loss = losses(places)
+    rest = epsilon - loss  # of the other step
+    bracket = np.interp(rest, loss, places, left=-np.inf, right=np.inf)
+    step = places[1] - places[0]
+    x = np.clip(bracket, places[0], places[-1])
+    low, high = x - step, x + step
+    for _ in range(60):
+        middle = (low + high) / 2
+        over = losses(middle) > rest
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    x = np.where(np.isfinite(bracket), high, bracket)
+    p_above = sum(w * ndtr(k * shift - x) for k, w in enumerate(weights))
+    p = sum(w * norm.pdf(places, k * shift) for k, w in enumerate(weights))
+    return float(p @ np.maximum(p_above - np.exp(rest) * ndtr(-x), 0.0)) * step
+
+
+def test_lower_ends_where_one_of_few_draws_decides() -> None:
+    """[8.7e-7, 5.4e-6] for 2.706e-6, and an epsilon of 9.2 from below for 16.4, where one step alone has
+    15.8: nobody asked whether any step has a large loss, which nearly decides."""
+    weights = tuple(binom.pmf(range(5), 4, 1e-6).tolist())
+    g = (2 * SampledSum(noise=0.4, rate=1e-6, records=4)).guarantee("add-remove")
+    for epsilon, share in ((0.0, 0.99), (1e-4, 0.99), (0.1, 0.99), (3.0, 0.99), (16.3, 0.99)):
+        truth, known = _delta_of_two(2.5, weights, epsilon), g.delta_interval(epsilon)
+        assert share * truth <= known.low <= truth * (1 + 1e-6) <= known.high * (1 + 2e-6)
+    assert _delta_of_two(2.5, weights, 1e-4) == pytest.approx(2.706e-6, rel=1e-3)
+    known = g.epsilon_interval(1e-20)
+    assert _delta_of_two(2.5, weights, known.low) >= 1e-20 * (1 - 1e-6)
+    assert _delta_of_two(2.5, weights, known.low * 1.01) <= 1e-20
+    assert _delta_of_two(2.5, weights, known.high) <= 1e-20
+    for steps in (2, 4):
+        for adjacency in ("add/remove", "replace-one"):
+            more = (steps * SampledSum(noise=0.4, rate=1e-6, records=4)).guarantee(adjacency)
+            one = SampledSum(noise=0.4, rate=1e-6, records=4).guarantee(adjacency)
+            assert more.epsilon_interval(1e-20).low >= one.epsilon_interval(1e-20).low
+
+
+def test_divergences_without_noise_to_speak_of_and_without_replacement() -> None:
+    """Infinite: the noise without its sampling, which tells no less, was not asked."""
+    noise = Gaussian(1e-3)
+    sampled, whole = noise.subsample(3, of=1000).guarantee("replace-one"), noise.guarantee("replace-one")
+    for order in (1.0, 2.0, 64.0):
+        assert sampled.renyi(order) == pytest.approx(whole.renyi(order), rel=1e-12)

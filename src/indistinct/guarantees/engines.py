@@ -22,6 +22,7 @@ from indistinct.guarantees.composed_loss import LOG_ACCURACY, LOG_FLOOR, Compose
 from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
+from indistinct.guarantees.single_losses import single_losses
 from indistinct.guarantees.tails import NARROW, Need
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ACCURACY, NOT_SCANNED, Aim, ContourLine, draw_line
@@ -42,7 +43,6 @@ _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
 Engine = Callable[[ComposedLoss, int], tails.Tail | None]
-
 
 Step = tuple[Engine, Callable[[ComposedLoss, Array, Array, Array], Levels | None]]
 """An engine, and the levels at which it is asked for deltas at epsilons, which have bounds by now (-1: it is
@@ -389,6 +389,7 @@ ROUTE: tuple[Step, ...] = (
     (coarse_lattice, by_bound),
     (fine_lattice, by_bound),
     *((fine_lattice, partial(beside_bound, more)) for more in (1, -1, 0)),
+    (single_losses, by_bound),
     (chernoff, by_bound),
 )
 """How delta is looked for, in order of cost: an engine, and how the level is found that it is asked at. A new

@@ -261,10 +261,9 @@ class MixturePair(MadePair):
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         ends = self.unmixed(np.array([low, high]))
-        bottom, top = self.base.outer_losses(0.0, LOG_NEGLIGIBLE)
-        base_high = min(float(ends[1]), max(top, self.base.outer_losses(1.0, LOG_NEGLIGIBLE)[1]))
+        base_low = max(float(ends[0]), self._lowest(-wave.power))
+        base_high = min(float(ends[1]), self._highest(1 + wave.power))
         wave = wave._replace(sharpness=wave.sharpness + wave.power)
-        base_low = max(float(ends[0]), bottom)
         return self.base.rule_on(base_low, base_high, wave).mixed(self.rate)
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
@@ -344,10 +343,12 @@ class MixturePair(MadePair):
         # no loss is smaller than the smallest, and where the base alone decides the bound is tight
         if order < -1e6 or (order > 1e4 and self.base.log_moment(order) > -order * math.log(self.rate)):
             return self._plain_moment(order)
+        plain = self._plain_moment(order)
         try:
-            return super().log_moment(order)
+            known = super().log_moment(order)
         except TooFineError:
-            return self._plain_moment(order)
+            return plain
+        return min(plain, known) if not 0 <= order <= 1 else max(plain, known)
 
     def _plain_moment(self, order: float) -> float:
         """A bound that needs no rule: Minkowski's, ||1 - q + q r||_w <= 1 - q + q ||r||_w, from order 1 on;
@@ -355,4 +356,5 @@ class MixturePair(MadePair):
         if order < 0:
             return order * math.log1p(-self.rate)
         power = max(order, 1.0)
-        return power * self.mixed(self.base.log_moment(order) / power) * (1 + 8 * EPS)
+        loss = self.base.log_moment(order) / power * (1 + 8 * EPS)
+        return power * self.mixed(loss) * (1 + 8 * EPS)

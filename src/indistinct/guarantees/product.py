@@ -6,6 +6,7 @@ composition is a table pair -> count and costs the same for one step and for a b
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -135,10 +136,13 @@ class Product:
         """The Rényi divergence of any order >= 1/2: K(order-1)/(order-1), its limits at 1 and infinity."""
         if math.isinf(order):
             return max(self.loss_range[1], 0.0)
-        if order >= 1 and self.infinite_mass > 0:
+        if 1 - order < _NEAR_ONE and self.infinite_mass > 0:
             return min((above.renyi(order) for above in self._above), default=math.inf)
         if order == 1 or 0 < 1 - order < _NEAR_ONE:
-            return max(self.mean(), 0.0)  # increasing in the order, so this bounds from above
+            # increasing in the order, so this bounds from above, and so does the next one
+            with suppress(TooFineError):
+                return max(self.mean(), 0.0)
+            order = 1 + _NEAR_ONE
         order = max(order, 1 + _NEAR_ONE) if order > 1 else order
         log_moment = self.log_moment(order)
         return max(log_moment / (order - 1), 0.0) if log_moment > -math.inf else math.inf

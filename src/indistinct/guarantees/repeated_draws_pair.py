@@ -1,6 +1,7 @@
 """A sum that several records of one person may join, each by a coin of its own, with Gaussian noise."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
@@ -13,7 +14,7 @@ from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.pair_kinds import OwnPair
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
-from indistinct.numerics.rule import LossRule, panels
+from indistinct.numerics.rule import LossRule, TooFineError, panels
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 _FAR = 200.0
@@ -21,6 +22,7 @@ _FAR = 200.0
 _OUTSIDE = 1e6
 _CHUNK = 64
 _TABLED = 1 << 11
+_LAST_STEP = 1e-10
 _PROFILE = 1e-12
 """Relative error of weights and of a profile: it is rounded up by as much."""
 
@@ -71,6 +73,11 @@ class RepeatedDrawsPair(OwnPair):
     def _largest(self) -> float:
         """By how much the released number moves at most."""
         return self.shift * (len(self.weights) - 1)
+
+    @property
+    def _furthest(self) -> float:
+        """How far apart centres are at most."""
+        return self._largest * (2 if self.replaced else 1)
 
     @cached_property
     def _terms(self) -> tuple[Array, Array]:
@@ -138,6 +145,8 @@ class RepeatedDrawsPair(OwnPair):
             high = np.where(short, 2 * high, high)
         x = np.clip(np.interp(loss, losses, places), low, high)
         open_ = np.arange(loss.size)  # each as if it were alone: one that has settled is not looked at again
+        # such a step of Newton's leaves its square, times no more than the largest shift: less than rounding
+        quick = _LAST_STEP / (1 + self._furthest)
         for _ in range(200):
             here, least, most = x[open_], low[open_], high[open_]
             value, slope, _ = self._loss(here)
@@ -149,7 +158,8 @@ class RepeatedDrawsPair(OwnPair):
             x[open_] = np.where(inside, step, (low[open_] + high[open_]) / 2)
             there, moved = value == loss[open_], np.abs(x[open_] - here)
             x[open_[there]] = here[there]
-            open_ = open_[~there & (moved > 4 * EPS * np.maximum(np.abs(here), 1.0))]
+            settled = np.where(inside, quick, 4 * EPS) * np.maximum(np.abs(here), 1.0)
+            open_ = open_[~there & (moved > settled)]
             if not open_.size:
                 break
         bottom = self.loss_range[0]
@@ -174,14 +184,18 @@ class RepeatedDrawsPair(OwnPair):
         return float(losses[0]), float(losses[1])
 
     def _reach(self, first: float, last: float, log_tail: float) -> tuple[float, float]:
-        """Numbers between which (dP/dQ)^w dQ lies but for e^{log_tail}, for w between two orders: it is at
-        most a sum of normal densities around 0 and w times the largest shift."""
-        far, w = self._largest, max(abs(first), abs(last), abs(1 - first), 1.0)
-        bottom = -math.log(max(self.weights[0], 1e-300)) if not self.replaced else 0.0
-        spare = max(-first, 0.0) * min(bottom, far * far) + math.log(len(self.weights) + 1)
-        reach = math.sqrt(2 * (spare - log_tail))
-        sides = max(last, 1.0) * far, (w if self.replaced or first < 0 else 0.0) * far
-        return -sides[1] - reach, sides[0] + (far if self.replaced else 0.0) + reach
+        """Numbers between which (dP/dQ)^w dQ lies but for e^{log_tail}, for w between two orders: the slope
+        of its logarithm is at most w times the largest shift, less the number; and, below order 0, no loss is
+        smaller than the logarithm of the first weight."""
+        far, w, below = self._largest, max(abs(first), abs(last), abs(1 - first), 1.0), max(-first, 0.0)
+        room = math.log(len(self.weights) + 1) - log_tail
+        reach = math.sqrt(2 * room)
+        if self.replaced:
+            return -w * far - reach, (max(last, 1.0) + 1) * far + reach
+        low = w * far + math.sqrt(2 * (room + below * far * far)) if below else reach
+        if self.weights[0]:
+            low = min(low, math.sqrt(2 * (room - below * math.log(self.weights[0]))))
+        return -low, max(last, 1.0) * far + reach
 
     def tails(self, loss: Array) -> Tails:
         x = self._place(loss)
@@ -206,7 +220,7 @@ class RepeatedDrawsPair(OwnPair):
         return self._rule(max(float(ends[0]), limits[0]), min(float(ends[1]), limits[1]), wave)
 
     def _rule(self, first: float, last: float, wave: Wave) -> LossRule:
-        far = max(self._largest, 1e-300) * (2 if self.replaced else 1)
+        far = max(self._furthest, 1e-300)
         reach = min(max(abs(first), abs(last)), 12.0)
         push = max(0.0, wave.power * far - min(abs(first), abs(last)))
         speed = 0.6 * reach * math.sqrt(1 + wave.sharpness * far**2) + math.hypot(push, wave.frequency * far)
@@ -227,17 +241,24 @@ class RepeatedDrawsPair(OwnPair):
         return self.joined([rule], float(ends[0]), float(ends[1]))
 
     def log_moment(self, order: float) -> float:
+        size = max(order, 1 - order) if self.replaced else order
+        if size * self._furthest <= _FAR and order >= -_FAR:
+            with suppress(TooFineError):
+                return super().log_moment(order)
+        return self._plain_moment(order)
+
+    def _plain_moment(self, order: float) -> float:
+        """A bound that needs no rule, close where shifts are large: by Minkowski's inequality, which is the
+        other way round below order 1, where a moment is to be bounded from below, and once more below 0; or,
+        replaced, as if it were told how many were drawn, since moments are jointly convex."""
         j, log_w = self._terms
-        far = self._largest * (2 if self.replaced else 1)
-        if self.replaced and max(order, 1 - order) * far > _FAR:
-            # told how many were drawn: moments are jointly convex
-            square = (2 * self.shift * j) ** 2
-            return float(np.logaddexp.reduce(log_w + order * (order - 1) * square / 2))
-        if order * far > _FAR:  # Minkowski
-            return order * float(np.logaddexp.reduce(log_w + (order - 1) * (self.shift * j) ** 2 / 2))
-        if order < -_FAR and not self.replaced:
-            return order * self.loss_range[0]  # no loss is smaller
-        return super().log_moment(order)
+        square = (self.shift * j) ** 2 / 2
+        terms, power = log_w + (order - 1) * square, order
+        if self.replaced:
+            terms, power = log_w + order * (order - 1) * 4 * square, 1.0
+        moment = power * float(np.logaddexp.reduce(terms))
+        lost = 8 * EPS * abs(power) * float(np.abs(terms).max())
+        return moment + (lost if order * (order - 1) > 0 else -lost)
 
     def log_moments(self, orders: Array) -> Array:
         if np.abs(orders).max() * self._largest > _FAR / 4:
@@ -249,7 +270,7 @@ class RepeatedDrawsPair(OwnPair):
         integral at one frequency bounds those at all higher ones."""
         order, frequency = resolution.orders[0], resolution.frequency
         low, high = self._reach(min(order, 0.0), max(order, 1.0), LOG_NEGLIGIBLE)
-        far = self._largest * (2 if self.replaced else 1)
+        far = self._furthest
         x, log_weight = panels(low, high, min(0.5 / far, 0.5))
         x = np.concatenate((x, [low, high]))
         loss, slope, bend = self._loss(x)

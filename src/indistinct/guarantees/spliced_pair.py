@@ -30,7 +30,8 @@ def spliced(base: Pair, rate: float) -> Pair:
         np.concatenate((q, p, [rest])),
         np.concatenate((loss, -loss, [0.0])),
     )
-    return replace(DiscretePair.of(*both, off=mixed.off, exact=False), alone=mixed.exact)
+    found = DiscretePair.of(*both, off=mixed.off, exact=False)
+    return replace(found, alone=mixed.exact, beside=mixed.beside)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ _CLOSE = 1e-11, 1e-9
 """How near log delta is met, at the least and at the most."""
 _NEAR = 1e-4
 """If it is missed by less, the next step meets it."""
+_WIDE, _HALVED = 1e-4, 16
+"""A lower end that is not next to the upper one is looked for to this, relatively, in so many steps."""
 _FURTHEST = 1e12
 """A larger epsilon is not looked for."""
 
@@ -139,11 +141,20 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
     end = min(max(meets, 0.0), max(top, 0.0))
     if least < reached < meets <= reached + 2 * width:
         return reached, end
-    for _ in range(50):
-        below = meets - width
-        if not below > least:
-            break
+    above = meets
+    while (below := meets - width) > least:
         if (yield (below,))[0][0] >= log_delta:
-            return below, end
+            least = below
+            break
+        above = below
         width *= 2.0 if known else 4.0
+    # of bounds that are far apart the end is between the last two places
+    for _ in range(_HALVED):
+        if not above - least > _WIDE * above:
+            break
+        middle = (least + above) / 2
+        if (yield (middle,))[0][0] >= log_delta:
+            least = middle
+        else:
+            above = middle
     return min(least, end), end

@@ -59,8 +59,11 @@ def panels(low: float, high: float, half_width: float) -> tuple[Array, Array]:
     """Composite Gauss-Legendre nodes on [low, high] and the logarithms of their weights.
 
     A panel integrates e^{kx} to rounding while |k| half_width stays below about 30, and a function with
-    a singularity at distance d from the axis while half_width stays below 1.6 d.
+    a singularity at distance d from the axis while half_width stays below 1.6 d. An empty interval has no
+    nodes.
     """
+    if low >= high:
+        return np.empty(0), np.empty(0)
     count = max(1, math.ceil(min((high - low) / (2 * half_width), 1e9)))
     if count * PANEL_SIZE > MAX_NODES:
         raise TooFineError(f"{count} quadrature panels")
