@@ -28,11 +28,6 @@ from indistinct.functions.density_jumps import without_noise
 from indistinct.functions.fourier import FourierBasis
 from indistinct.functions.function import FiniteFunction
 from indistinct.functions.torus import Periodic
-from indistinct.guarantees import Guarantee
-from indistinct.guarantees.alternatives import either
-from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.guarantee import ExactGuarantee
-from indistinct.guarantees.product import Product
 from indistinct.mechanisms import Gaussian
 from indistinct.mechanisms.release import Release
 from indistinct.noise import NotPrivateSource
@@ -186,28 +181,6 @@ def test_the_target_is_met(usual: Any, adjacency: Adjacency, records_known: bool
     assert 0.99 < spent <= 1
     if count == 400:
         assert 0.99 < density.guarantee(adjacency).pure() <= 1
-
-
-@pytest.mark.parametrize("split", list(product([0, 1], repeat=3)))
-def test_a_choice_by_an_earlier_outcome_costs_no_more_than_is_said(split: tuple[int, ...]) -> None:
-    """Every way to decide by one of three outcomes between two releases, added up exactly."""
-    first = np.array([0.6, 0.3, 0.1]), np.array([0.35, 0.35, 0.3])
-    second = (np.array([0.7, 0.3]), np.array([0.3, 0.7])), (np.array([0.5, 0.5]), np.array([0.49, 0.51]))
-    known = either(*(pair_guarantee(*pair) for pair in (first, *second)))
-    p, q = (
-        np.concatenate([first[side][place] * second[chosen][side] for place, chosen in enumerate(split)])
-        for side in (0, 1)
-    )
-    for epsilon in np.linspace(0, 2, 41):
-        true = max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p)))
-        assert known.delta(epsilon) >= true - 1e-12
-    for order in (1.0, 1.5, 4.0):
-        assert known.renyi(order) >= pair_guarantee(p, q).renyi(order) - 1e-12
-    assert known.group(2).delta(1.0) >= known.delta(1.0)
-
-
-def pair_guarantee(p: np.ndarray, q: np.ndarray) -> Guarantee:
-    return ExactGuarantee(Product.of([(DiscretePair.of(p, q), 1)]), Adjacency.ADD_REMOVE)
 
 
 def test_users_are_charged_for_all_their_records() -> None:

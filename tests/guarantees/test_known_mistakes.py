@@ -1075,3 +1075,25 @@ def test_divergences_without_noise_to_speak_of_and_without_replacement() -> None
     sampled, whole = noise.subsample(3, of=1000).guarantee("replace-one"), noise.guarantee("replace-one")
     for order in (1.0, 2.0, 64.0):
         assert sampled.renyi(order) == pytest.approx(whole.renyi(order), rel=1e-12)
+
+
+@pytest.mark.parametrize("noise", [Gaussian(2), Laplace(2), RandomizedResponse(0.6), DiscreteGaussian(2)])
+def test_what_is_given_away_is_counted_once(noise: Mechanism) -> None:
+    """A sample of a composition with infinite losses had twice their mass, below as above: [0.001, 0.001] for
+    0.0005, and no epsilon for a delta between the two."""
+    base = (Discrete((0.3, 0.699, 0.001), (0.2, 0.8, 0.0)) + noise).guarantee()
+    g = (Discrete((0.3, 0.699, 0.001), (0.2, 0.8, 0.0)) + noise).subsample(0.5).guarantee()
+    far = g.delta_interval([9.0, 50.0])
+    assert (far.low <= 0.0005 * (1 + 1e-9)).all() and far.high == pytest.approx(0.0005, rel=1e-9)
+    # advanced joint convexity, in the direction of removal
+    (epsilon,) = base.product.epsilon_bounds(np.array([0.0015]))[1]
+    assert g.product.epsilon_bounds(np.array([0.00075]))[1] == pytest.approx(
+        math.log1p(0.5 * math.expm1(epsilon))
+    )
+
+
+def test_claims_beside_what_is_given_away_in_one_direction() -> None:
+    """The advantage was 1, where two masses that are given away differ."""
+    pair = Discrete((0.3, 0.699, 0.001), (0.2, 0.8, 0.0)).subsample(0.1).guarantee()
+    together = pair + ZeroConcentratedDP(1e-6)
+    assert pair.advantage() <= together.advantage() <= pair.advantage() + 3e-3

@@ -134,34 +134,6 @@ class Mixed(_OneOf):
         return mixture([part.group(size) for part in self.parts], self.weights)
 
 
-@dataclass(frozen=True, repr=False)
-class Chosen(_OneOf):
-    """A release, and one of several others that its outcome decides on; `parts` are it and each of them.
-
-    Outcomes after which one of them follows are some of all outcomes, and what they add to delta is not
-    negative: so delta is at most the sum of what it would be if each followed always. A Rényi divergence is
-    at most that of the first and the largest of the others (adaptive composition, Mironov 2017).
-    """
-
-    first: Guarantee
-    then: tuple[Guarantee, ...]
-
-    def __repr__(self) -> str:
-        return f"either({', '.join(map(repr, (self.first, *self.then)))})"
-
-    def _combined(self, deltas: Iterable[Array]) -> Array:
-        total: Array = np.sum(list(deltas), axis=0)
-        return np.minimum(total, 1.0)
-
-    def _renyi(self, order: float) -> float:
-        return (self.first._renyi(order) + worst_of(one._renyi(order) for one in self.then)) * (1 + 1e-15)
-
-    def _epsilon(self, delta: Array) -> Array:
-        return self._epsilon_below(
-            worst(part._epsilon(delta / len(self.parts)) for part in self.parts), delta
-        )
-
-
 def parallel(*guarantees: Guarantee) -> Guarantee:
     """The guarantee of releases on disjoint parts of the data.
 
@@ -180,11 +152,6 @@ def parallel(*guarantees: Guarantee) -> Guarantee:
         )
     distinct = tuple({(part, _outputs(part)): part for part in guarantees}.values())
     return distinct[0] if len(distinct) == 1 else Parallel(distinct)
-
-
-def either(first: Guarantee, *then: Guarantee) -> Guarantee:
-    """The guarantee of a release and of one of several others, whichever its outcome leads to."""
-    return Chosen(tuple(first + one for one in then), first, then)
 
 
 def mixture(guarantees: Sequence[Guarantee], weights: Sequence[float]) -> Guarantee:

@@ -54,7 +54,7 @@ not)."""
 
 def enumerated(loss: ComposedLoss, level: int) -> tails.Tail | None:
     """Listed sums, and at most one pair with a profile in closed form."""
-    return enumerate_losses(loss.factors, loss.infinite_mass, loss.log_cut(level))
+    return enumerate_losses(loss.factors, loss.log_cut(level))
 
 
 def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
@@ -212,7 +212,7 @@ class LossReader:
     @cached_property
     def listed(self) -> EnumeratedTail | None:
         """The whole law, where it can be listed: it serves every request."""
-        return enumerate_losses(self.loss.factors, self.loss.infinite_mass, None)
+        return enumerate_losses(self.loss.factors, None)
 
     @np.errstate(over="ignore")  # of what is infinitely far away
     def epsilon_bounds(self, delta: Array, enough: Array, other: ComposedLoss | None) -> tuple[Array, Array]:

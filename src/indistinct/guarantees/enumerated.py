@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from indistinct.guarantees.composed_loss import Term, infinite_mass
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -79,17 +80,17 @@ class EnumeratedTail:
         return self.atoms.loss[np.maximum(np.searchsorted(-above, -np.exp(log_delta)) - 1, 0)]
 
 
-def enumerate_losses(
-    terms: Sequence[tuple[Pair, int]], infinite: float, log_cut: float | None
-) -> EnumeratedTail | None:
+def enumerate_losses(terms: Sequence[Term], log_cut: float | None) -> EnumeratedTail | None:
     """The tail, where all pairs but one step have few distinct sums; losses on the integers are listed up to
     a mass e^{log_cut} of each, which is charged."""
     listed: list[tuple[Atoms, int]] = []
+    others: list[Term] = []  # whose infinite losses are in no profile
     rest: Pair | None = None
     charged, steps = 0.0, 1
     for pair, count in terms:
         if (outcomes := pair.listed(log_cut)) is not None:
             listed.append((Atoms(outcomes.loss, outcomes.p, outcomes.moved), count))
+            others.append((pair, count))
             steps += count
             if not isinstance(pair, DiscretePair):
                 charged += count * math.exp(log_cut or 0.0)
@@ -100,4 +101,4 @@ def enumerate_losses(
     law = compose_atoms(listed)
     if law is None or (rest is not None and law.loss.size > _FEW):
         return None
-    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), infinite, charged)
+    return EnumeratedTail(law, rest, 4 * EPS * (16 + steps), infinite_mass(others), charged)

@@ -22,6 +22,7 @@ from indistinct.guarantees.discrete_pair import finite_part
 from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
+from indistinct.guarantees.pair_kinds import of_both_signs
 from indistinct.guarantees.product import Ends, Product, counted_terms
 from indistinct.guarantees.profiled_pairs import CompositionPair, as_step, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
@@ -257,7 +258,7 @@ class RenyiSum(RenyiGuarantee):
         if self._set_aside is None:
             return super()._delta_interval(epsilon)
         rest, masses, shift = self._set_aside
-        inner = np.where(epsilon >= shift, rest._delta(np.maximum(epsilon - shift, 0.0)), 1.0)
+        inner = of_both_signs(epsilon - shift, rest._delta(np.abs(epsilon - shift)))
         return np.zeros_like(inner), np.minimum(max(masses) + inner, 1.0)
 
     def _epsilon_interval(self, delta: Array) -> Ends:

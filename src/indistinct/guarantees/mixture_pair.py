@@ -324,8 +324,9 @@ class MixturePair(MadePair):
     def finite_mean(self) -> float:
         if not self.profiled:
             return super().finite_mean
-        # divergences do not fall with the order
-        return min(tabled_mean(self._table, self._log_far), self._mixed_moment(2.0))
+        # divergences do not fall with the order, and this one is convex
+        convex = self.rate * self.base.finite_mean * (1 + 4 * EPS)
+        return min(tabled_mean(self._table, self._log_far), self._mixed_moment(2.0), convex)
 
     def _mixed_moment(self, order: float) -> float:
         whole = _whole_moments(self.base, 1 << max(math.ceil(order) - 1, 1).bit_length())
