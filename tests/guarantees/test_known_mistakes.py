@@ -1097,3 +1097,35 @@ def test_claims_beside_what_is_given_away_in_one_direction() -> None:
     pair = Discrete((0.3, 0.699, 0.001), (0.2, 0.8, 0.0)).subsample(0.1).guarantee()
     together = pair + ZeroConcentratedDP(1e-6)
     assert pair.advantage() <= together.advantage() <= pair.advantage() + 3e-3
+
+
+@pytest.mark.parametrize(("noise", "rate", "order"), [(100, 0.999, 9500), (30, 0.9, 600), (10, 0.5, 150)])
+def test_high_orders_of_replaced_sums_are_integrated_where_they_are(
+    noise: float, rate: float, order: float
+) -> None:
+    """The crest of p^w q^(1-w) may be at nearly 2w shifts: 1.55 for 1.89. On a grid, from logarithms."""
+    x = np.linspace(-2 * order / noise - 20, 2 * order / noise + 20, 400_001)
+    far = 1 / noise
+    log_p, log_q = (
+        np.logaddexp(math.log1p(-rate) - x**2 / 2, math.log(rate) - (x - side * far) ** 2 / 2)
+        for side in (1, -1)
+    )
+    exponent = order * log_p + (1 - order) * log_q
+    top = exponent.max()
+    log_moment = top + math.log(np.exp(exponent - top).sum() * (x[1] - x[0]) / math.sqrt(2 * math.pi))
+    g = SampledSum(noise, rate).guarantee(REPLACE)
+    assert g.renyi(order) == pytest.approx(log_moment / (order - 1), rel=1e-6)
+    assert g.renyi(order) >= log_moment / (order - 1) * (1 - 1e-9)
+
+
+def test_atoms_on_one_point_of_a_lattice_are_counted_once() -> None:
+    """Of losses of 1e-12 both ends are on one point: a lower end of delta was twice too large, and a search
+    for a lower end of epsilon, which then was above the upper one, did not end."""
+    alone = Laplace(1).guarantee()
+    together = (Laplace(1) + Laplace(10).subsample(1e-14)).guarantee()
+    found = together.epsilon_interval(1e-3)
+    assert found.low <= alone.epsilon(1e-3) * (1 + 1e-12) and found.high >= alone.epsilon(1e-3)
+    assert found.high <= alone.epsilon(1e-3) + 1e-8
+    delta = (Laplace(1) + Laplace(1).subsample(1e-14)).guarantee().delta_interval(0.3)
+    assert delta.low <= -math.expm1(-0.35) * (1 + 1e-12) <= delta.high <= -math.expm1(-0.35) + 1e-6
+    assert (Laplace(1).subsample(1e-12) + Gaussian(0.3).subsample(0.1)).guarantee().delta(1e-4) < 0.0905

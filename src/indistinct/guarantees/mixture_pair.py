@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -344,18 +345,17 @@ class MixturePair(MadePair):
         # no loss is smaller than the smallest, and where the base alone decides the bound is tight
         if order < -1e6 or (order > 1e4 and self.base.log_moment(order) > -order * math.log(self.rate)):
             return self._plain_moment(order)
-        plain = self._plain_moment(order)
-        try:
-            known = super().log_moment(order)
-        except TooFineError:
-            return plain
-        return min(plain, known) if not 0 <= order <= 1 else max(plain, known)
+        bounds: list[float] = []
+        for bound in (super().log_moment, self._plain_moment):
+            with suppress(TooFineError):
+                bounds.append(bound(order))
+        return max(bounds, default=-math.inf) if 0 <= order <= 1 else min(bounds, default=math.inf)
 
     def _plain_moment(self, order: float) -> float:
         """A bound that needs no rule: Minkowski's, ||1 - q + q r||_w <= 1 - q + q ||r||_w, from order 1 on;
         below 0 no loss is smaller than log(1 - q), and between them r^w is concave."""
         if order < 0:
-            return order * math.log1p(-self.rate)
+            return order * math.log1p(-self.rate) * (1 + 4 * EPS)
         power = max(order, 1.0)
         loss = self.base.log_moment(order) / power * (1 + 8 * EPS)
         return power * self.mixed(loss) * (1 + 8 * EPS)

@@ -185,13 +185,14 @@ class RepeatedDrawsPair(OwnPair):
 
     def _reach(self, first: float, last: float, log_tail: float) -> tuple[float, float]:
         """Numbers between which (dP/dQ)^w dQ lies but for e^{log_tail}, for w between two orders: the slope
-        of its logarithm is at most w times the largest shift, less the number; and, below order 0, no loss is
-        smaller than the logarithm of the first weight."""
+        of its logarithm is w a, less the number, and a is between 0 and the largest shift, or, replaced,
+        w a + (w - 1) b with two such; and, below order 0, no loss is smaller than the logarithm of the first
+        weight."""
         far, w, below = self._largest, max(abs(first), abs(last), abs(1 - first), 1.0), max(-first, 0.0)
         room = math.log(len(self.weights) + 1) - log_tail
         reach = math.sqrt(2 * room)
         if self.replaced:
-            return -w * far - reach, (max(last, 1.0) + 1) * far + reach
+            return -(2 * below + 1) * far - reach, (2 * max(last, 1.0) - 1) * far + reach
         low = w * far + math.sqrt(2 * (room + below * far * far)) if below else reach
         if self.weights[0]:
             low = min(low, math.sqrt(2 * (room - below * math.log(self.weights[0]))))
@@ -257,7 +258,7 @@ class RepeatedDrawsPair(OwnPair):
         if self.replaced:
             terms, power = log_w + order * (order - 1) * 4 * square, 1.0
         moment = power * float(np.logaddexp.reduce(terms))
-        lost = 8 * EPS * abs(power) * float(np.abs(terms).max())
+        lost = EPS * (8 + terms.size) * abs(power) * float(np.abs(terms).max())
         return moment + (lost if order * (order - 1) > 0 else -lost)
 
     def log_moments(self, orders: Array) -> Array:

@@ -4,6 +4,7 @@ From below, by a test: whether any step has a loss above a place. From above, by
 epsilon is at most the sum of the steps' own, each at its share of epsilon.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -11,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from indistinct.guarantees.composed_loss import ComposedLoss
+from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.contour import GUARD, LogBounds
 
@@ -45,7 +47,7 @@ class SingleLosses:
         with np.errstate(divide="ignore"):
             low = (log_p + np.log(-np.expm1(np.minimum(gap, 0.0)))).max(axis=1) - GUARD
         share = epsilon / self.loss.steps
-        each = [(n, *pair.profile_and_slope(share)) for pair, n in self.loss.terms]
+        each = [(n, *pair.profile_and_slope(share - _blur(pair, share))) for pair, n in self.loss.terms]
         delta = np.maximum(sum(n * one for n, one, _ in each), TINY)
         fall = np.exp(np.minimum(share, 700.0)) * sum(n * above for n, _, above in each)
         return LogBounds(low, np.minimum(np.log(delta) + GUARD, 0.0), -fall / delta / self.loss.steps)
@@ -68,3 +70,9 @@ class SingleLosses:
             none += n * np.log1p(-np.minimum(chance, 1 - EPS))
         log_p, log_q = np.log(np.maximum(-np.expm1(none), TINY))
         return log_p, log_q
+
+
+def _blur(pair: Pair, share: Array) -> Array:
+    """By how much a place may be off, where a loss is."""
+    top = pair.loss_range[1]
+    return EPS * (8 * share + (16 * top if top < math.inf else 0.0))

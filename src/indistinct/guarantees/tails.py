@@ -107,9 +107,11 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
     at, below, reached = max(min(at, top), 0.0), -math.inf, -math.inf
     for _ in range(80):
         (low, high, slope), *more = yield (at, below) if below > least else (at,)
+        if low > high + _ROUNDING * abs(high):
+            return 0.0, math.inf  # it contradicts itself
         value, fall = high - log_delta, max(-slope, 1e-300)
         if value <= 0:
-            meets, gap, steep = at, log_delta - low, fall
+            meets, gap, steep = at, max(log_delta - low, 0.0), fall
         else:
             fails = at
             least = at if low >= log_delta else least
@@ -142,7 +144,10 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
     if least < reached < meets <= reached + 2 * width:
         return reached, end
     above = meets
-    while (below := meets - width) > least:
+    for _ in range(80):
+        below = meets - width
+        if not below > least:
+            break
         if (yield (below,))[0][0] >= log_delta:
             least = below
             break

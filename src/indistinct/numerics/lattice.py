@@ -91,10 +91,11 @@ def law_below(tails: Tails, low: float, high: float, step: float, atoms: Sequenc
     # Q times e^l, which is as large as P where the loss is l: however large that is, both are numbers
     p, told = np.exp(_log_cells(p_above, p_below)), np.exp(_log_cells(q_above, q_below) + points)
     error, on_points = _error(p_above), np.zeros(points.size)
-    for atom in atoms:  # that are lattice points stay what they are, whatever lies around them
-        k = round(atom / step) - first
-        if 0 <= k < points.size and abs(points[k] - atom) <= ON_POINT * step:
-            around = np.array([atom - ON_POINT * step, atom + ON_POINT * step])
+    # atoms that are lattice points stay what they are, whatever lies around them; several may be one point
+    near = {round(atom / step) for atom in atoms if abs(atom / step - round(atom / step)) <= ON_POINT / 2}
+    for k in (place - first for place in near):
+        if 0 <= k < points.size:
+            around = points[k] + ON_POINT * step * np.array([-1.0, 1.0])
             p_above, q_above, p_below, q_below = tails(around)
             own = math.exp(_log_cells(p_above, p_below)[0])
             log_told = float(_log_cells(q_above, q_below)[0] + points[k])
