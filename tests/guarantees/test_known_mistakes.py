@@ -1129,3 +1129,11 @@ def test_atoms_on_one_point_of_a_lattice_are_counted_once() -> None:
     delta = (Laplace(1) + Laplace(1).subsample(1e-14)).guarantee().delta_interval(0.3)
     assert delta.low <= -math.expm1(-0.35) * (1 + 1e-12) <= delta.high <= -math.expm1(-0.35) + 1e-6
     assert (Laplace(1).subsample(1e-12) + Gaussian(0.3).subsample(0.1)).guarantee().delta(1e-4) < 0.0905
+
+
+def test_low_orders_of_samples_that_are_too_fine_to_be_integrated() -> None:
+    """The Rényi divergence of order 1/2 was 0: a moment below order 1 was bounded from above."""
+    g = SampledSum(0.02, 0.01, 4).subsample(100, of=1000).guarantee(REPLACE)
+    none = 0.99**4
+    assert g.renyi(0.5) >= -2 * math.log(none + (1 - none) * math.sqrt(0.9)) > 0.004
+    assert g.renyi(0.9) >= g.renyi(0.5) * (1 - 1e-9)

@@ -11,7 +11,7 @@ from indistinct.guarantees.mixture_pair import MixturePair, mixture
 from indistinct.guarantees.pair import Band, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
 from indistinct.guarantees.split_mixture import Beside
-from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import LossRule, TooFineError
 
@@ -141,6 +141,8 @@ class SplicedPair(SymmetricPair):
         try:
             return super().log_moment(order)
         except TooFineError:
+            if 0 <= order <= 1:  # min(p, q) <= p^w q^(1-w), and delta(0) is at most the rate
+                return math.log1p(-self.mixture.rate) * (1 + 4 * EPS)
             # one half is that of positive losses, which the mixture has, and the mirror image adds no more
             return math.log(2) + self.mixture.log_moment(max(order, 1 - order))
 
