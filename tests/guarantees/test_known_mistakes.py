@@ -428,6 +428,7 @@ def test_what_cannot_be_integrated_tells_no_more_than_it_can() -> None:
     assert g.tradeoff(0.05) >= 0.95 - 2.1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-6, 0.0049, 0.005, 0.0051, 0.02])
 def test_hardly_any_noise_tells_of_those_who_take_part(scale: float) -> None:
     """Of nobody else. Sampling was not credited from a shift of 200 on (a delta of 1 for 0.01), and a
