@@ -20,7 +20,7 @@ from indistinct.numerics.arrays import EPS, Array
 _POINTS = 8193
 _SLACK = 1e-14
 """Of a bound that is lowered: more than its rounding."""
-_NEAREST = 1e-9
+NEAREST = 1e-9
 """Where a table ends at the least: e to the power of its points must tell them apart."""
 _GRADED = 6.0
 """The points of a table are as close to each other, relatively, from its end to e^-6 of it."""
@@ -31,7 +31,7 @@ def tabulated_pair(
 ) -> DiscretePair:
     """A finite pair that dominates (P, Q), from the profiles of both directions up to `reach`."""
     grid = np.sinh(np.linspace(0.0, _GRADED, _POINTS)) / math.sinh(_GRADED)
-    x = np.unique(np.exp(min(max(reach, _NEAREST), 300.0) * grid))
+    x = np.unique(np.exp(min(max(reach, NEAREST), 300.0) * grid))
     x[-1] = np.nextafter(x[-1], np.inf)  # no less than the end
     epsilon = _log(x)  # of these very numbers
     there, back = forward(epsilon), backward(epsilon)

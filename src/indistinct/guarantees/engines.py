@@ -62,10 +62,10 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     log_delta, found = loss.log_delta_of(level), loss.scan(level)
     centre = found.likely_epsilon(log_delta)
     line: ContourLine | None = None
-    accuracy, alone = ACCURACY, any(pair.by_moments for pair, _ in loss.terms)  # no other engine knows more
+    accuracy, only = ACCURACY, any(pair.by_moments for pair, _ in loss.terms)  # no other engine knows more
     for _ in range(4):
         drawn = _line(loss, level, found.aim(min(centre, loss.top), log_delta + LOG_ACCURACY), accuracy)
-        if accuracy == ACCURACY and alone and not (drawn and drawn.width_at_aim <= NARROW):
+        if accuracy == ACCURACY and only and not (drawn and drawn.width_at_aim <= NARROW):
             line, accuracy = drawn, _ROUGH  # with fewer nodes, where far ones are known badly
             continue
         if drawn is None:

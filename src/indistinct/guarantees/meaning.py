@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from indistinct.errors import ArgumentError, check_array
 from indistinct.guarantees.hooks import Hooks
+from indistinct.guarantees.pair_kinds import of_both_signs
 from indistinct.numerics.arrays import EPS, TINY, Array, shaped
 from indistinct.numerics.search import climbed
 
@@ -240,7 +241,7 @@ class Meaning(Hooks):
         # far below zero delta(-epsilon) does not count: it is added to e^-epsilon - 1
         slack = np.minimum(_UNFELT * np.expm1(np.minimum(np.maximum(-epsilon, 0.0), 100.0)), 1.0)
         delta = self._delta_about(slack, np.abs(epsilon))
-        return np.where(epsilon >= 0, delta, -np.expm1(epsilon) + np.exp(epsilon) * delta)
+        return of_both_signs(epsilon, delta)
 
 
 @dataclass(frozen=True)

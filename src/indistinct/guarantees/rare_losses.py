@@ -72,7 +72,7 @@ def expected(loss: ComposedLoss, epsilon: Array) -> Array | None:
 def _bulk(loss: ComposedLoss, level: int) -> Scan:
     """Of all losses that are not rare."""
     split = _SplitLoss(loss, level)
-    return split.scan((split.bottom, math.inf), 0)
+    return split.scanned((split.bottom, math.inf), 0)
 
 
 def _splits(loss: ComposedLoss) -> bool:
@@ -120,7 +120,7 @@ class _SplitLoss:
     def tail(self) -> "SplitTail":
         bands = self._bands()
         parts = [part for band in bands for part in self._band_parts(band)]
-        bulk = self._near_part(bands[0], 0, self.scan(bands[0], 0))
+        bulk = self._near_part(bands[0], 0, self.scanned(bands[0], 0))
         # a bulk with sharp edges has no line: the less of it there is, the less its bound says too much; but
         # a band without a line says no more
         bottom = bands[0][0]
@@ -130,7 +130,7 @@ class _SplitLoss:
             if any(isinstance(part, Scan) and not self._negligible(part) for part in below):
                 break
             parts += below
-            bulk = self._near_part(band, 0, self.scan(band, 0))
+            bulk = self._near_part(band, 0, self.scanned(band, 0))
         return SplitTail((bulk, *parts), self.loss.infinite_mass, math.exp(self.log_level), self.centre)
 
     @property
@@ -178,8 +178,8 @@ class _SplitLoss:
             far = far_band(self._split(band, 1, -FarBand.reach(band[0]), 0.0), band[0])
             if far.log_rest(np.array(self._places[1])) < self.log_delta - _FAR:
                 return far
-            return self._line(band, 1, self.scan(band, 1, log_p)) or far
-        return self._near_part(band, 1, self.scan(band, 1, log_p))
+            return self._line(band, 1, self.scanned(band, 1, log_p)) or far
+        return self._near_part(band, 1, self.scanned(band, 1, log_p))
 
     def _near_part(self, band: Band, kind: int, found: Scan) -> "Part":
         """The same of a band near epsilon, or what has all its losses below the band (kind 0)."""
@@ -194,7 +194,7 @@ class _SplitLoss:
         resolution = Resolution((1 + first, 1 + last), frequency, self.log_cut)
         return SplitCumulant([(*pair.split(resolution, band, kind), n) for pair, n in self.loss.terms])
 
-    def scan(self, band: Band, kind: int, log_mass: float = 0.0) -> Scan:
+    def scanned(self, band: Band, kind: int, log_mass: float = 0.0) -> Scan:
         largest = min(band[1], self._end) if kind else band[0]
         start = min(1 / band[0], 10 * max(-self.log_delta, 1.0) / largest)
         return scan(

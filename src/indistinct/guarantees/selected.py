@@ -13,7 +13,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.dominating_pairs import finite_pair, tabulated_pair
+from indistinct.guarantees.dominating_pairs import NEAREST, finite_pair, tabulated_pair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee, PairGuarantee
 from indistinct.guarantees.layers import LARGEST, ROUNDING, Layers
 from indistinct.guarantees.product import Product
@@ -24,8 +24,6 @@ from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.worst import worst_of
 
 _READ = 256
-_NEAREST = 1e-9
-"""A table of a claim that says nothing ends here."""
 _ORDERS = 64
 _NEAR_ONE = 1e-6
 """Orders closer to 1 are read at the upper end of that interval."""
@@ -142,7 +140,7 @@ def _finite(guarantee: Guarantee) -> DiscretePair:
     """A finite pair that dominates a guarantee of any kind."""
     if guarantee.product is not None:
         return finite_pair(ExactGuarantee(guarantee.product, guarantee.adjacency).pair())
-    reach = min(max(float(guarantee._epsilon(np.array([1e-30]))[0]), _NEAREST), LARGEST)
+    reach = min(max(float(guarantee._epsilon(np.array([1e-30]))[0]), NEAREST), LARGEST)
     # known by its Renyi divergences: each reading takes long, and chords are above a convex profile
     few = np.append(0.0, np.geomspace(1e-3 * reach, reach, _READ))
     delta = guarantee._delta(few)

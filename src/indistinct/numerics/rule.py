@@ -28,7 +28,7 @@ _ALONE = 1 << 15
 """A product of matrices with so many multiplications is left to one thread (see `summed`)."""
 _HELD = 1 << 16
 """Entries of tables that are held at once."""
-_CHUNK = 1 << 15
+_CACHED = 1 << 15
 """Entries of one that stays in a cache."""
 _FEW = 32
 """Powers of so many need one table."""
@@ -175,7 +175,7 @@ class LossRule:
         furthest = float(np.abs(z).max()) * float(np.abs(loss).max(initial=0.0))
         small = max(furthest, float(np.abs(log_p).max(initial=0.0))) < 700
         gains = []
-        for some in _held(z, loss):
+        for some in _in_cache(z, loss):
             exponent = some[:, None] * loss[..., None, :]
             if small:
                 gains.append(summed(np.expm1(exponent), p))
@@ -189,7 +189,7 @@ class LossRule:
     def log_moment(self, z: Array) -> Array:
         """log E_P[e^{zL}] where it is too large for `excess`."""
         each = []
-        for some in _held(z, self.loss):
+        for some in _in_cache(z, self.loss):
             exponent = self.log_q[..., None, :] + (1 + some[:, None]) * self.loss[..., None, :]
             top = exponent.max(axis=-1)
             each.append(top + np.log(np.exp(exponent - top[..., None]).sum(axis=-1)))
@@ -262,9 +262,9 @@ class LossRule:
         return float(terms.sum() + self.only_q - self.only_p - self.missing_more)
 
 
-def _held(z: Array, loss: Array) -> Iterator[Array]:
+def _in_cache(z: Array, loss: Array) -> Iterator[Array]:
     """Orders by as many as have a table in a cache."""
-    each = max(_CHUNK // max(loss.size, 1), 1)
+    each = max(_CACHED // max(loss.size, 1), 1)
     return (z[k : k + each] for k in range(0, z.size, each))
 
 
