@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from indistinct.errors import ArgumentError, check_array
 from indistinct.guarantees.hooks import Hooks
@@ -182,7 +183,8 @@ class Meaning(Hooks):
             return -share
 
         unknown = np.full(p.shape, -math.inf)
-        best = known * np.minimum(-climbed(bound, unknown, start - low, high - low), 1.0)
+        guess = np.where(start > low, start - low, self._likely_peak(p))
+        best = known * np.minimum(-climbed(bound, unknown, guess, high - low), 1.0)
         if math.isfinite(pure := self._renyi(math.inf)):
             best = np.minimum(best, p * np.exp(np.minimum(pure, _LARGEST_EPSILON)))
         return np.where(p > 0, best * (1 + _ROUNDING), never), low == 0
@@ -220,9 +222,17 @@ class Meaning(Hooks):
 
         # ε = middle gives this much already, and so nothing beyond can do better
         further = middle - low - np.log1p(-level / p)
-        best = np.maximum(climbed(bound, np.zeros(p.shape), middle - low, further), np.exp(-further))
+        guess = np.where(middle > low, middle - low, self._likely_peak(p, -1.0))
+        best = np.maximum(climbed(bound, np.zeros(p.shape), guess, further), np.exp(-further))
         result[known] = low - np.log(best) + _ROUNDING
         return result, negative
+
+    def _likely_peak(self, p: Array, other: float = 1.0) -> Array:
+        """About which epsilon is best for events of this probability, under P or (-1) under the other: the one
+        of Gaussian noise."""
+        shift = 2 * ndtri(min((1 + self.advantage()) / 2, 1 - EPS))
+        peak: Array = np.maximum(-shift * (ndtri(p) + other * shift / 2), shift / 32)
+        return peak
 
     def _tail(self, t: Array) -> Array:
         """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is."""

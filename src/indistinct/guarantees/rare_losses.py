@@ -20,6 +20,7 @@ from indistinct.guarantees.tails import solve
 from indistinct.numerics.arrays import TINY, Array
 from indistinct.numerics.contour import ACCURACY, GUARD, ContourLine, LogBounds, Scan, draw_line, scan
 from indistinct.numerics.cumulant import SplitCumulant, log_expm1
+from indistinct.numerics.rule import TooFineError
 from indistinct.numerics.search import falls_to
 
 _LOG_LEFT_OUT = math.log(1e-10)
@@ -175,11 +176,18 @@ class _SplitLoss:
         if log_p < self.log_level:
             return FarBand(log_p, log_q, np.zeros(0), np.zeros(0))  # no more is needed
         if band[0] > self.centre:
-            far = far_band(self._split(band, 1, -FarBand.reach(band[0]), 0.0), band[0])
-            if far.log_rest(np.array(self._places[1])) < self.log_delta - _FAR:
+            far = self._far_band(band)
+            if far and far.log_rest(np.array(self._places[1])) < self.log_delta - _FAR:
                 return far
-            return self._line(band, 1, self.scanned(band, 1, log_p)) or far
+            found = self.scanned(band, 1, log_p)
+            return self._line(band, 1, found) or far or found
         return self._near_part(band, 1, self.scanned(band, 1, log_p))
+
+    def _far_band(self, band: Band) -> "FarBand | None":
+        try:
+            return far_band(self._split(band, 1, -FarBand.reach(band[0]), 0.0), band[0])
+        except TooFineError:  # of other steps' losses, which are negative
+            return None
 
     def _near_part(self, band: Band, kind: int, found: Scan) -> "Part":
         """The same of a band near epsilon, or what has all its losses below the band (kind 0)."""

@@ -12,7 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, ndtri
+from scipy.special import expit
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_array, check_probability
@@ -135,12 +135,13 @@ class Readings(Meaning):
         inside = np.flatnonzero((fpr > 0) & (fpr < 1) & (advantage > 0))
         x, start = fpr[inside], _log_odds(fnr[inside], 1 - fnr[inside])
         steep = np.log(np.minimum(x + advantage, 1.0)) - np.log(x)
-        # of Gaussian noise with this advantage the one line has its peak there, or the other one
-        shift = 2 * ndtri(min((1 + advantage) / 2, 1 - EPS))
-        peak = -shift * (ndtri(x) + shift / 2)
-        for line, high, guess in ((_steep, steep, peak), (_flat, self._far(x, fnr[inside]), -peak)):
+        lines = (
+            (_steep, steep, self._likely_peak(x)),
+            (_flat, self._far(x, fnr[inside]), self._likely_peak(1 - x, -1.0)),
+        )
+        for line, high, guess in lines:
             high = np.minimum(high, min(self._renyi(math.inf), _LARGEST_EPSILON))
-            found = climbed(partial(self._on_line, line, x), start, np.maximum(guess, shift / 32), high)
+            found = climbed(partial(self._on_line, line, x), start, guess, high)
             rate = np.nextafter(expit(found - 8 * EPS * (1 + np.abs(found))), 0.0)  # rounded down
             fnr[inside] = np.maximum(fnr[inside], rate)
         bounded: Array = np.clip(fnr, 0.0, 1 - fpr)

@@ -70,32 +70,46 @@ class SplicedPair(SymmetricPair):
         return self.mixture.infinite_mass, self.mixture.infinite_mass
 
     def rule(self, resolution: Resolution) -> LossRule:
+        positive, mirror = self._half(resolution), self._mirror(resolution)
+        return LossRule(
+            np.concatenate((positive.loss, mirror.loss)),
+            np.concatenate((positive.log_q, mirror.log_q)),
+            positive.only_p,
+            mirror.only_q,
+            positive.missing_q + mirror.missing_q,
+            positive.missing_more + mirror.missing_more,
+        )
+
+    def _half(self, resolution: Resolution) -> LossRule:
+        """The positive losses."""
         mixture, high = self.mixture, self.mixture.base_range(resolution)[1]
-        pieces = mixture.pieces(0.0, high, _both_ways(resolution))
-        half = mixture.base.joined(pieces, 0.0, high).mixed(mixture.rate)
-        p_above, q_above, _, _ = mixture.tails(np.array([mixture.mixed(high)]))
-        missing = max(float(np.exp(p_above[0]) + np.exp(q_above[0])) - self.infinite_mass, 0.0)
-        loss, log_q = half.loss[half.loss > 0], half.log_q[half.loss > 0]
-        # positive losses, their mirror image, and the atom at zero
-        losses = np.concatenate((loss, -loss, [0.0]))
-        log_q = np.concatenate((log_q, log_q + loss, [self._log_atom]))
-        return LossRule(losses, log_q, *self.given_away, missing)
+        base = mixture.base.joined(mixture.pieces(0.0, high, resolution), 0.0, high)
+        p_above, q_above, _, _ = (float(np.exp(tail[0])) for tail in mixture.base.tails(np.array([high])))
+        more = max(p_above - base.only_p, 0.0) - q_above
+        rule = replace(base, missing_q=q_above, missing_more=more).mixed(mixture.rate)
+        listed = rule.loss > 0
+        return replace(rule, loss=rule.loss[listed], log_q=rule.log_q[listed])
+
+    def _mirror(self, resolution: Resolution) -> LossRule:
+        """Their mirror image, as far as that counts, and the atom at zero."""
+        rule = self._half(resolution.turned()).reversed()
+        loss, log_q = np.append(rule.loss, 0.0), np.append(rule.log_q, self._log_atom)
+        return replace(rule, loss=loss, log_q=log_q)
 
     def split(self, resolution: Resolution, band: Band, kind: int) -> tuple[Cumulant, LossRule | None]:
         if not self.splits:
             return super().split(resolution, band, kind)
-        whole, reach = self.rule(resolution), (0.0, self.mixture.base_range(resolution)[1])
-        bulk, jumps = self.mixture.apart.rules(reach, _both_ways(resolution), band, kind)
-        mirrored, listed = whole.loss <= 0, bulk.loss > 0
-        loss, log_q = bulk.loss[listed], bulk.log_q[listed]
+        mirror, reach = self._mirror(resolution), (0.0, self.mixture.base_range(resolution)[1])
+        bulk, jumps = self.mixture.apart.rules(reach, resolution, band, kind)
+        loss, log_q = bulk.loss[bulk.loss > 0], bulk.log_q[bulk.loss > 0]
         # above 0 there is what the bulk lists, and what it misses
         p_base, q_base, _, _ = (float(np.exp(tail[0])) for tail in self.mixture.base.tails(np.zeros(1)))
         more = self.mixture.rate * (p_base - q_base) - float((np.exp(log_q) * np.expm1(loss)).sum())
         below = LossRule(
-            np.concatenate((loss, whole.loss[mirrored])),
-            np.concatenate((log_q, whole.log_q[mirrored])),
-            missing_q=whole.missing_q / 2 + max(q_base - float(np.exp(log_q).sum()), 0.0),
-            missing_more=whole.missing_more / 2 + more,
+            np.concatenate((loss, mirror.loss)),
+            np.concatenate((log_q, mirror.log_q)),
+            missing_q=mirror.missing_q + max(q_base - float(np.exp(log_q).sum()), 0.0),
+            missing_more=mirror.missing_more + more,
         )
         return RuleCumulant(below), jumps
 
@@ -120,7 +134,7 @@ class SplicedPair(SymmetricPair):
 
     def _beside(self, resolution: Resolution) -> Beside:
         """Of the mirror image of the positive losses, and of the atom at zero, which never fades."""
-        reach, order = (0.0, self.mixture.base_range(resolution)[1]), resolution.orders[0]
+        reach, order = (0.0, self.mixture.base_range(resolution.turned())[1]), resolution.orders[0]
 
         def others(frequency: float) -> tuple[float, float]:
             mirror = self.mixture.apart.log_part(reach, 1 - order, frequency)
@@ -175,7 +189,3 @@ class SplicedPair(SymmetricPair):
         top = self.mixture.loss_range[1]
         return -top, top
 
-
-def _both_ways(resolution: Resolution) -> Resolution:
-    power = 1 + max(map(abs, resolution.orders))
-    return Resolution((-power, power), resolution.frequency, resolution.log_cut)
