@@ -35,6 +35,8 @@ _PROBABILITY = "a number in [0, 1]"
 _LARGEST_EPSILON = 700.0
 _WIDEST = 60.0
 """Losses of less than minus this do not matter for a tail."""
+_ROUGH = 1e-2
+"""A first guess may be wrong by so much."""
 _UNFELT = 1e-9
 """Nor does so much of a delta, relative to what it is added to."""
 
@@ -170,7 +172,7 @@ class Meaning(Hooks):
         never = float(self._delta(np.array([math.inf]))[0])
         start = self._epsilon(np.clip(np.maximum(p, 1.01 * never), 0.0, 1.0))
         start = np.minimum(start, _LARGEST_EPSILON)
-        known = np.maximum(np.exp(start) * p + self._delta(start), TINY)
+        known = np.maximum(np.exp(start) * p + self._delta_about(_ROUGH * p, start), TINY)
         # where either part alone exceeds what is known already, nothing better is to be found
         low = np.minimum(self._epsilon(np.clip(known, 1e-290, 1.0)), start)
         high = np.log(known) - np.log(np.maximum(p, TINY))
@@ -183,7 +185,7 @@ class Meaning(Hooks):
             return -share
 
         unknown = np.full(p.shape, -math.inf)
-        guess = np.where(start > low, start - low, self._likely_peak(p))
+        guess = np.where(start > low, start - low, likely_peak(p, known - p))
         best = known * np.minimum(-climbed(bound, unknown, guess, high - low), 1.0)
         if math.isfinite(pure := self._renyi(math.inf)):
             best = np.minimum(best, p * np.exp(np.minimum(pure, _LARGEST_EPSILON)))
@@ -222,17 +224,12 @@ class Meaning(Hooks):
 
         # ε = middle gives this much already, and so nothing beyond can do better
         further = middle - low - np.log1p(-level / p)
-        guess = np.where(middle > low, middle - low, self._likely_peak(p, -1.0))
+        none = np.flatnonzero(middle == low)
+        guess = middle - low
+        guess[none] = likely_peak(p[none], self._delta_about(_ROUGH * p[none], np.zeros(none.size)), -1.0)
         best = np.maximum(climbed(bound, np.zeros(p.shape), guess, further), np.exp(-further))
         result[known] = low - np.log(best) + _ROUNDING
         return result, negative
-
-    def _likely_peak(self, p: Array, other: float = 1.0) -> Array:
-        """About which epsilon is best for events of this probability, under P or (-1) under the other: the one
-        of Gaussian noise."""
-        shift = 2 * ndtri(min((1 + self.advantage()) / 2, 1 - EPS))
-        peak: Array = np.maximum(-shift * (ndtri(p) + other * shift / 2), shift / 32)
-        return peak
 
     def _tail(self, t: Array) -> Array:
         """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is."""
@@ -252,6 +249,14 @@ class Meaning(Hooks):
         slack = np.minimum(_UNFELT * np.expm1(np.minimum(np.maximum(-epsilon, 0.0), 100.0)), 1.0)
         delta = self._delta_about(slack, np.abs(epsilon))
         return of_both_signs(epsilon, delta)
+
+
+def likely_peak(p: Array, advantage: Array | float, other: float = 1.0) -> Array:
+    """About which epsilon is best for events of this probability, under P or (-1) under the other: the one of
+    Gaussian noise."""
+    shift = 2 * ndtri(np.minimum((1 + advantage) / 2, 1 - EPS))
+    peak: Array = np.maximum(-shift * (ndtri(p) + other * shift / 2), shift / 32)
+    return peak
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from scipy.special import expit
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_array, check_probability
 from indistinct.guarantees.gaussian_report import GaussianReport, fit_gaussian
-from indistinct.guarantees.meaning import Interval, Meaning
+from indistinct.guarantees.meaning import Interval, Meaning, likely_peak
 from indistinct.numerics.arrays import EPS, TINY, Array, shaped
 from indistinct.numerics.search import climbed
 
@@ -136,8 +136,8 @@ class Readings(Meaning):
         x, start = fpr[inside], _log_odds(fnr[inside], 1 - fnr[inside])
         steep = np.log(np.minimum(x + advantage, 1.0)) - np.log(x)
         lines = (
-            (_steep, steep, self._likely_peak(x)),
-            (_flat, self._far(x, fnr[inside]), self._likely_peak(1 - x, -1.0)),
+            (_steep, steep, likely_peak(x, advantage)),
+            (_flat, self._far(x, fnr[inside]), likely_peak(1 - x, advantage, -1.0)),
         )
         for line, high, guess in lines:
             high = np.minimum(high, min(self._renyi(math.inf), _LARGEST_EPSILON))

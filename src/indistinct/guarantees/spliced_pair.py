@@ -188,4 +188,3 @@ class SplicedPair(SymmetricPair):
     def loss_range(self) -> tuple[float, float]:
         top = self.mixture.loss_range[1]
         return -top, top
-
