@@ -139,12 +139,17 @@ class DiscretePair(Pair):
         return (max(low, float(seen[0])), min(high, float(seen[-1]))) if seen.size else (low, high)
 
     def tails(self, loss: Array) -> Tails:
-        p, q, losses = self.arrays
-        index = np.searchsorted(losses, loss, side="right")
+        index = np.searchsorted(self.arrays[2], loss, side="right")
+        return Tails(*(tail[index] for tail in self._tails))
+
+    @cached_property
+    def _tails(self) -> Tails:
+        """Above and below each gap between losses."""
+        p, q, _ = self.arrays
         with np.errstate(divide="ignore"):
-            above = [np.log(np.concatenate((np.cumsum(m[::-1])[::-1], [0.0])))[index] for m in (p, q)]
-            below = [np.log(np.concatenate(([0.0], np.cumsum(m))))[index] for m in (p, q)]
-        return Tails(above[0], above[1], below[0], below[1])
+            above = [np.log(np.append(np.cumsum(mass[::-1])[::-1], 0.0)) for mass in (p, q)]
+            below = [np.log(np.append(0.0, np.cumsum(mass))) for mass in (p, q)]
+        return Tails(*above, *below)
 
     def reversed_profile(self, epsilon: Array) -> Array:
         return self.reverse().profile(epsilon)  # from its own small numbers

@@ -35,6 +35,8 @@ _PROBABILITY = "a number in [0, 1]"
 _LARGEST_EPSILON = 700.0
 _WIDEST = 60.0
 """Losses of less than minus this do not matter for a tail."""
+_FURTHEST = 40.0
+"""No normal variable is further out."""
 _ROUGH = 1e-2
 """A first guess may be wrong by so much."""
 _UNFELT = 1e-9
@@ -255,7 +257,8 @@ def likely_peak(p: Array, advantage: Array | float, other: float = 1.0) -> Array
     """About which epsilon is best for events of this probability, under P or (-1) under the other: the one of
     Gaussian noise."""
     shift = 2 * ndtri(np.minimum((1 + advantage) / 2, 1 - EPS))
-    peak: Array = np.maximum(-shift * (ndtri(p) + other * shift / 2), shift / 32)
+    place = np.clip(ndtri(p), -_FURTHEST, _FURTHEST)
+    peak: Array = np.maximum(-shift * (place + other * shift / 2), shift / 32)
     return peak
 
 
