@@ -220,6 +220,17 @@ def without_replacement(rows):
         rows.profile(text, lambda e, law=law: with_gaussian(law, 0.0, e), delta, "enumeration", 1e-12)
 
 
+def rarely(rows):
+    """Without replacement at tiny rates, where a few steps are told and others may be told the other way."""
+    rng = np.random.default_rng(15)
+    for _ in range(16):
+        of, scale = round(log_uniform(rng, 1e4, 1e6)), log_uniform(rng, 0.7, 3, 3)
+        steps, size = round(log_uniform(rng, 2, 30)), int(rng.integers(1, 10))
+        delta = steps * size / of * 10 ** -rng.uniform(0.7, 4)
+        text = f"{steps} * gaussian({scale!r}).subsample({size}, of={of})"
+        rows.composed(text, [(Spliced(scale, size / of, 1.0), steps)], delta)
+
+
 def discrete(rows):
     rng = np.random.default_rng(6)
     for k in range(26):
@@ -432,7 +443,7 @@ def issue(rows):
         rows.profile(text, lambda e, mu=mu: with_gaussian(law2, mu, e), 1e-5, "enumeration", 1e-12)
 
 
-REGIMES = training, tiny, deep, several, without_replacement, discrete, groups, nested, laplace, issue
+REGIMES = training, tiny, deep, several, without_replacement, rarely, discrete, groups, nested, laplace, issue
 
 
 def main():
