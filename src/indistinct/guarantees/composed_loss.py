@@ -65,7 +65,7 @@ class ComposedLoss:
     factors: tuple[Term, ...]
     infinite_mass: float
     top: float
-    _scans: dict[int, Scan] = field(default_factory=dict, compare=False, repr=False)
+    _scans: dict[int, Scan | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, terms: Sequence[Term]) -> "ComposedLoss":
@@ -112,15 +112,23 @@ class ComposedLoss:
     def scan(self, level: int) -> Scan:
         """The cumulant on real orders, around the one that decides delta at this level."""
         if level not in self._scans:
-            log_delta, log_cut = self.log_delta_of(level), self.log_cut(level)
-            # as if the loss were Gaussian, but no steeper than what its largest values bear
-            start = math.sqrt(2 * max(-log_delta, 1.0) / max(self._size, 1e-300))
-            bundles, others = self._bundled
-            spans = [bundle.span(log_cut) for bundle in bundles] + [pair.span(log_cut) for pair, _ in others]
-            largest = max(high for _, high in spans)
-            start = min(start, 10 * max(-log_delta, 1.0) / max(largest, 1e-300))
-            self._scans[level] = scan(lambda last: self.cumulant(log_cut, 0.0, last).real, log_delta, start)
-        return self._scans[level]
+            self._scans[level] = self._scanned(level)
+        if (found := self._scans[level]) is None:
+            raise TooFineError("losses too far apart for their transform")
+        return found
+
+    def _scanned(self, level: int) -> Scan | None:
+        log_delta, log_cut = self.log_delta_of(level), self.log_cut(level)
+        # as if the loss were Gaussian, but no steeper than what its largest values bear
+        start = math.sqrt(2 * max(-log_delta, 1.0) / max(self._size, 1e-300))
+        bundles, others = self._bundled
+        spans = [bundle.span(log_cut) for bundle in bundles] + [pair.span(log_cut) for pair, _ in others]
+        largest = max(high for _, high in spans)
+        start = min(start, 10 * max(-log_delta, 1.0) / max(largest, 1e-300))
+        try:
+            return scan(lambda last: self.cumulant(log_cut, 0.0, last).real, log_delta, start)
+        except TooFineError:
+            return None
 
     def likely_epsilon(self, log_delta: float) -> float:
         """About where delta has this size."""

@@ -78,8 +78,11 @@ class MixturePair(MadePair):
 
     @property
     def above(self) -> tuple[Pair, ...]:
-        sharp = isinstance(self.base, GaussianPair) and self.base.shift > _SHARP
-        return (_told(self.base, self.rate), self.base.as_bound()) if sharp else (self,)  # type: ignore[arg-type]
+        if isinstance(self.base, GaussianPair):
+            return (
+                (_told(self.base, self.rate), self.base.as_bound()) if self.base.shift > _SHARP else (self,)
+            )
+        return tuple(mixture(one, self.rate) for one in self.base.above)
 
     def listed(self, log_cut: float | None) -> FiniteLosses | None:
         if (base := self.base.listed(log_cut)) is None:

@@ -20,6 +20,7 @@ from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.tails import EXACT, NARROW, Need
 from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.contour import Scan
 from indistinct.numerics.rounding import weighted_sum_up
 from indistinct.numerics.rule import TooFineError
 
@@ -32,6 +33,8 @@ _FEW = 4
 _SHARPEST = 1e9
 """A pair with larger losses, among others, counts as giving everything away."""
 GIVEN_AWAY = DiscretePair((0.0, 1.0), (1.0, 0.0), exact=False)
+_ORDERS = np.geomspace(1e-6, 1e6, 25)
+"""Of divergences, less 1, that are asked for where nothing else is known."""
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
 
@@ -184,7 +187,8 @@ class Product:
                     epsilon[open_], need.at(epsilon.shape, open_), None if other is None else other.loss
                 )
             except TooFineError:
-                high[open_] = min(self.loss.most, 1.0)  # and no more is known
+                known = np.exp(np.minimum(self._moments.read(epsilon[open_]).high, 0.0))
+                high[open_] = np.minimum(infinite + known * (1 + 8 * EPS), self.loss.most)
         self._narrow(Product.delta_bounds, epsilon, low, high, need, upper_only)
         return low, high
 
@@ -226,7 +230,9 @@ class Product:
                     else (0.0, found)
                 )
             except TooFineError:
-                high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, top)  # and no more is known
+                told = np.log(delta[open_] - infinite)
+                found = np.array([self._moments.least_epsilon(one) for one in told.tolist()])
+                high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, np.clip(found, 0.0, top))
         self._narrow(Product.epsilon_bounds, delta, low, high, need, upper_only)
         return low, high
 
@@ -237,6 +243,13 @@ class Product:
     def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
         """Where it costs little to see that the other direction has no larger delta at an epsilon."""
         return self.reader.covers_reverse(epsilon, delta)
+
+    @cached_property
+    def _moments(self) -> Scan:
+        """What divergences tell, which are always known: where no engine can resolve the losses."""
+        moments = self.log_moments(1 + _ORDERS)
+        known = np.isfinite(moments)
+        return Scan(_ORDERS[known], moments[known])
 
     def _narrow(
         self,

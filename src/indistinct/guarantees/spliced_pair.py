@@ -53,6 +53,10 @@ class SplicedPair(SymmetricPair):
         return self.mixture.exact
 
     @property
+    def above(self) -> tuple[Pair, ...]:
+        return tuple(spliced(one, self.mixture.rate) for one in self.mixture.base.above)
+
+    @property
     def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
         """Where all others are alike, and what replaces a record is like them: one of the two profiles."""
         return self.mixture.below
@@ -156,7 +160,8 @@ class SplicedPair(SymmetricPair):
             return super().log_moment(order)
         except TooFineError:
             if 0 <= order <= 1:  # min(p, q) <= p^w q^(1-w), and delta(0) is at most the rate
-                return math.log1p(-self.mixture.rate) * (1 + 4 * EPS)
+                told = [one.told for one in self.above if isinstance(one, DiscretePair)]
+                return math.log1p(-min([self.mixture.rate, *told])) * (1 + 4 * EPS)
             # one half is that of positive losses, which the mixture has, and the mirror image adds no more
             return math.log(2) + self.mixture.log_moment(max(order, 1 - order))
 
