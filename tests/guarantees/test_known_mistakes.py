@@ -1100,11 +1100,14 @@ def test_claims_beside_what_is_given_away_in_one_direction() -> None:
     assert pair.advantage() <= together.advantage() <= pair.advantage() + 3e-3
 
 
-@pytest.mark.parametrize(("noise", "rate", "order"), [(100, 0.999, 9500), (30, 0.9, 600), (10, 0.5, 150)])
+@pytest.mark.parametrize(
+    ("noise", "rate", "order"), [(100, 0.999, 9500), (30, 0.9, 600), (10, 0.5, 150), (1, 1e-3, 300)]
+)
 def test_high_orders_of_replaced_sums_are_integrated_where_they_are(
     noise: float, rate: float, order: float
 ) -> None:
-    """The crest of p^w q^(1-w) may be at nearly 2w shifts: 1.55 for 1.89. On a grid, from logarithms."""
+    """The crest of p^w q^(1-w) may be at nearly 2w shifts: 1.55 for 1.89; and of the last, four times too much.
+    On a grid, from logarithms."""
     x = np.linspace(-2 * order / noise - 20, 2 * order / noise + 20, 400_001)
     far = 1 / noise
     log_p, log_q = (
@@ -1138,3 +1141,18 @@ def test_low_orders_of_samples_that_are_too_fine_to_be_integrated() -> None:
     none = 0.99**4
     assert g.renyi(0.5) >= -2 * math.log(none + (1 - none) * math.sqrt(0.9)) > 0.004
     assert g.renyi(0.9) >= g.renyi(0.5) * (1 - 1e-9)
+
+
+def test_samples_of_sums_with_little_noise() -> None:
+    """Delta was 1 and epsilon infinite: what dominates the sum, whoever is drawn at all being told, was not
+    asked where it is sampled once more, nor divergences where no engine resolves the losses."""
+    drawn = -math.expm1(4 * math.log1p(-0.01))
+    for g, rate in (
+        (SampledSum(0.02, 0.01, 4).subsample(0.1).guarantee(), 0.1),
+        (SampledSum(0.02, 0.01, 4).subsample(100, of=1000).guarantee(REPLACE), 0.1),
+        (SampledSum(0.02, 0.01, 4).subsample(0.1).subsample(0.5).guarantee(), 0.05),
+    ):
+        # the noise is a fiftieth of what one more draw moves the sum by
+        assert rate * drawn * (1 - 1e-9) <= g.delta(1.0) <= rate * drawn * (1 + 1e-9)
+        assert g.renyi(0.5) <= -2.1 * math.log1p(-rate * drawn)
+    assert 1000 < SampledSum(0.02, 0.01, 4).subsample(0.1).guarantee().epsilon(1e-4) < 1e5

@@ -32,6 +32,12 @@ def _added(terms: Any) -> Any:
     return reduce(np.add, terms)
 
 
+def _summed_up(power: float, terms: Array, away: float) -> float:
+    """power * log of the sum of e^terms, rounded up, or down where moments are to be bounded from below."""
+    lost = EPS * (8 + terms.size) * abs(power) * float(np.abs(terms).max())
+    return power * float(np.logaddexp.reduce(terms)) + math.copysign(lost, away)
+
+
 def drawn_counts(records: int, rate: float) -> tuple[float, ...]:
     """Probabilities that 0, 1, 2, ... of the records are drawn, each by a coin of its own."""
     j = np.arange(records + 1.0)
@@ -251,15 +257,18 @@ class RepeatedDrawsPair(OwnPair):
     def _plain_moment(self, order: float) -> float:
         """A bound that needs no rule, close where shifts are large: by Minkowski's inequality, which is the
         other way round below order 1, where a moment is to be bounded from below, and once more below 0; or,
-        replaced, as if it were told how many were drawn, since moments are jointly convex."""
+        replaced, as if it were told how many were drawn, since moments are jointly convex, or, from order 1
+        on, as if Q had nobody drawn and nothing else, which is no more than it has."""
         j, log_w = self._terms
-        square = (self.shift * j) ** 2 / 2
-        terms, power = log_w + (order - 1) * square, order
-        if self.replaced:
-            terms, power = log_w + order * (order - 1) * 4 * square, 1.0
-        moment = power * float(np.logaddexp.reduce(terms))
-        lost = EPS * (8 + terms.size) * abs(power) * float(np.abs(terms).max())
-        return moment + (lost if order * (order - 1) > 0 else -lost)
+        square, away = (self.shift * j) ** 2 / 2, order * (order - 1)
+        if not self.replaced:
+            return _summed_up(order, log_w + (order - 1) * square, away)
+        told = _summed_up(1.0, log_w + away * 4 * square, away)
+        if away <= 0 or not self.weights[0]:
+            return told
+        order = max(order, 1 - order)  # the same both ways
+        nobody = (order - 1) * (4 * EPS - math.log(self.weights[0]) * (1 + 4 * EPS))
+        return min(told, nobody + _summed_up(order, log_w + (order - 1) * square, away))
 
     def log_moments(self, orders: Array) -> Array:
         if np.abs(orders).max() * self._largest > _FAR / 4:
