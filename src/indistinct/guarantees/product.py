@@ -33,7 +33,7 @@ _FEW = 4
 _SHARPEST = 1e9
 """A pair with larger losses, among others, counts as giving everything away."""
 GIVEN_AWAY = DiscretePair((0.0, 1.0), (1.0, 0.0), exact=False)
-_ORDERS = np.geomspace(1e-6, 1e6, 25)
+_ORDERS = np.geomspace(1e-6, 1e6, 13)
 """Of divergences, less 1, that are asked for where nothing else is known."""
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
