@@ -37,6 +37,8 @@ from indistinct import (
     parse_guarantee,
     repeat_and_select,
 )
+from indistinct.guarantees.bounded_range_pair import BoundedRangePair
+from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import ExactGuarantee
 from indistinct.guarantees.mixture_pair import MixturePair
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
@@ -1164,3 +1166,36 @@ def test_samples_of_sums_with_little_noise() -> None:
         assert rate * drawn * (1 - 1e-9) <= g.delta(1.0) <= rate * drawn * (1 + 1e-9)
         assert g.renyi(0.5) <= -2.1 * math.log1p(-rate * drawn)
     assert 1000 < SampledSum(0.02, 0.01, 4).subsample(0.1).guarantee().epsilon(1e-4) < 1e5
+
+
+@pytest.mark.parametrize("width", [60.0, 74.0, 1.4e3, 7.6e3])
+def test_wide_ranges_are_no_certainty(width: float) -> None:
+    """A likely answer's probability was rounded to 1, and then both neighbours gave all away: a lower end of
+    7,235 for losses of at most 3,690, hidden by an upper one that it was cut to."""
+    one = Exponential(2 / width).guarantee(REPLACE)
+    assert one.renyi(math.inf) == pytest.approx(width)
+    for steps in (2, 100):  # no more than that many answers, each of its loss, from below
+        found = (steps * one).epsilon_interval(1e-3)
+        assert found.low <= steps * width / 2 < found.high
+    found = (one + Gaussian(10).guarantee(REPLACE)).epsilon_interval(1e-3)
+    loss = 0.02 + 0.2 * np.linspace(-12, 12, 200_001)  # of the noise, were its sensitivity 2
+    told = np.square(np.expm1(np.minimum(found.low - loss - width, 0.0) / 2))
+    assert norm.pdf(loss, 0.02, 0.2) @ told * (loss[1] - loss[0]) >= 1e-3 * (1 - 1e-6)
+
+
+def test_what_contradicts_itself_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lower end above an upper one was cut to it."""
+    everything = DiscretePair((0.0, 1.0), (1.0, 0.0))
+    monkeypatch.setattr(BoundedRangePair, "below", property(lambda pair: (((everything, 1),),)))
+    found = (3 * Exponential(2.0)).guarantee(REPLACE).delta_interval(0.1)
+    assert found.low < 0.9 and found.high == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("noise", "epsilon"), [(2 * Laplace(7).subsample(0.13), 600.0), (2 * Laplace(1000), 50.0)]
+)
+def test_far_atoms_take_no_memory(noise: Mechanism, epsilon: float) -> None:
+    """Steps of lattices were looked for among thousands of millions: 31 GiB."""
+    g = noise.guarantee() + PureDP(epsilon)
+    for delta in (1e-6, 1e-10):
+        assert epsilon - 1e-4 <= g.epsilon(delta) <= epsilon + noise.guarantee().renyi(math.inf)

@@ -10,6 +10,9 @@ from indistinct.guarantees.noise_pairs import BoundedNoise
 from indistinct.guarantees.pair import Pair, Tails
 from indistinct.numerics.arrays import EPS, Array
 
+_LARGEST = 700.0
+"""More than e to this is no number."""
+
 
 class BoundedRangePair(BoundedNoise):
     """The worst of all mechanisms whose losses between any two neighbours lie in some interval of length
@@ -31,8 +34,9 @@ class BoundedRangePair(BoundedNoise):
 
     @property
     def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
-        likely = 1 / (1 + math.exp(-self.loss / 2 * (1 - 4 * EPS)))
-        pair = DiscretePair((1 - likely, likely), (likely, 1 - likely))
+        # the smaller of the two keeps its digits, and is never nothing: that would be a loss without end
+        unlikely = 1 / (1 + math.exp(min(self.loss / 2 * (1 - 4 * EPS), _LARGEST)))
+        pair = DiscretePair((unlikely, 1 - unlikely), (1 - unlikely, unlikely))
         return ((),) if self.dominates else (((pair, 1),),)
 
     def log_density(self, loss: Array, log_weight: Array | float = 0.0) -> Array:

@@ -39,6 +39,8 @@ _LITTLE_KNOWN = 1e-3
 """Bounds on log delta that a lattice left so far apart may be closer on one of another level."""
 _COARSE, _FINEST = 1 << 13, 1 << 17
 """Cells of lattices."""
+_TRIED = 1 << 16
+"""Steps that are tried, for atoms that are to be on points."""
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
@@ -176,9 +178,9 @@ def lattice_step(atoms: Sequence[float], wanted: float) -> float:
     if sizes.size == 0 or sizes.size > _MANY_ATOMS or sizes[-1] < wanted:
         return wanted
     first = math.ceil(sizes[-1] / wanted)
-    parts = np.arange(first, 2 * first + 1)
+    parts = first + np.arange(min(first, _TRIED) + 1.0)
     places = parts[:, None] * (sizes / sizes[-1])
-    return float(sizes[-1]) / int(parts[np.argmin((places - np.floor(places + ON_POINT)).max(axis=1))])
+    return float(sizes[-1] / parts[np.argmin((places - np.floor(places + ON_POINT)).max(axis=1))])
 
 
 # -- what is asked of them -------------------------------------------------------------------------

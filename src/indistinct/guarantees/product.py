@@ -19,7 +19,7 @@ from indistinct.guarantees.engines import LossReader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.tails import EXACT, NARROW, Need
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.contour import Scan
 from indistinct.numerics.rounding import weighted_sum_up
 from indistinct.numerics.rule import TooFineError
@@ -35,6 +35,7 @@ _SHARPEST = 1e9
 GIVEN_AWAY = DiscretePair((0.0, 1.0), (1.0, 0.0), exact=False)
 _ORDERS = np.geomspace(1e-6, 1e6, 13)
 """Of divergences, less 1, that are asked for where nothing else is known."""
+_CONTRADICTS = 1e-6
 _NEAR_ONE = 1e-7
 """Orders closer to 1 than this are read at the other end of that interval."""
 
@@ -266,7 +267,11 @@ class Product:
         for above in self._above if len(rows) else ():
             high[rows] = np.minimum(high[rows], bounds(above, at[rows], upper_only=True)[1])
         for below in self._below if len(rows) and not upper_only else ():
-            low[rows] = np.minimum(np.maximum(low[rows], bounds(below, at[rows])[0]), high[rows])
+            least = bounds(below, at[rows])[0]
+            # more than rounding above the upper end: one of the two is wrong, and nobody knows which
+            wrong = least > high[rows] * (1 + _CONTRADICTS) + TINY
+            low[rows] = np.where(wrong, low[rows], np.minimum(np.maximum(low[rows], least), high[rows]))
+            high[rows] = np.where(wrong, least, high[rows])
 
     @cached_property
     def _above(self) -> "tuple[Product, ...]":
