@@ -363,8 +363,7 @@ def by_jumps(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Lev
 
 
 def by_jumps_if_near(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
-    """The same, unless the whole law's line would lose too many digits: its terms are as large as the best
-    order has delta."""
+    """The same, unless it is so far below the best order's delta that a line of all losses has no digits."""
     levels = by_jumps(loss, epsilon, low, high)
     return None if levels is None else np.where(levels - loss.levels_at(epsilon) <= _LEVELS_LOST, levels, -1)
 

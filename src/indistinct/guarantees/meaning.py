@@ -181,14 +181,16 @@ class Meaning(Hooks):
         high = np.clip(high, low, _LARGEST_EPSILON)
 
         def bound(above: Array, rows: Any) -> Array:
-            epsilon = low[rows] + above
-            delta = self._delta_about(_UNFELT * known[rows], epsilon)
-            share: Array = (np.exp(epsilon) * p[rows] + delta) / known[rows]
-            return -share
+            mistaken = np.exp(low[rows] + above) * p[rows]
+            delta = self._delta_about(_UNFELT * mistaken, low[rows] + above)
+            # of any size, and all its digits count
+            found: Array = -np.log(np.maximum(mistaken + delta, TINY))
+            return found
 
         unknown = np.full(p.shape, -math.inf)
         guess = np.where(start > low, start - low, likely_peak(p, known - p))
-        best = known * np.minimum(-climbed(bound, unknown, guess, high - low), 1.0)
+        log_best = np.minimum(-climbed(bound, unknown, guess, high - low), np.log(known))
+        best = np.exp(log_best) * (1 - EPS * log_best)
         if math.isfinite(pure := self._renyi(math.inf)):
             best = np.minimum(best, p * np.exp(np.minimum(pure, _LARGEST_EPSILON)))
         return np.where(p > 0, best * (1 + _ROUNDING), never), low == 0

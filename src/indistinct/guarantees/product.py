@@ -212,7 +212,7 @@ class Product:
         """Lower and upper bounds on the smallest epsilon >= 0 for each delta (a flat array)."""
         top, infinite = max(self.loss.top, 0.0), self.loss.infinite_mass
         low, high = np.zeros(delta.shape), np.full(delta.shape, top)
-        inside = (delta > infinite) & (delta < 1)
+        inside, unresolved = (delta > infinite) & (delta < 1), False
         if not inside.all():
             high[delta < infinite], high[delta >= 1] = math.inf, 0.0
             if self.exact:
@@ -231,10 +231,12 @@ class Product:
                     else (0.0, found)
                 )
             except TooFineError:
-                told = np.log(delta[open_] - infinite)
-                found = np.array([self._moments.least_epsilon(one) for one in told.tolist()])
-                high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, np.clip(found, 0.0, top))
+                high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, top)
+                unresolved = True
         self._narrow(Product.epsilon_bounds, delta, low, high, need, upper_only)
+        for row in np.flatnonzero(inside & (unresolved | np.isinf(high))):
+            found = self._moments.least_epsilon(math.log(delta[row] - infinite))
+            high[row] = min(high[row], max(found, 0.0))
         return low, high
 
     def epsilon(self, delta: Array) -> Array:

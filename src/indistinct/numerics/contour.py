@@ -204,6 +204,8 @@ def scan(
         try:
             real = real_up_to(4 * start)
         except TooFineError:
+            if math.isinf(limit):
+                real_up_to(0.0)  # or no order can be integrated
             start, limit = start / 4, start
             continue
         orders = start * _GRID
