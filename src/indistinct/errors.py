@@ -136,7 +136,7 @@ def check_probability(argument: str, value: Any) -> float:
     return number
 
 
-def check_count(argument: str, value: Any, *, least: int = 0) -> int:
+def check_count(argument: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
     """The value as an integer; 3.0 is refused, because a step count is counted, not measured. One that no
     float can hold is refused too."""
     allowed = f"an integer, at least {least}"
@@ -150,6 +150,8 @@ def check_count(argument: str, value: Any, *, least: int = 0) -> int:
         raise ArgumentError(argument, value, allowed)
     if number > _MOST:
         raise ArgumentError(argument, value, "an integer that a float can hold")
+    if most is not None and number > most:
+        raise ArgumentError(argument, value, f"at most {most}")
     return number
 
 

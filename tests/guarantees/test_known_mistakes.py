@@ -1016,8 +1016,8 @@ def test_divergences_of_high_orders_where_several_are_drawn(
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("adjacency", ["add/remove", "replace-one"])
 def test_the_mean_loss_where_draws_are_far_apart(adjacency: str) -> None:
-    """'2066478 quadrature panels' at order 1; and, replaced, four times too much, as if both had told how many
-    were drawn: far from all that Q has, it is nobody drawn that is nearest. Each draw's number by a rule."""
+    """'2066478 quadrature panels' at order 1; and, replaced, four times too much, as if both had told how
+    many were drawn: far from all that Q has, it is nobody drawn that is nearest. By a rule for each draw."""
     run = SampledSum(noise=0.02, rate=0.1, records=64).guarantee(adjacency)
     centres, weights = 50.0 * np.arange(65), binom.pmf(np.arange(65), 64, 0.1)
     nodes, shares = np.polynomial.hermite_e.hermegauss(40)
@@ -1116,8 +1116,8 @@ def test_claims_beside_what_is_given_away_in_one_direction() -> None:
 def test_high_orders_of_replaced_sums_are_integrated_where_they_are(
     noise: float, rate: float, order: float
 ) -> None:
-    """The crest of p^w q^(1-w) may be at nearly 2w shifts: 1.55 for 1.89; and of the last, four times too much.
-    On a grid, from logarithms."""
+    """The crest of p^w q^(1-w) may be at nearly 2w shifts: 1.55 for 1.89; and of the last, four times too
+    much. On a grid, from logarithms."""
     x = np.linspace(-2 * order / noise - 20, 2 * order / noise + 20, 400_001)
     far = 1 / noise
     log_p, log_q = (
@@ -1199,3 +1199,37 @@ def test_far_atoms_take_no_memory(noise: Mechanism, epsilon: float) -> None:
     g = noise.guarantee() + PureDP(epsilon)
     for delta in (1e-6, 1e-10):
         assert epsilon - 1e-4 <= g.epsilon(delta) <= epsilon + noise.guarantee().renyi(math.inf)
+
+
+@pytest.mark.parametrize(
+    ("text", "delta"),
+    [
+        ("gaussian(1.509).allocate(1000)", 3.34e-16),
+        ("gaussian(0.2322).allocate(3)", 1.89e-12),
+        ("5 * gaussian(0.178).allocate(100)", 6.2e-21),
+        ("3 * laplace(1.0)", 1e-20),
+    ],
+)
+def test_epsilon_is_as_close_as_delta(text: str, delta: float) -> None:
+    """Where the tails of delta's own level left much open it was .357, and delta(.21) no larger than this; the
+    atom of the largest loss was seen by nobody (0.576 for 3)."""
+    g = fresh(text)
+    known = g.epsilon_interval(delta)
+    assert known.high * 0.96 <= known.low <= known.high
+    assert g.delta_interval(0.98 * known.low).high > delta
+
+
+def test_a_step_of_random_allocation_is_a_lower_end() -> None:
+    """What the sum of all steps tells was all that was known, [10.9, 78.4]: one step, in which a record is as if
+    it were sampled, tells nearly everything."""
+    known = fresh("gaussian(0.152).allocate(30)").epsilon_interval(1.35e-18)
+    step = fresh("gaussian(0.152).subsample(0.03333333)").epsilon_interval(1.35e-18)
+    assert step.low * (1 - 1e-9) <= known.low <= known.high <= 75.0
+
+
+def test_absurd_numbers_are_no_strangers_errors() -> None:
+    with pytest.raises(ArgumentError, match="steps"):
+        Gaussian(1.0).allocate(2**63)
+    assert ApproxDP(1e308, 0.5).delta(0.5) == 1.0
+    assert (2 * ApproxDP(1e308, 0.5)).epsilon(0.9) == math.inf
+    assert (65 * Laplace(0.01)).guarantee().to_gaussian().mu == math.inf

@@ -15,6 +15,7 @@ from indistinct.guarantees.guarantee import PairGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.product import Product
+from indistinct.guarantees.tails import NARROW
 from indistinct.testing import (
     check_edges,
     check_engine,
@@ -234,7 +235,7 @@ def test_any_scale_is_answered(build: Any, scale: float) -> None:
         epsilon = g.epsilon(target)
         assert epsilon >= 0
         rounding = 1e-14 if epsilon >= g.pure() * (1 - 1e-12) else 0.0
-        assert g.delta(epsilon) <= target * (1 + 4 * engines.NARROW) + rounding
+        assert g.delta(epsilon) <= target * (1 + 4 * NARROW) + rounding
     delta = g.delta([0, 1, 1e6])
     assert ((delta >= 0) & (delta <= 1)).all() and (delta[1:] <= delta[:-1] * (1 + 1e-9)).all()
     assert 0 < g.renyi(2.0) < math.inf

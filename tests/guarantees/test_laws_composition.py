@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indistinct import Gaussian, RandomizedResponse
-from indistinct.guarantees import engines, sampled_gaussians
-from indistinct.guarantees.engines import LossReader
+from indistinct.guarantees import engines, loss_reader, sampled_gaussians
+from indistinct.guarantees.engines import by_bound
 from indistinct.guarantees.guarantee import PairGuarantee
+from indistinct.guarantees.loss_reader import LossReader
 from indistinct.guarantees.tails import EXACT
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import ContourLine, LogBounds
@@ -213,8 +214,8 @@ def test_a_contradiction_is_not_settled_by_a_third() -> None:
 
     reader = LossReader(fresh("7 * gaussian(2).subsample(0.5)").product.loss, exact=True)
     tails = [Says(-3.0, -2.9), Says(-9.0, -8.9), Says(-9.0, -8.95)]
-    route = [(lambda loss, level, tail=tail: tail, engines.by_bound) for tail in tails]
+    route = [(lambda loss, level, tail=tail: tail, by_bound) for tail in tails]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engines, "ROUTE", tuple(route))
+        patch.setattr(loss_reader, "ROUTE", tuple(route))
         low, high = reader.delta_bounds(np.array([0.5]), EXACT.at((1,), ...), None)
     assert np.log([low[0], high[0]]) == pytest.approx([-9.0, -2.9])

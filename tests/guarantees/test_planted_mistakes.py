@@ -14,13 +14,14 @@ from test_hard_reference import OWN_DIGITS, ROWS
 from test_laws_composition import PHASES, check_reversed_lines
 
 from indistinct import Laplace, parse_guarantee
-from indistinct.guarantees import engines
+from indistinct.guarantees import engines, loss_reader
 from indistinct.guarantees.composed_loss import ComposedLoss
 from indistinct.guarantees.guarantee import ExactGuarantee, PairGuarantee
 from indistinct.guarantees.pair import Resolution
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.profiled_pairs import GroupPair
 from indistinct.guarantees.sampled_gaussians import SampledGaussians
+from indistinct.guarantees.tails import Need
 from indistinct.mechanisms import noise
 from indistinct.numerics import contour
 from indistinct.numerics.envelope import SPLIT_WIDTH, SmoothWindow
@@ -49,7 +50,7 @@ def test_a_line_that_stops_where_a_lattice_is_quiet(monkeypatch: pytest.MonkeyPa
     part = fresh(LATTICE).delta_interval(8.7).low
     monkeypatch.setattr(ComposedLoss, "log_envelope", lambda *_: -1e3)
     monkeypatch.setattr(ComposedLoss, "both_envelopes", lambda *_: [-1e3, -1e3])
-    monkeypatch.setattr(engines, "ROUTE", CONTOUR_ALONE)
+    monkeypatch.setattr(loss_reader, "ROUTE", CONTOUR_ALONE)
     assert fresh(f"{LATTICE} + {WEAK}").delta(8.7) >= part * (1 - OWN_DIGITS)  # such a line is not drawn
     monkeypatch.setattr(contour, "_PASSED", math.inf)
     with pytest.raises(AssertionError):
@@ -72,7 +73,7 @@ def test_a_far_tail_that_is_cut_and_not_charged(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(engines, "draw_line", careless)
     monkeypatch.setattr(ComposedLoss, "log_cut", lambda loss, level: log_cut(loss, level) + 25.0)
-    monkeypatch.setattr(engines, "ROUTE", CONTOUR_ALONE)
+    monkeypatch.setattr(loss_reader, "ROUTE", CONTOUR_ALONE)
     with pytest.raises(AssertionError):
         assert_none_below("training")
 
@@ -90,12 +91,12 @@ def test_a_range_that_suits_only_one_of_many(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_tail_kept_from_another_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn, kept = engines.drawn, {}
+    drawn, kept = loss_reader.drawn, {}
 
     def kept_first(engine: Any, loss: Any, level: int) -> Any:
         return kept.setdefault((engine, id(loss)), drawn(engine, loss, level))
 
-    monkeypatch.setattr(engines, "drawn", kept_first)
+    monkeypatch.setattr(loss_reader, "drawn", kept_first)
     with pytest.raises(AssertionError):
         check_only_the_request_matters(fresh(WEAK), fresh(WEAK), 1e-6, 0.5, ["epsilon", "delta"])
 
@@ -157,7 +158,7 @@ def check_rough(g: PairGuarantee) -> None:
     least = known.low * (1 - OWN_DIGITS)
     for turned in (g, ExactGuarantee(g.product.reverse(), g.adjacency)):
         for rough in (0.5, 0.1, 1e-3):
-            about = turned._delta_about(np.full(4, rough), epsilon)
+            about = turned._delta_about(epsilon, Need(rough, rough))
             assert (about >= least).all() and (about <= known.high + rough).all()
 
 

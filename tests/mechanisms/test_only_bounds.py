@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from indistinct import (
     AboveThreshold,
@@ -40,14 +41,22 @@ from indistinct.workloads import (
 )
 
 
-def test_distances_that_are_rounded_up() -> None:
-    """The truth, by integrating the mixtures: epsilon at most 0.344, and delta 4.1374e-5."""
+def test_distances_without_a_common_unit() -> None:
+    """They were rounded up to multiples of a 256th, without a lower end: [0, 22.953] for the last three. One
+    that is taken for the only one, being far, is a bound."""
     rare = RandomShift(1.0, (60.0, 0.1), (1e-6, 1 - 1e-6)).guarantee()
     assert rare.epsilon_interval(1e-5).low <= 0.344 <= rare.epsilon(1e-5)
-    off = RandomShift(1.9635875, (1.0, 0.37616987), (0.09861997, 0.90138003)).guarantee()
-    assert off.delta_interval(0.8022147).low <= 4.1374e-5 <= off.delta(0.8022147)
     assert (3 * RandomShift(1.0, (60.0, 0.1), (1e-6, 1 - 1e-6))).guarantee().delta_interval(1.0).low == 0.0
-    # what is on a lattice, or has one distance, is exact
+    off = RandomShift(1.9635875, (1.0, 0.37616987), (0.09861997, 0.90138003)).guarantee()
+    shifts, weights = np.array([1.0, 0.37616987]) / 1.9635875, np.array([0.09861997, 0.90138003])
+    # tests are thresholds
+    x = np.linspace(0.0, 12.0, 2_000_001)[:, None]
+    truth = np.max(ndtr(shifts - x) @ weights - np.exp(0.8022147) * ndtr(-x[:, 0]))
+    known = off.delta_interval(0.8022147)
+    assert known.low <= truth * (1 + 1e-9) and truth <= known.high <= truth * (1 + 1e-6)
+    three = 3 * RandomShift(0.27078, (0, 0.163098, 0.5, 0.519293, 0.9), (0.16, 1e-4, 0.2, 0.4, 0.2399))
+    known = three.guarantee().epsilon_interval(1e-3)  # 22.9354983 by positive convolution
+    assert [known.low, known.high] == pytest.approx([22.9354983] * 2, abs=1e-6)
     for known in (RandomShift(2, (0, 1, 2), (0.81, 0.18, 0.01)), RandomShift(1, (60.0,), (1.0,))):
         assert known.guarantee().epsilon_interval(1e-5).low > 0
 

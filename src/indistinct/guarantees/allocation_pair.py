@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtri_exp
 
+from indistinct.guarantees.mixture_pair import mixture
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
 from indistinct.guarantees.pair_kinds import OwnPair
@@ -90,7 +91,11 @@ class AllocationPair(OwnPair):
 
     @property
     def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
-        return (((GaussianPair(self.least), 1),),) if self.least else ((),)
+        found: list[Pair] = [GaussianPair(self.least)] if self.least else []
+        if not self.dominates:  # a single step, in which each record is as if it were sampled
+            one = mixture(self._base, math.nextafter(1 / self.steps, 0.0))
+            found.append(one.reverse() if self.turned else one)
+        return tuple(((pair, 1),) for pair in found) or ((),)
 
     @property
     def above(self) -> tuple[Pair, ...]:

@@ -2,41 +2,34 @@
 
 An engine is asked for a *tail*, the composed law near one size of delta, or says that it cannot draw one.
 Whatever a tail is read at, it answers with two bounds that hold; how far apart they are is its only claim to
-accuracy. A `LossReader` asks the engines in order of cost until the bounds are close, and returns the honest
-interval if none are. Sizes of delta are rounded to levels, so a tail belongs to the composition and a level
-and to nothing else: what was read before cannot change a reading, and readings that share a level share a
-tail.
+accuracy. Sizes of delta are rounded to levels, so a tail belongs to the composition and a level and to
+nothing else: what was read before cannot change a reading, and readings that share a level share a tail.
+At the end is in which order they are asked; `loss_reader` asks them.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
-from itertools import chain, repeat
-from typing import Any
+from functools import lru_cache, partial
 
 import numpy as np
 
 from indistinct.guarantees import rare_losses, tails
-from indistinct.guarantees.composed_loss import LOG_ACCURACY, LOG_FLOOR, ComposedLoss, Levels
-from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
+from indistinct.guarantees.composed_loss import LOG_ACCURACY, ComposedLoss, Levels
+from indistinct.guarantees.enumerated import enumerate_losses
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
 from indistinct.guarantees.single_losses import single_losses
-from indistinct.guarantees.tails import NARROW, Need
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.guarantees.tails import NARROW
+from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import ACCURACY, NOT_SCANNED, Aim, ContourLine, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
 from indistinct.numerics.rule import TooFineError
 
-_MORE = np.array([[1.0], [1 + NARROW]])
 _NEAR = 3.0
 """A line whose delta at its aim is this near its level, in nats, was aimed well."""
 _ROUGH = 1e-8
 """Of a line that cannot have the accuracy of others."""
-_LEVELS_LOST = 4
-_LITTLE_KNOWN = 1e-3
-"""Bounds on log delta that a lattice left so far apart may be closer on one of another level."""
 _COARSE, _FINEST = 1 << 13, 1 << 17
 """Cells of lattices."""
 _TRIED = 1 << 16
@@ -44,14 +37,15 @@ _TRIED = 1 << 16
 _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
+_LEVELS_LOST = 4
+_LITTLE_KNOWN = 1e-3
+"""Bounds on log delta that a lattice left so far apart may be closer on one of another level."""
+
 Engine = Callable[[ComposedLoss, int], tails.Tail | None]
 
 Step = tuple[Engine, Callable[[ComposedLoss, Array, Array, Array], Levels | None]]
 """An engine, and the levels at which it is asked for deltas at epsilons, which have bounds by now (-1: it is
 not)."""
-
-
-# -- the engines -----------------------------------------------------------------------------------
 
 
 def enumerated(loss: ComposedLoss, level: int) -> tails.Tail | None:
@@ -183,9 +177,6 @@ def lattice_step(atoms: Sequence[float], wanted: float) -> float:
     return float(sizes[-1] / parts[np.argmin((places - np.floor(places + ON_POINT)).max(axis=1))])
 
 
-# -- what is asked of them -------------------------------------------------------------------------
-
-
 def _drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
     try:
         return engine(loss, level)
@@ -202,148 +193,7 @@ def drawn(engine: Engine, loss: ComposedLoss, level: int) -> tails.Tail | None:
     return (_few if engine is fine_lattice else _many)(engine, loss, level)
 
 
-@dataclass(frozen=True, eq=False)
-class LossReader:
-    """Bounds on epsilon and delta of one composed loss, as close as is needed. `other` is the loss of another
-    direction, whose lines may show that no more is."""
-
-    loss: ComposedLoss
-    exact: bool
-    """Whether lower ends are of the mechanism itself."""
-
-    @cached_property
-    def listed(self) -> EnumeratedTail | None:
-        """The whole law, where it can be listed: it serves every request."""
-        return enumerate_losses(self.loss.factors, None)
-
-    @np.errstate(over="ignore")  # of what is infinitely far away
-    def epsilon_bounds(self, delta: Array, enough: Array, other: ComposedLoss | None) -> tuple[Array, Array]:
-        """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= each delta, for infinite_mass < delta <
-        1."""
-        low, high = np.zeros_like(delta), np.zeros_like(delta)
-        if (listed := self.listed) is not None:
-            for least, rows in _by_size(delta):
-                coarse = [listed.coarse(least)]
-                low[rows], high[rows] = self._solved(coarse, [listed], np.log(delta[rows]), enough[rows])
-            return (low if self.exact else np.zeros_like(low)), high
-        most = self.loss.most if other is None else other.most  # which is the same both ways
-        by_level: dict[int, list[int]] = {}
-        for row, one in enumerate(delta.tolist()):
-            if one < most:  # otherwise nothing is told at all
-                level = self.loss.level_of(math.log(one - self.loss.infinite_mass))
-                by_level.setdefault(level, []).append(row)
-        for level, rows in by_level.items():
-            route = [(engine, level) for engine in ENGINES]
-            route += [(fine_lattice, max(level - 1, 0)), (chernoff, level)]
-            asked = (drawn(engine, self.loss, near) for engine, near in route)
-            low[rows], high[rows] = self._solved(
-                self._hints(other, level), asked, np.log(delta[rows]), enough[rows]
-            )
-        return (low if self.exact else np.zeros_like(low)), high
-
-    def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
-        """Where the reversed loss is shown to have no larger delta at an epsilon, on lines drawn for both at
-        once."""
-        covered = np.zeros(epsilon.shape, dtype=bool)
-        if not self.loss.turns or self.listed is not None:
-            return covered
-        infinite = self.loss.reversed_infinite_mass
-        usable = (epsilon < math.inf) & (delta > infinite) & (delta < 1)
-        log_finite = np.log(np.where(usable, delta - infinite, 1.0))
-        levels = np.where(usable, self.loss.levels_of(log_finite), -1)
-        for level in set(levels[usable].tolist()):
-            line, rows = drawn(contour, self.loss, level), levels == level
-            if isinstance(line, ContourLine) and line.turned is not None:
-                covered[rows] = line.turned.read(epsilon[rows]).high <= log_finite[rows]
-        return covered
-
-    def _hints(self, other: ComposedLoss | None, level: int) -> Iterator[tails.Tail | None]:
-        """What may show that `enough` is enough, at little cost."""
-        if other is not None:
-            yield drawn(Along(other), self.loss, level)
-            yield drawn(chernoff, self.loss, level)
-
-    def _solved(
-        self,
-        hints: Iterable[tails.Tail | None],
-        asked: Iterable[tails.Tail | None],
-        log_delta: Array,
-        enough: Array,
-    ) -> tuple[Array, Array]:
-        """What tails say together, until it is enough; hints are only asked for that."""
-        low, high = np.zeros_like(log_delta), np.full_like(log_delta, max(self.loss.top, 0.0))
-        wanted = (enough > 0) & (enough < math.inf)
-        rows = np.arange(log_delta.size)  # of what is open
-        for tail, hint in chain(zip(hints, repeat(True)), zip(asked, repeat(False))):
-            if tail is None:
-                continue
-            if (some := rows[wanted[rows]]).size:
-                at = _MORE * enough[some]
-                meets = tail.read(at.ravel()).high.reshape(at.shape) <= log_delta[some]
-                met = meets.any(axis=0)
-                low[some[met]] = 0.0
-                high[some[met]] = np.minimum(np.where(meets[0], at[0], at[1])[met], high[some[met]])
-                rows = np.setdiff1d(rows, some[met], assume_unique=True)
-            if rows.size and not hint:
-                found = tails.solve(tail, log_delta[rows], self.loss.top)
-                found_low, found_high, wrong = tails.both((low[rows], high[rows]), found)
-                low[rows], high[rows] = found_low, found_high
-                narrow = found_high - found_low <= NARROW * np.minimum(found_high, 1e300)
-                rows = rows[~(narrow | wrong | tail.final)]
-            if not rows.size:
-                break
-        return low, high
-
-    @np.errstate(over="ignore")
-    def delta_bounds(self, epsilon: Array, need: Need, other: ComposedLoss | None) -> tuple[Array, Array]:
-        """Bounds on delta at each epsilon; those at one level share tails."""
-        low, high = np.empty_like(epsilon), np.empty_like(epsilon)
-        if (listed := self.listed) is not None:
-            for least, rows in _by_size(np.maximum(need.enough, need.slack)):
-                low[rows], high[rows], _ = listed.coarse(least).read(epsilon[rows])
-        else:
-            low, high = self._log_delta_bounds(epsilon, need, other)
-        # a logarithm is rounded by as much as it is long
-        low = np.exp(low) * (1 - EPS * (8 - 2 * np.maximum(low, LOG_FLOOR)))
-        high = np.minimum(np.exp(high) * (1 + EPS * (8 - 2 * np.maximum(high, LOG_FLOOR))), 1.0)
-        return (low if self.exact else np.zeros_like(low)), high
-
-    def _log_delta_bounds(
-        self, epsilon: Array, need: Need, other: ComposedLoss | None
-    ) -> tuple[Array, Array]:
-        with np.errstate(divide="ignore"):
-            enough, slack = np.log(need.enough), np.log(need.slack)
-        low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))
-        asked: dict[Engine, list[Levels]] = {}
-        rows = np.arange(epsilon.size)  # of what is still open
-        hints: tuple[Step, ...] = () if other is None else ((Along(other), partial(beside, other)),)
-        for engine, levels_for in hints + ROUTE:
-            levels = np.full(epsilon.shape, -1)
-            if (found := levels_for(self.loss, epsilon[rows], low[rows], high[rows])) is not None:
-                levels[rows] = found
-            earlier = asked.setdefault(engine, [])
-            levels[np.any([levels == other for other in earlier], axis=0)] = -1
-            earlier.append(levels)
-            for level in sorted(set(levels[levels >= 0].tolist())):
-                if (tail := drawn(engine, self.loss, level)) is not None:
-                    at = np.flatnonzero(levels == level)
-                    bounds = tail.read(epsilon[at])
-                    low[at], high[at], wrong = tails.both((low[at], high[at]), (bounds.low, bounds.high))
-                    least = np.logaddexp(np.maximum(low[at], enough[at]), slack[at])  # of what is known
-                    close = high[at] - np.maximum(least, LOG_FLOOR) <= need.accuracy
-                    done = at[close | wrong | tail.final]
-                    rows = np.setdiff1d(rows, done, assume_unique=True)
-            if not rows.size:
-                break
-        return low, high
-
-
-def _by_size(values: Array) -> Iterator[tuple[float, Any]]:
-    """A few numbers, and the rows that are a little larger than each."""
-    with np.errstate(divide="ignore"):
-        sizes = np.exp2(np.floor(np.log2(values) / 4) * 4)
-    for size in np.unique(sizes).tolist():
-        yield size, sizes == size
+# -- in which order they are asked -----------------------------------------------------------------
 
 
 def beside(other: ComposedLoss, loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
@@ -396,5 +246,11 @@ ROUTE: tuple[Step, ...] = (
 """How delta is looked for, in order of cost: an engine, and how the level is found that it is asked at. A new
 engine is a line here; one may come again, at another level."""
 
+ROUGHLY = sorted((step for step in ROUTE if step[0] != fine_lattice), key=lambda step: step[0] == split_tail)
+"""How it is where a search begins."""
+
 ENGINES: tuple[Engine, ...] = tuple(dict.fromkeys(engine for engine, _ in ROUTE if engine is not chernoff))
 """The same engines, for epsilon, whose level is that of its delta."""
+
+SOLVED = (*((engine, 0) for engine in ENGINES), (contour, 1), (contour, 2), (fine_lattice, 1), (chernoff, 0))
+"""How epsilon is: an engine, and how much larger than delta what it is asked about may be, in levels."""

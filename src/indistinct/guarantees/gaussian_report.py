@@ -15,6 +15,9 @@ from indistinct.numerics.normal import gaussian_tradeoff, log_gaussian_delta
 
 Profile = Callable[[Array], Array]
 
+_LARGEST_EPSILON = 700.0
+"""e to this is a number; what tells more is not said to be Gaussian."""
+
 
 @dataclass(frozen=True)
 class GaussianReport:
@@ -30,7 +33,7 @@ class GaussianReport:
 def fit_gaussian(delta: Profile, epsilon: Profile, tradeoff: Profile, slack: float) -> GaussianReport:
     """The smallest mu that covers a profile up to `slack`."""
     reach = float(epsilon(np.array([slack]))[0])
-    if math.isinf(reach):
+    if reach > _LARGEST_EPSILON:
         return GaussianReport(math.inf, 1.0, slack)
     grid = reach * np.linspace(0.0, 1.0, 129) ** 1.5 if reach > 0 else np.zeros(1)
     bound = delta(grid) - slack

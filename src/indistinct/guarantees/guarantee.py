@@ -27,7 +27,7 @@ from indistinct.guarantees.product import Ends, Product, counted_terms
 from indistinct.guarantees.profiled_pairs import CompositionPair, as_step, group_pair
 from indistinct.guarantees.readings import Readings, check_same_adjacency
 from indistinct.guarantees.renyi_readings import RenyiReadings
-from indistinct.guarantees.tails import Need
+from indistinct.guarantees.tails import EXACT, Need
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.normal import gaussian_tradeoff
 from indistinct.numerics.worst import worst, worst_of
@@ -123,17 +123,17 @@ class PairGuarantee(Guarantee):
         return worst(direction.renyi_at(orders) for direction in self.directions)
 
     def _worst(
-        self, bounds: Callable[..., Ends], at: Array, slack: Array | float = 0.0, *, upper_only: bool = False
+        self, bounds: Callable[..., Ends], at: Array, need: Need = EXACT, *, upper_only: bool = False
     ) -> Ends:
         """Bounds on the larger of both directions: the second is read only as far as it may be that."""
         first, *others = self.directions
-        low, high = bounds(first, at, Need(slack, slack), upper_only=upper_only)
+        low, high = bounds(first, at, need, upper_only=upper_only)
         for direction in others:
             places = (at, high) if bounds is Product.delta_bounds else (high, at)
             rows = np.flatnonzero(~first.covers_reverse(*places))
             if rows.size:
-                need = Need(np.maximum(high, slack), slack).at(at.shape, rows)
-                found = bounds(direction, at[rows], need, other=first, upper_only=upper_only)
+                more = need._replace(enough=np.maximum(high, need.enough)).at(at.shape, rows)
+                found = bounds(direction, at[rows], more, other=first, upper_only=upper_only)
                 low[rows], high[rows] = map(np.maximum, (low[rows], high[rows]), found)
         return low, high
 
@@ -146,8 +146,11 @@ class PairGuarantee(Guarantee):
     def _delta(self, epsilon: Array) -> Array:
         return self._worst(Product.delta_bounds, epsilon, upper_only=True)[1]
 
-    def _delta_about(self, slack: Array, epsilon: Array) -> Array:
-        return self._worst(Product.delta_bounds, epsilon, slack, upper_only=True)[1]
+    def _delta_about(self, epsilon: Array, need: Need) -> Array:
+        return self._worst(Product.delta_bounds, epsilon, need, upper_only=True)[1]
+
+    def _epsilon_about(self, delta: Array, need: Need) -> Array:
+        return self._worst(Product.epsilon_bounds, delta, need, upper_only=True)[1]
 
     def _epsilon(self, delta: Array) -> Array:
         return self._worst(Product.epsilon_bounds, delta, upper_only=True)[1]
@@ -166,10 +169,7 @@ class PairGuarantee(Guarantee):
         return super().to_gaussian(slack)
 
     def group(self, size: int) -> Guarantee:
-        count = check_count("size", size, least=1)
-        if count > sys.maxsize:
-            raise ArgumentError("size", size, f"at most {sys.maxsize}")
-        if count == 1:
+        if (count := check_count("size", size, least=1, most=sys.maxsize)) == 1:
             return self
         terms = [(group_pair(as_step(pair), count), steps) for pair, steps in self.product.terms]
         scaled = [(pair.scaled(count), steps) for pair, steps in self.outputs or ()]

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from indistinct.adjacency import Adjacency
+from indistinct.guarantees.tails import Need
 from indistinct.numerics.arrays import Array
 
 
@@ -45,9 +46,13 @@ class Hooks(ABC):
         scale = 1 / math.sqrt(min(max(self._renyi(2.0), 1e-24), 1e24))
         return 1 + np.geomspace(1e-4, 1e3, 24) * max(scale, 1e-6)
 
-    def _delta_about(self, slack: Array, epsilon: Array) -> Array:
-        """Upper bounds on delta, which may be larger than it by `slack`."""
+    def _delta_about(self, epsilon: Array, need: Need) -> Array:
+        """Upper bounds on delta that are as close as is needed."""
         return self._delta(epsilon)
+
+    def _epsilon_about(self, delta: Array, need: Need) -> Array:
+        """The same of epsilon."""
+        return self._epsilon(delta)
 
     def _delta_interval(self, epsilon: Array) -> tuple[Array, Array]:
         """Both bounds on delta."""

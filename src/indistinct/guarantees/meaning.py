@@ -25,8 +25,9 @@ from scipy.special import ndtri
 from indistinct.errors import ArgumentError, check_array
 from indistinct.guarantees.hooks import Hooks
 from indistinct.guarantees.pair_kinds import of_both_signs
+from indistinct.guarantees.tails import NARROW, Need
 from indistinct.numerics.arrays import EPS, TINY, Array, shaped
-from indistinct.numerics.search import climbed
+from indistinct.numerics.search import ROUGH, Objective, climbed
 
 _ROUNDING = 8 * EPS
 _RARE = 1e-3
@@ -37,8 +38,6 @@ _WIDEST = 60.0
 """Losses of less than minus this do not matter for a tail."""
 _FURTHEST = 40.0
 """No normal variable is further out."""
-_ROUGH = 1e-2
-"""A first guess may be wrong by so much."""
 _UNFELT = 1e-9
 """Nor does so much of a delta, relative to what it is added to."""
 
@@ -172,20 +171,27 @@ class Meaning(Hooks):
     def _highest_of_rare(self, p: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """The smallest e^ε p + δ(ε), which is convex in e^ε; and whether a negative ε may do better."""
         never = float(self._delta(np.array([math.inf]))[0])
-        start = self._epsilon(np.clip(np.maximum(p, 1.01 * never), 0.0, 1.0))
+        start = self._epsilon_about(np.clip(np.maximum(p, 1.01 * never), 0.0, 1.0), Need(accuracy=ROUGH))
         start = np.minimum(start, _LARGEST_EPSILON)
-        known = np.maximum(np.exp(start) * p + self._delta_about(_ROUGH * p, start), TINY)
+        known = np.maximum(
+            np.exp(start) * p + self._delta_about(start, Need(ROUGH * p, ROUGH * p, ROUGH)), TINY
+        )
         # where either part alone exceeds what is known already, nothing better is to be found
-        low = np.minimum(self._epsilon(np.clip(known, 1e-290, 1.0)), start)
+        low = self._epsilon_about(np.clip(known, 1e-290, 1.0), Need(accuracy=ROUGH))
+        low = np.minimum(low, start) * (1 - ROUGH)
         high = np.log(known) - np.log(np.maximum(p, TINY))
         high = np.clip(high, low, _LARGEST_EPSILON)
 
-        def bound(above: Array, rows: Any) -> Array:
-            mistaken = np.exp(low[rows] + above) * p[rows]
-            delta = self._delta_about(_UNFELT * mistaken, low[rows] + above)
-            # of any size, and all its digits count
-            found: Array = -np.log(np.maximum(mistaken + delta, TINY))
-            return found
+        def bound(near: Array | None) -> Objective:
+            read = self._deltas(np.exp(low) * p, None if near is None else low + near)
+
+            def at(above: Array, rows: Any) -> Array:
+                found = np.exp(low[rows] + above) * p[rows] + read(low[rows] + above, rows)
+                # of any size, and all its digits count
+                log_found: Array = np.log(np.maximum(found, TINY))
+                return -log_found
+
+            return at
 
         unknown = np.full(p.shape, -math.inf)
         guess = np.where(start > low, start - low, likely_peak(p, known - p))
@@ -214,45 +220,68 @@ class Meaning(Hooks):
         and whether a negative ε may do better."""
         never = float(self._delta(np.array([math.inf]))[0])
         level = (p + np.minimum(never, p)) / 2
-        low, middle = np.split(self._epsilon(np.concatenate((p, level))), 2)
+        both = self._epsilon_about(np.concatenate((p, level)), Need(accuracy=ROUGH))
+        low, middle = both[: p.size] * (1 - ROUGH), both[p.size :]
         result, negative = np.full(p.shape, math.inf), low == 0
         known = np.flatnonzero((p > never) & np.isfinite(middle))
         p, low, middle, level = p[known], low[known], middle[known], level[known]
         if not known.size:
             return result, negative
 
-        def bound(above: Array, rows: Any) -> Array:
-            delta = self._delta_about(_UNFELT * p[rows], low[rows] + above)
-            least: Array = np.exp(-above) * (1 - delta / p[rows])
-            return least
+        def bound(near: Array | None) -> Objective:
+            read = self._deltas(p, None if near is None else low + near)
+
+            def at(above: Array, rows: Any) -> Array:
+                # of any size, and all its digits count
+                share: Array = np.log(np.maximum(1 - read(low[rows] + above, rows) / p[rows], TINY))
+                return share - above
+
+            return at
 
         # ε = middle gives this much already, and so nothing beyond can do better
         further = middle - low - np.log1p(-level / p)
         none = np.flatnonzero(middle == low)
         guess = middle - low
-        guess[none] = likely_peak(p[none], self._delta_about(_ROUGH * p[none], np.zeros(none.size)), -1.0)
-        best = np.maximum(climbed(bound, np.zeros(p.shape), guess, further), np.exp(-further))
-        result[known] = low - np.log(best) + _ROUNDING
+        beside = Need(ROUGH * p[none], ROUGH * p[none], ROUGH)
+        guess[none] = likely_peak(p[none], self._delta_about(np.zeros(none.size), beside), -1.0)
+        best = np.maximum(climbed(bound, np.full(p.shape, -math.inf), guess, further), -further)
+        result[known] = low - best * (1 + _ROUNDING) + _ROUNDING
         return result, negative
 
     def _tail(self, t: Array) -> Array:
         """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is."""
 
-        def bound(gap: Array, rows: Any) -> Array:
-            width = -np.expm1(-gap)
-            # a profile's rounding is relative to P(L > s), not to δ(s)
-            log_above: Array = np.log(np.maximum(self._delta_of_both_signs(t[rows] - gap), TINY) / width)
-            return -log_above - _ROUNDING / width
+        def bound(near: Array | None) -> Objective:
+            def at(gap: Array, rows: Any) -> Array:
+                width, place = -np.expm1(-gap), t[rows] - gap
+                # a profile's rounding is relative to P(L > s), not to δ(s)
+                above = self._delta_of_both_signs(place, None if near is None else (t - near)[rows])
+                return -np.log(np.maximum(above, TINY) / width) - _ROUNDING / width
 
-        # in e^s a convex function over a line: one valley
-        least = climbed(bound, np.full(t.shape, -math.inf), t / 16, t + _WIDEST)
+            return at
+
+        # in e^s a convex function over a line: one valley, where δ has fallen by about e, as if Gaussian
+        known = np.maximum(self._delta_about(t, Need(slack=1.0)), TINY)
+        guess = np.log1p(t / (1 - 2 * np.log(known)))
+        least = climbed(bound, np.full(t.shape, -math.inf), guess, t + _WIDEST)
         return np.clip(np.exp(-least), 0.0, 1.0)
 
-    def _delta_of_both_signs(self, epsilon: Array) -> Array:
+    def _delta_of_both_signs(self, epsilon: Array, near: Array | None) -> Array:
         # far below zero delta(-epsilon) does not count: it is added to e^-epsilon - 1
-        slack = np.minimum(_UNFELT * np.expm1(np.minimum(np.maximum(-epsilon, 0.0), 100.0)), 1.0)
-        delta = self._delta_about(slack, np.abs(epsilon))
-        return of_both_signs(epsilon, delta)
+        beside = np.expm1(np.minimum(np.maximum(-epsilon, 0.0), 100.0))
+        read = self._deltas(beside, None if near is None else np.abs(near))
+        return of_both_signs(epsilon, read(np.abs(epsilon), np.s_[:]))
+
+    def _deltas(self, beside: Array, near: Array | None) -> Objective:
+        """Reads deltas that are added to something so large, or subtracted from it: roughly, or closely, on
+        the tails that are best at a place for each row."""
+        rough = np.minimum(ROUGH * beside, 1.0)
+        if near is None:
+            return lambda epsilon, rows: self._delta_about(epsilon, Need(rough[rows], rough[rows], ROUGH))
+        size, felt = self._delta_about(near, Need(rough, rough, ROUGH)), np.minimum(_UNFELT * beside, 1.0)
+        return lambda epsilon, rows: self._delta_about(
+            epsilon, Need(felt[rows], felt[rows], NARROW, size[rows])
+        )
 
 
 def likely_peak(p: Array, advantage: Array | float, other: float = 1.0) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from indistinct.guarantees import tails
 from indistinct.guarantees.composed_loss import ComposedLoss, Term, finite_top, infinite_mass
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.engines import LossReader
+from indistinct.guarantees.loss_reader import LossReader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.tails import EXACT, NARROW, Need
@@ -222,13 +222,13 @@ class Product:
                 low[delta < sure] = math.inf
         if top > 0 and inside.any():
             open_ = slice(None) if inside.all() else inside
-            known = (np.zeros(delta.shape) + need.enough)[open_]
-            found = None if self.single is None else self.single.found_epsilon(delta[open_])
+            needed = need.at(delta.shape, open_)
+            known = None if self.single is None else self.single.found_epsilon(delta[open_])
             try:
                 low[open_], high[open_] = (
-                    self.reader.epsilon_bounds(delta[open_], known, None if other is None else other.loss)
-                    if found is None
-                    else (0.0, found)
+                    self.reader.epsilon_bounds(delta[open_], needed, None if other is None else other.loss)
+                    if known is None
+                    else (0.0, known)
                 )
             except TooFineError:
                 high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, top)
@@ -264,7 +264,7 @@ class Product:
         upper_only: bool,
     ) -> None:
         """By what dominates it and by what it dominates, where bounds are wide."""
-        wide = high > low + NARROW * np.minimum(high, 1e300) + need.slack
+        wide = high > low + need.accuracy * np.minimum(high, 1e300) + need.slack
         rows = np.flatnonzero(wide & (high > need.enough * (1 + NARROW))) if wide.any() else ()
         for above in self._above if len(rows) else ():
             high[rows] = np.minimum(high[rows], bounds(above, at[rows], upper_only=True)[1])

@@ -50,7 +50,8 @@ def drawn_counts(records: int, rate: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class RepeatedDrawsPair(OwnPair):
-    """P = sum_j weights_j N(j shift, 1) against Q = N(0, 1), or, if `replaced`, against its mirror image.
+    """P = sum_j weights_j N(j shift, 1) against Q = N(0, 1), or, if `replaced`, against its mirror image; j
+    is 0, 1, 2, ..., or `places`, which begin with 0 and grow.
 
     The first dominates Poisson sampling of a person with several records, which one adds or removes (Ganesh
     2024, mixtures of Gaussians); the second that of a record whose bounded contribution is replaced by any
@@ -61,6 +62,7 @@ class RepeatedDrawsPair(OwnPair):
     weights: tuple[float, ...]
     replaced: bool = False
     dominates: bool = field(default=False, repr=False)
+    places: tuple[float, ...] = ()
 
     @property
     def above(self) -> tuple[Pair, ...]:
@@ -78,7 +80,7 @@ class RepeatedDrawsPair(OwnPair):
     @property
     def _largest(self) -> float:
         """By how much the released number moves at most."""
-        return self.shift * (len(self.weights) - 1)
+        return self.shift * (self.places[-1] if self.places else len(self.weights) - 1)
 
     @property
     def _furthest(self) -> float:
@@ -87,8 +89,9 @@ class RepeatedDrawsPair(OwnPair):
 
     @cached_property
     def _terms(self) -> tuple[Array, Array]:
-        j = np.flatnonzero(np.array(self.weights) > 0).astype(np.float64)
-        return j, np.log(np.array(self.weights)[j.astype(int)])
+        weights = np.array(self.weights)
+        j = np.array(self.places or range(weights.size), dtype=np.float64)
+        return j[weights > 0], np.log(weights[weights > 0])
 
     def _exponents(self, x: Any) -> Any:
         """Logarithms of w_j e^{j s x - j^2 s^2/2}, real or complex: j comes first, so that sums over it are

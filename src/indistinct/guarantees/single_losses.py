@@ -1,7 +1,7 @@
 """What single steps tell of their sum: where one rare, large loss decides, that is nearly all there is.
 
-From below, by a test: whether any step has a loss above a place. From above, by basic composition: delta at
-epsilon is at most the sum of the steps' own, each at its share of epsilon.
+From below, by tests: whether any step has a loss above a place, or all have their largest. From above, by
+basic composition: delta at epsilon is at most the sum of the steps' own, each at its share of epsilon.
 """
 
 import math
@@ -18,6 +18,8 @@ from indistinct.numerics.contour import GUARD, LogBounds
 
 _PLACES = np.geomspace(1e-8, 1.0, 48)
 """Of a test, relative to the largest loss; epsilon itself is one more."""
+_LARGEST = 1 - 1e-9
+"""Nearly: atoms are known to rounding."""
 _NOTHING = 1e4
 """Less than e to minus this is no number."""
 
@@ -38,7 +40,7 @@ class SingleLosses:
     level: int
 
     def read(self, epsilon: Array) -> LogBounds:
-        (p, q), (at_p, at_q) = self._tests, self._any_above(epsilon)
+        (p, q), (at_p, at_q) = np.hstack((self._tests, self._all_largest)), self._any_above(epsilon)
         log_p = np.column_stack((np.broadcast_to(p, (epsilon.size, p.size)), at_p))
         log_q = np.column_stack((np.broadcast_to(q, (epsilon.size, q.size)), at_q))
         # what is lost of a difference of logarithms counts where they are close
@@ -65,11 +67,29 @@ class SingleLosses:
         Q, rounded up."""
         none = np.zeros((2, place.size))
         for pair, n in self.loss.terms:
-            tails = np.maximum(np.array(pair.tails(place)[:2]), -_NOTHING)
-            chance = np.exp(tails + np.array([[-1.0], [1.0]]) * (1e-14 - 64 * EPS * tails))
-            none += n * np.log1p(-np.minimum(chance, 1 - EPS))
+            none += n * np.log1p(-np.minimum(np.exp(_above(pair, place)), 1 - EPS))
         log_p, log_q = np.log(np.maximum(-np.expm1(none), TINY))
         return log_p, log_q
+
+    @property
+    def _all_largest(self) -> Array:
+        """The same of the largest losses in all steps, if these are finite."""
+        tops = [pair.loss_range[1] for pair, _ in self.loss.terms]
+        if math.isinf(sum(tops)) or min(tops) <= 0:
+            return np.empty((2, 0))
+        each = zip(self.loss.terms, tops, strict=True)
+        log: Array = sum(
+            (n * _above(pair, np.array([_LARGEST * top])) for (pair, n), top in each), np.zeros((2, 1))
+        )
+        return log
+
+
+def _above(pair: Pair, place: Array) -> Array:
+    """The logarithms of how likely a loss above a place is, under P, rounded down, and under Q, rounded
+    up."""
+    tails = np.maximum(np.array(pair.tails(place)[:2]), -_NOTHING)
+    rounded: Array = tails + np.array([[-1.0], [1.0]]) * (1e-14 - 64 * EPS * tails)
+    return rounded
 
 
 def _blur(pair: Pair, share: Array) -> Array:

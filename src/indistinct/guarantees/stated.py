@@ -28,6 +28,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, RenyiGuarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Ends, Product
+from indistinct.guarantees.tails import EXACT, Need
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.rounding import weighted_sum_up
 
@@ -43,7 +44,7 @@ def _multiple(size: Any, value: float, power: int = 1) -> float:
     return total
 
 
-_LARGEST_MU = 1e150
+_LARGEST = 1e150
 """Its square is a number."""
 
 
@@ -72,9 +73,9 @@ class StatedPoints(Claim, PairGuarantee, ABC):
         """Epsilons, which grow, and deltas, which fall."""
 
     def _worst(
-        self, bounds: Callable[..., Ends], at: Array, slack: Array | float = 0.0, *, upper_only: bool = False
+        self, bounds: Callable[..., Ends], at: Array, need: Need = EXACT, *, upper_only: bool = False
     ) -> Ends:
-        low, high = super()._worst(bounds, at, slack, upper_only=upper_only)
+        low, high = super()._worst(bounds, at, need, upper_only=upper_only)
         epsilons, deltas = self.points
         if bounds is Product.delta_bounds:
             stated = np.array([1.0, *deltas])[np.searchsorted(epsilons, at, side="right")]
@@ -142,9 +143,9 @@ class KnownByClaim(PairGuarantee):
         return self.claim._renyi(order)
 
     def _worst(
-        self, bounds: Callable[..., Ends], at: Array, slack: Array | float = 0.0, *, upper_only: bool = False
+        self, bounds: Callable[..., Ends], at: Array, need: Need = EXACT, *, upper_only: bool = False
     ) -> Ends:
-        _, high = self.claim._worst(bounds, at, slack, upper_only=True)
+        _, high = self.claim._worst(bounds, at, need, upper_only=True)
         return np.zeros_like(high), high
 
     def group(self, size: int) -> Guarantee:
@@ -170,9 +171,9 @@ def claim_pair(epsilon: float, delta: float) -> DiscretePair:
     """P gives away everything with probability delta, else answers by randomized response."""
     truth = (1 - delta) / (1 + math.exp(-epsilon))
     lie = (1 - delta) * (math.exp(-epsilon) / (1 + math.exp(-epsilon)))
-    known = lie >= TINY or delta == 1
+    known, end = lie >= TINY or delta == 1, epsilon if epsilon <= _LARGEST else math.inf
     p, q = np.array([delta, truth, lie * known, 0.0]), np.array([0.0, lie * known, truth, delta])
-    return DiscretePair.of(p, q, np.array([math.inf, epsilon, -epsilon, -math.inf]), exact=known)
+    return DiscretePair.of(p, q, np.array([math.inf, end, -end, -math.inf]), exact=known)
 
 
 @describable("gdp")
@@ -182,8 +183,8 @@ class GaussianDP(Claim, PairGuarantee):
     mu: Nonnegative
 
     def __post_init__(self) -> None:
-        if self.mu > _LARGEST_MU:
-            raise ArgumentError("mu", self.mu, f"at most {_LARGEST_MU}")
+        if self.mu > _LARGEST:
+            raise ArgumentError("mu", self.mu, f"at most {_LARGEST}")
 
     @cached_property
     def product(self) -> Product:

@@ -15,6 +15,9 @@ Flags = npt.NDArray[np.bool_]
 NARROW = 1e-7
 """Engines are asked until epsilon, or log delta, is known to this (relatively, absolutely)."""
 
+ROUGH = 1e-2
+"""... or only to this, where a search begins: what costs much is not asked."""
+
 _ROUNDING = 1e-9
 _CLOSE = 1e-11, 1e-9
 """How near log delta is met, at the least and at the most."""
@@ -28,16 +31,24 @@ _FURTHEST = 1e12
 
 class Need(NamedTuple):
     """How close an upper bound has to be: no larger than `enough`, which another direction has already, or
-    larger than the truth by no more than `slack` (of delta), which nobody feels, or than this share of it."""
+    larger than the truth by no more than `slack` (of delta), which nobody feels, or than this share of it
+    (of epsilon, or of delta)."""
 
     enough: Array | float = 0.0
     slack: Array | float = 0.0
     accuracy: float = NARROW
+    near: Array | None = None
+    """About how large the deltas are whose tails are asked, if that is known: neighbours share them."""
 
     def at(self, shape: tuple[int, ...], rows: Any) -> "Need":
         """That of some rows."""
-        enough, slack = ((np.zeros(shape) + each)[rows] for each in self[:2])
-        return Need(enough, slack, self.accuracy)
+        enough, slack = ((np.zeros(shape) + each)[rows] for each in (self.enough, self.slack))
+        return Need(enough, slack, self.accuracy, None if self.near is None else self.near[rows])
+
+    @property
+    def rough(self) -> bool:
+        """Whether a search only begins."""
+        return self.accuracy >= ROUGH
 
 
 EXACT = Need()

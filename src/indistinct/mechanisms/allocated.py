@@ -1,5 +1,7 @@
 """Random allocation: every record in exactly one of several runs, or in some of them."""
 
+import sys
+
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
 from indistinct.errors import ArgumentError, check_count
@@ -32,7 +34,7 @@ class Allocated(Mechanism):
 
     def __post_init__(self) -> None:
         check_sampled(self.base)
-        object.__setattr__(self, "steps", check_count("steps", self.steps, least=1))
+        object.__setattr__(self, "steps", check_count("steps", self.steps, least=1, most=sys.maxsize))
         times = check_count("times", self.times)
         if times > self.steps:
             raise ArgumentError("times", times, f"an integer between 0 and steps={self.steps}")

@@ -105,12 +105,10 @@ class DrawnSum(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", check_positive("noise", self.noise))
-        if check_count("size", self.size, least=1) > MOST_COINS:
-            raise ArgumentError("size", self.size, f"at most {MOST_COINS}")
+        check_count("size", self.size, least=1, most=MOST_COINS)
         if math.isinf(2 * self.size / self.noise):
             raise ArgumentError("noise", self.noise, "large enough for sums to be counted in it")
-        if check_count("of", self.of, least=2) > sys.maxsize:
-            raise ArgumentError("of", self.of, f"at most {sys.maxsize}")
+        check_count("of", self.of, least=2, most=sys.maxsize)
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.REPLACE_ONE:

@@ -1,9 +1,6 @@
 """Gaussian noise on a sum that a neighbour moves by a random distance."""
 
-import math
 from typing import Any
-
-import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.description import describable
@@ -16,9 +13,8 @@ from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair
 from indistinct.mechanisms.additive import NO_NOISE
 from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.release import no_guarantee
+from indistinct.numerics.arrays import EPS
 
-_FINEST = 256
-"""Distances are multiples of this part of the largest, or are rounded up to such."""
 _SHARPEST = 50.0
 """Where the largest distance is more than this many times the noise, it is taken for the only one."""
 
@@ -31,7 +27,7 @@ class RandomShift(Mechanism):
     mechanisms").
 
     Distances are not negative, so the best tests are thresholds: what lies above one has a probability that
-    grows with each distance, and so does delta, in both directions. Distances may be rounded up.
+    grows with each distance, and so does delta, in both directions.
 
     >>> RandomShift(2, (0, 1, 2), (0.81, 0.18, 0.01)).guarantee().epsilon(delta=1e-5)
     0.8121
@@ -52,41 +48,23 @@ class RandomShift(Mechanism):
         if adjacency is Adjacency.REPLACE_ONE:
             allowed = "add/remove: what a replaced record does instead is not said"
             raise ArgumentError("adjacency", adjacency.value, allowed)
-        moving = {
-            (shift, weight) for shift, weight in zip(self.shifts, self.weights, strict=True) if weight > 0
-        }
-        largest = max(shift for shift, _ in moving)
+        chances: dict[float, float] = {0.0: 0.0}
+        for shift, weight in zip(self.shifts, self.weights, strict=True):
+            chances[shift] = chances.get(shift, 0.0) + weight
+        moving = sorted(shift for shift, weight in chances.items() if weight > 0)
+        largest = moving[-1]
         if largest / self.noise > NO_NOISE:
             return no_guarantee(adjacency)
-        if largest == 0 or largest / self.noise > _SHARPEST:
-            only = all(shift == largest for shift, _ in moving)
-            pair: GaussianPair | RepeatedDrawsPair = GaussianPair(largest / self.noise, dominates=not only)
+        scaled = (
+            largest / self.noise * (1 + 4 * EPS)
+        )  # so that all are above what they stand for, if by little
+        if largest == 0 or scaled > _SHARPEST:
+            pair: GaussianPair | RepeatedDrawsPair = GaussianPair(scaled, dominates=len(moving) > 1)
         else:
-            unit, weights, rounded = _on_lattice(self.shifts, self.weights, largest)
-            pair = RepeatedDrawsPair(unit / self.noise, weights, dominates=rounded)
+            places = sorted({0.0, *moving})
+            weights = tuple(chances[place] for place in places)
+            pair = RepeatedDrawsPair(scaled, weights, places=tuple(place / largest for place in places))
         return ExactGuarantee(Product.of([(pair, 1)]), adjacency)
-
-
-def _on_lattice(
-    shifts: tuple[float, ...], weights: tuple[float, ...], largest: float
-) -> tuple[float, tuple[float, ...], bool]:
-    """A unit, the probability of each of its multiples, none of which is below what it stands for, and
-    whether some are above it by more than rounding errors."""
-    known = np.array([shift for shift, weight in zip(shifts, weights, strict=True) if weight > 0])
-    share = np.array([weight for weight in weights if weight > 0])
-    for parts in range(1, _FINEST + 1):
-        places = np.rint(known / largest * parts)
-        if np.allclose(places * (largest / parts), known, rtol=1e-12, atol=0.0):
-            rounded = False
-            break
-    else:
-        rounded = True
-        places = np.ceil(known / largest * parts * (1 - 1e-15))
-    unit = largest / parts
-    # what is a multiple but for rounding is so from above
-    unit *= float(np.max(np.where(places > 0, known / np.maximum(places * unit, 1e-300), 0.0), initial=1.0))
-    masses = np.bincount(places.astype(int), share / share.sum())
-    return math.nextafter(unit, math.inf), tuple(masses.tolist()), rounded
 
 
 def _listed(values: Any) -> list[Any]:

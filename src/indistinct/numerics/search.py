@@ -18,7 +18,13 @@ _GOLDEN, _SECTIONS = (math.sqrt(5) - 1) / 2, 40
 _NEXT_TO = 1e-5
 """A bound that rises neither from 0 to so little of a guess nor further has its peak at 0, to the square of
 this."""
+_SPREAD, _LEAST_SPREAD = math.log(1.6), 1e-3
+"""Places begin so far apart, in logarithms."""
+_UP, _DOWN = math.log(4.0), math.log(64.0)
+"""... and go on by this at most."""
 
+ROUGH = 1e-2
+"""A peak is found by bounds that are as close as this to begin with, where those are cheaper."""
 _SETTLED = 1e-9
 """Bounds are no closer than this either."""
 
@@ -31,53 +37,76 @@ _WITHIN = np.linspace(0.0, 1.0, 65)
 
 Objective = Callable[[Array, Any], Array]
 """The bound at each place, for the rows that a slice or an index names."""
+Reading = Callable[[Array | None], Objective]
+"""Reads it roughly anywhere (None), or closely, next to a place for each row."""
 
 
-def climbed(objective: Objective, at_zero: Array, guess: Array, high: Array) -> Array:
-    """The largest value on [0, high], row by row, of a bound that is known at 0, from a guess where its peak
-    is: few places are looked at, and none far beyond the peak."""
-    best = at_zero.copy()
-    guess = np.where(guess > 0, np.minimum(guess, 0.9 * high), high / 4)
+def climbed(reading: Reading, known: Array, guess: Array, high: Array) -> Array:
+    """The largest value on (0, high], row by row, where it is more than what is known, from a guess where the
+    peak is: roughly at first, then closely, next to what was found. Few places are looked at, and none far
+    beyond the peak. A peak at 0, whose value is for others to read, is only approached."""
+    best, centre = known.copy(), np.zeros_like(high)
     rows = np.flatnonzero(high > 0)
-    places = np.multiply.outer(np.array([_NEXT_TO, 0.6, 1.0, 1.6]), guess[rows])
-    places[-1] = np.minimum(places[-1], high[rows])
-    values = objective(places.ravel(), np.tile(rows, len(places))).reshape(places.shape)
-    rises = values.max(axis=0) > at_zero[rows]
-    rows, places, values = rows[rises], places[:, rises], values[:, rises]
-    if not rows.size:
-        return best
-    last = len(places) - 1
-    while (short := np.flatnonzero((values.argmax(axis=0) == last) & (places[-1] < high[rows]))).size:
-        further = np.minimum(4 * places[-1, short], high[rows[short]])
-        places[:, short] = np.vstack((places[1:, short], further))
-        values[:, short] = np.vstack((values[1:, short], objective(further, rows[short])))
-    # on a logarithmic scale, on which places that were multiplied are evenly spaced
-    found = _refined(lambda log_place, row: objective(np.exp(log_place), row), np.log(places), values, rows)
+    guess = np.where(guess > 0, np.minimum(guess, 0.9 * high), high / 4)
+    spread = np.full_like(high, _SPREAD)
+    found, centre[rows], spread[rows] = _peak(reading(None), rows, guess[rows], spread[rows], high, ROUGH)
     best[rows] = np.maximum(best[rows], found)
+    rows = rows[(found > known[rows] - 2 * ROUGH) & (centre > 2 * _NEXT_TO * guess)[rows]]
+    if rows.size:
+        found, _, _ = _peak(reading(centre), rows, centre[rows], spread[rows], high, _SETTLED)
+        best[rows] = np.maximum(best[rows], found)
     return best
 
 
-def _refined(objective: Objective, places: Array, values: Array, rows: npt.NDArray[np.intp]) -> Array:
-    """The largest value near the best of several places, row by row: by parabolas, which are quick where the
-    bound is smooth, and by halving where they do not settle (at a kink: losses with atoms)."""
-    found: Array = values.max(axis=0)
-    peak = np.clip(values.argmax(axis=0), 1, len(places) - 2)
-    near = peak + np.arange(-1, 2)[:, None]
-    places, values = (np.take_along_axis(each, near, axis=0) for each in (places, values))
-    all_rows, rows = rows, np.arange(found.size)
+def _peak(
+    objective: Objective, rows: npt.NDArray[np.intp], guess: Array, spread: Array, high: Array, settled: float
+) -> tuple[Array, Array, Array]:
+    """The largest value near a guess, where that is, and how far around it, in logarithms, it is nearly as
+    large."""
+
+    def at(log_place: Array, row: Any) -> Array:
+        return objective(np.exp(log_place), row)
+
+    # on a logarithmic scale, on which places that are multiplied are evenly spaced
+    most, least = np.log(high[rows]), np.log(np.minimum(_NEXT_TO * guess, high[rows]))
+    middle = np.minimum(np.log(guess), most - spread / 2)
+    places = np.minimum(middle + np.multiply.outer(np.array([-1.0, 0.0, 1.0]), spread), most)
+    values = at(places.ravel(), np.tile(rows, 3)).reshape(places.shape)
+    for last, end, furthest, order in ((2, most, _UP, np.s_[:]), (0, least, _DOWN, np.s_[::-1])):
+        while (short := np.flatnonzero((values.argmax(axis=0) == last) & (places[last] != end))).size:
+            ahead = places[last, short] - places[1, short]
+            further = places[last, short] + np.sign(ahead) * np.minimum(3 * np.abs(ahead), furthest)
+            further = np.minimum(further, end[short]) if last else np.maximum(further, end[short])
+            kept = [1, last]
+            for each, new in ((places, further), (values, at(further, rows[short]))):
+                each[:, short] = np.vstack((each[kept][:, short], new))[order]
+    return _refined(at, places, values, rows, settled)
+
+
+def _refined(
+    objective: Objective, places: Array, values: Array, all_rows: npt.NDArray[np.intp], settled: float
+) -> tuple[Array, Array, Array]:
+    """The same between three places, row by row: by parabolas, which are quick where the bound is smooth, and
+    by halving where they do not settle (at a kink: losses with atoms)."""
+    found, near, at_near = values.max(axis=0), places.copy(), values.copy()
+    rows = np.arange(found.size)
     for _ in range(9):
-        before, (probe, foretold) = found[rows], _parabola_top(places, values)
+        if not rows.size:
+            break
+        before, (probe, foretold) = found[rows], _parabola_top(near[:, rows], at_near[:, rows])
         at_probe = objective(probe, all_rows[rows])
         found[rows] = np.maximum(before, at_probe)
-        places, values = _closest_three(places, values, probe, at_probe)
+        near[:, rows], at_near[:, rows] = _closest_three(near[:, rows], at_near[:, rows], probe, at_probe)
         # each row as if it were alone: one that has settled is not looked at again
-        open_ = (found[rows] - before > _SETTLED) | (np.abs(foretold - at_probe) > 10 * _SETTLED)
-        places, values, rows = places[:, open_], values[:, open_], rows[open_]
-        if not rows.size:
-            return found
-    halved = golden(objective, all_rows[rows], places[::2], values[::2])
-    found[rows] = np.maximum(found[rows], halved)
-    return found
+        rows = rows[(found[rows] - before > settled) | (np.abs(foretold - at_probe) > 10 * settled)]
+    if rows.size and settled < ROUGH:
+        halved = golden(objective, all_rows[rows], near[::2, rows], at_near[::2, rows])
+        found[rows] = np.maximum(found[rows], halved)
+    best = at_near.argmax(axis=0)[None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.sqrt(ROUGH / np.abs(_bend(near, at_near)))
+    spread = np.clip(np.where(spread > 0, spread, _SPREAD), _LEAST_SPREAD, _SPREAD)
+    return found, np.exp(np.take_along_axis(near, best, axis=0)[0]), spread
 
 
 def golden(objective: Objective, rows: Any, ends: Array, at_ends: Array) -> Array:
@@ -106,8 +135,7 @@ def golden(objective: Objective, rows: Any, ends: Array, at_ends: Array) -> Arra
 
 def _parabola_top(x: Array, y: Array) -> tuple[Array, Array]:
     """Where the parabola through three points is highest, kept between them, and its height there."""
-    left, right = (y[1] - y[0]) / (x[1] - x[0] + TINY), (y[2] - y[1]) / (x[2] - x[1] + TINY)
-    bend = (right - left) / (x[2] - x[0] + TINY)
+    left, bend = (y[1] - y[0]) / (x[1] - x[0] + TINY), _bend(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         top = (x[0] + x[1]) / 2 - left / (2 * bend)
     top = np.clip(np.where(np.isfinite(top) & (bend < 0), top, x[1]), x[0], x[2])
@@ -121,6 +149,13 @@ def _parabola_top(x: Array, y: Array) -> tuple[Array, Array]:
     top = np.where(below > _LOPSIDED * above, x[1] - 4 * above, top)
     top = np.where(above > _LOPSIDED * below, x[1] + 4 * below, top)
     return top, y[0] + (top - x[0]) * (left + bend * (top - x[1]))
+
+
+def _bend(x: Array, y: Array) -> Array:
+    """By how much the parabola through three points is curved."""
+    left, right = (y[1] - y[0]) / (x[1] - x[0] + TINY), (y[2] - y[1]) / (x[2] - x[1] + TINY)
+    bend: Array = (right - left) / (x[2] - x[0] + TINY)
+    return bend
 
 
 def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[Array, Array]:
