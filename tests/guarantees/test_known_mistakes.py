@@ -1211,19 +1211,19 @@ def test_far_atoms_take_no_memory(noise: Mechanism, epsilon: float) -> None:
     ],
 )
 def test_epsilon_is_as_close_as_delta(text: str, delta: float) -> None:
-    """Where the tails of delta's own level left much open it was .357, and delta(.21) no larger than this; the
+    """Where tails of the level of delta left much open it was .357, and delta(.21) no larger than this. The
     atom of the largest loss was seen by nobody (0.576 for 3)."""
-    g = fresh(text)
+    g = parse(text).guarantee()
     known = g.epsilon_interval(delta)
     assert known.high * 0.96 <= known.low <= known.high
     assert g.delta_interval(0.98 * known.low).high > delta
 
 
 def test_a_step_of_random_allocation_is_a_lower_end() -> None:
-    """What the sum of all steps tells was all that was known, [10.9, 78.4]: one step, in which a record is as if
-    it were sampled, tells nearly everything."""
-    known = fresh("gaussian(0.152).allocate(30)").epsilon_interval(1.35e-18)
-    step = fresh("gaussian(0.152).subsample(0.03333333)").epsilon_interval(1.35e-18)
+    """What the sum of all steps tells was all that was known, [10.9, 78.4]: one step, in which a record is as
+    if it were sampled, tells nearly everything."""
+    known = parse("gaussian(0.152).allocate(30)").guarantee().epsilon_interval(1.35e-18)
+    step = parse("gaussian(0.152).subsample(0.03333333)").guarantee().epsilon_interval(1.35e-18)
     assert step.low * (1 - 1e-9) <= known.low <= known.high <= 75.0
 
 
