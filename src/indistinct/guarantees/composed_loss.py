@@ -88,6 +88,11 @@ class ComposedLoss:
     def steps(self) -> int:
         return sum(count for _, count in self.terms)
 
+    @cached_property
+    def by_moments(self) -> bool:
+        """Whether no engine but the contour knows more than Chernoff's bound."""
+        return any(pair.by_moments for pair, _ in self.terms)
+
     # -- levels ----------------------------------------------------------------------------------
 
     @staticmethod

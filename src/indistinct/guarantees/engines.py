@@ -58,7 +58,7 @@ def contour(loss: ComposedLoss, level: int) -> tails.Tail | None:
     log_delta, found = loss.log_delta_of(level), loss.scan(level)
     centre = found.likely_epsilon(log_delta)
     line: ContourLine | None = None
-    accuracy, only = ACCURACY, any(pair.by_moments for pair, _ in loss.terms)  # no other engine knows more
+    accuracy, only = ACCURACY, loss.by_moments  # no other engine knows more
     for _ in range(4):
         drawn = _line(loss, level, found.aim(min(centre, loss.top), log_delta + LOG_ACCURACY), accuracy)
         if accuracy == ACCURACY and only and not (drawn and drawn.width_at_aim <= NARROW):
@@ -140,7 +140,8 @@ def _lattice(loss: ComposedLoss, level: int, centre: float, cells: int) -> Latti
     widest = max(max(high - low, 1e-12 * max(abs(high), abs(low)), 1e-300) for low, high in spans)
     # a steeper tilt would need a finer lattice than one step's losses have room for
     aim = loss.scan(level).aim(min(centre, loss.top), log_level, -2 * log_level / widest)
-    unit, finest = common_unit([pair for pair, _ in loss.terms]), max(aim.period, widest) / MAX_CELLS
+    unit = common_unit([pair for pair, _ in loss.terms])
+    finest = max(aim.period, widest) / min(8 * cells, MAX_CELLS)
     atoms = [atom for pair, _ in loss.terms for atom in pair.atoms]
     step = unit if unit > finest else lattice_step(atoms, max(aim.period / cells, finest))
     placed = list(zip(loss.terms, spans, strict=True))
@@ -252,5 +253,7 @@ ROUGHLY = sorted((step for step in ROUTE if step[0] != fine_lattice), key=lambda
 ENGINES: tuple[Engine, ...] = tuple(dict.fromkeys(engine for engine, _ in ROUTE if engine is not chernoff))
 """The same engines, for epsilon, whose level is that of its delta."""
 
-SOLVED = (*((engine, 0) for engine in ENGINES), (contour, 1), (contour, 2), (fine_lattice, 1), (chernoff, 0))
+SOLVED = (*((engine, 0) for engine in ENGINES), (fine_lattice, 1), (chernoff, 0))
 """How epsilon is: an engine, and how much larger than delta what it is asked about may be, in levels."""
+BY_MOMENTS = ((enumerated, 0), (contour, 0), (contour, 1), (contour, 2), (chernoff, 0))
+"""The same of what no other engine knows."""

@@ -13,6 +13,7 @@ import numpy as np
 from indistinct.guarantees import tails
 from indistinct.guarantees.composed_loss import LOG_FLOOR, ComposedLoss, Levels
 from indistinct.guarantees.engines import (
+    BY_MOMENTS,
     ROUGHLY,
     ROUTE,
     SOLVED,
@@ -31,7 +32,7 @@ from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ContourLine
 
 _MORE = np.array([[1.0], [1 + NARROW]])
-_OPEN, _HALVED = 1e-2, 12
+_OPEN, _HALVED = 1e-3, 12
 """Epsilon that is open by more than this, relatively, is halved so often."""
 
 
@@ -67,8 +68,12 @@ class LossReader:
                 level = self.loss.level_of(math.log(one - self.loss.infinite_mass))
                 by_level.setdefault(level, []).append(row)
         for level, rows in by_level.items():
-            route = [step for step in SOLVED if not (need.rough and step[0] == fine_lattice)]
-            asked = (drawn(engine, self.loss, max(level - less, 0)) for engine, less in route)
+            route = BY_MOMENTS if self.loss.by_moments else SOLVED
+            asked = (
+                drawn(engine, self.loss, max(level - less, 0))
+                for engine, less in route
+                if not (need.rough and engine == fine_lattice)
+            )
             hints, needed = self._hints(other, level), need.at(delta.shape, rows)
             low[rows], high[rows] = self._solved(hints, asked, np.log(delta[rows]), needed)
         if not need.rough:
@@ -169,7 +174,10 @@ class LossReader:
         low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))
         asked: dict[Engine, list[Levels]] = {}
         rows = np.arange(epsilon.size)  # of what is still open
-        hints: tuple[Step, ...] = () if other is None else ((Along(other), partial(beside, other)),)
+        # at first whether there is more than what nobody feels
+        unfelt = np.where(slack > -math.inf, self.loss.levels_of(slack), -1)
+        hints: list[Step] = [(chernoff, lambda *_: unfelt)] if (unfelt >= 0).all() else []
+        hints += [] if other is None else [(Along(other), partial(beside, other))]
         for engine, levels_for in chain(hints, ROUGHLY if need.rough else ROUTE):
             levels = np.full(epsilon.shape, -1)
             if shared is not None:

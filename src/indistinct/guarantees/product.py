@@ -18,7 +18,7 @@ from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.loss_reader import LossReader
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
-from indistinct.guarantees.tails import EXACT, NARROW, Need
+from indistinct.guarantees.tails import EXACT, NARROW, ROUGH, Need
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.contour import Scan
 from indistinct.numerics.rounding import weighted_sum_up
@@ -26,8 +26,8 @@ from indistinct.numerics.rule import TooFineError
 
 Ends = tuple[Array, Array]
 """Of intervals: lower and upper ones."""
-_FOR_TABLES = Need(enough=1e-32, accuracy=1e-6)
-"""Smaller deltas are not told apart."""
+_FOR_TABLES = Need(enough=1e-32, accuracy=ROUGH)
+"""Smaller deltas are not told apart, and what costs much is not asked."""
 _FEW = 4
 """Parts of a composition, each of which is read alone where not enough is known of all."""
 _SHARPEST = 1e9
@@ -239,9 +239,9 @@ class Product:
             high[row] = min(high[row], max(found, 0.0))
         return low, high
 
-    def epsilon(self, delta: Array) -> Array:
+    def epsilon(self, delta: Array, need: Need = EXACT) -> Array:
         """Upper bounds on epsilon."""
-        return self.epsilon_bounds(delta, upper_only=True)[1]
+        return self.epsilon_bounds(delta, need, upper_only=True)[1]
 
     def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
         """Where it costs little to see that the other direction has no larger delta at an epsilon."""

@@ -19,7 +19,7 @@ from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
 from indistinct.guarantees.product import Product
 from indistinct.guarantees.tabled_moments import log_chernoff, tabled_mean, tabled_moment
-from indistinct.guarantees.tails import Need
+from indistinct.guarantees.tails import ROUGH, Need
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.power_series import multiplied
 from indistinct.numerics.rule import LossRule
@@ -118,7 +118,8 @@ class CompositionPair(ProfiledPair):
 
     @cached_property
     def stand_in(self) -> DiscretePair:
-        reach = max(float(one.epsilon(np.array([1e-30]))[0]) for one in (self.product, self._backward))
+        about, end = Need(accuracy=ROUGH), np.array([1e-30])
+        reach = max(float(one.epsilon(end, about)[0]) for one in (self.product, self._backward))
         top = max(map(abs, self.loss_range))
         reach = top if top <= 2 * reach else reach  # where nothing is left to be given away
         return tabulated_pair(self.product.coarse_delta, self._backward.coarse_delta, reach)
