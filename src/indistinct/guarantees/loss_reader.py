@@ -76,12 +76,12 @@ class LossReader:
             )
             hints, needed = self._hints(other, level), need.at(delta.shape, rows)
             low[rows], high[rows] = self._solved(hints, asked, np.log(delta[rows]), needed)
-        if not need.rough:
-            self._halved(low, high, np.log(delta), np.broadcast_to(need.enough, low.shape), other)
+        if not need.rough and (high - low > _OPEN * high).any():
+            self._halved(low, high, np.log(delta), need.enough, other)
         return (low if self.exact else np.zeros_like(low)), high
 
     def _halved(
-        self, low: Array, high: Array, log_delta: Array, enough: Array, other: ComposedLoss | None
+        self, low: Array, high: Array, log_delta: Array, enough: Array | float, other: ComposedLoss | None
     ) -> None:
         """Where the tails of delta's level leave much open: ends by halving, on what is known of delta at an
         epsilon, whose levels are others."""
