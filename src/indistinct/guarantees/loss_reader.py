@@ -32,6 +32,8 @@ from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ContourLine
 
 _MORE = np.array([[1.0], [1 + NARROW]])
+_FAR = 12.0
+"""Deltas this far apart, in nats, are no neighbours."""
 _OPEN, _HALVED = 1e-3, 12
 """Epsilon that is open by more than this, relatively, is halved so often."""
 
@@ -63,9 +65,10 @@ class LossReader:
             return (low if self.exact else np.zeros_like(low)), high
         most = self.loss.most if other is None else other.most  # which is the same both ways
         by_level: dict[int, list[int]] = {}
-        for row, one in enumerate(delta.tolist()):
+        sizes = delta if need.near is None else np.maximum(need.near, delta)
+        levels = self.loss.levels_of(np.log(sizes - self.loss.infinite_mass)).tolist()
+        for row, (one, level) in enumerate(zip(delta.tolist(), levels, strict=True)):
             if one < most:  # otherwise nothing is told at all
-                level = self.loss.level_of(math.log(one - self.loss.infinite_mass))
                 by_level.setdefault(level, []).append(row)
         for level, rows in by_level.items():
             route = BY_MOMENTS if self.loss.by_moments else SOLVED
@@ -99,8 +102,8 @@ class LossReader:
 
     def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
         """Where the reversed loss is shown to have no larger delta at an epsilon, on lines drawn for both at
-        once."""
-        covered = np.zeros(epsilon.shape, dtype=bool)
+        once, or because both have the same total variation."""
+        covered: tails.Flags = epsilon == 0
         if not self.loss.turns or self.listed is not None:
             return covered
         infinite = self.loss.reversed_infinite_mass
@@ -110,7 +113,7 @@ class LossReader:
         for level in set(levels[usable].tolist()):
             line, rows = drawn(contour, self.loss, level), levels == level
             if isinstance(line, ContourLine) and line.turned is not None:
-                covered[rows] = line.turned.read(epsilon[rows]).high <= log_finite[rows]
+                covered[rows] |= line.turned.read(epsilon[rows]).high <= log_finite[rows]
         return covered
 
     def _hints(self, other: ComposedLoss | None, level: int) -> Iterator[tails.Tail | None]:
@@ -170,7 +173,7 @@ class LossReader:
     ) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
             enough, slack = np.log(need.enough), np.log(need.slack)
-            shared = None if need.near is None else self.loss.levels_of(np.log(need.near))
+            near = None if need.near is None else np.log(need.near)
         low, high = np.full(epsilon.shape, -math.inf), np.full(epsilon.shape, math.log(self.loss.most))
         asked: dict[Engine, list[Levels]] = {}
         rows = np.arange(epsilon.size)  # of what is still open
@@ -180,10 +183,15 @@ class LossReader:
         hints += [] if other is None else [(Along(other), partial(beside, other))]
         for engine, levels_for in chain(hints, ROUGHLY if need.rough else ROUTE):
             levels = np.full(epsilon.shape, -1)
-            if shared is not None:
-                levels[rows] = shared[rows]
-            elif (found := levels_for(self.loss, epsilon[rows], low[rows], high[rows])) is not None:
-                levels[rows] = found
+            own = rows
+            if near is not None:  # unless delta is known not to be
+                far = (near[rows] > -math.inf) & (low[rows] > near[rows] + _FAR)
+                far |= high[rows] < near[rows] - _FAR
+                own, others = rows[far], rows[~far]
+                levels[others] = self.loss.levels_of(near[others])
+            if own.size:
+                found = levels_for(self.loss, epsilon[own], low[own], high[own])
+                levels[own] = -1 if found is None else found
             earlier = asked.setdefault(engine, [])
             levels[np.any([levels == other for other in earlier], axis=0)] = -1
             earlier.append(levels)

@@ -15,6 +15,7 @@ Numbers err on the safe side: what an observer can do is never understated.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +103,8 @@ class Meaning(Hooks):
         with np.errstate(divide="ignore"):
             # towards zero: a smaller epsilon has a larger delta
             ratio = np.maximum(np.log1p(-rarer) - np.log(rarer), 0.0) * (1 - _ROUNDING)
-        risk = rarer * np.maximum(1 - self._delta(ratio) - _ROUNDING, 0.0)
+        delta = self._delta_about(ratio, Need(slack=_ROUNDING))
+        risk = rarer * np.maximum(1 - delta - _ROUNDING, 0.0)
         return shaped(np.where(rarer > 0, risk, 0.0), priors)
 
     def reconstruction(self, baseline: Any) -> Any:
@@ -183,10 +185,11 @@ class Meaning(Hooks):
         high = np.clip(high, low, _LARGEST_EPSILON)
 
         def bound(near: Array | None) -> Objective:
-            read = self._deltas(np.exp(low) * p, None if near is None else low + near)
+            beside = np.exp(low) * p
+            read = self._deltas(beside, None if near is None else low + near)
 
             def at(above: Array, rows: Any) -> Array:
-                found = np.exp(low[rows] + above) * p[rows] + read(low[rows] + above, rows)
+                found = np.exp(low[rows] + above) * p[rows] + read(low[rows] + above, beside[rows], rows)
                 # of any size, and all its digits count
                 log_found: Array = np.log(np.maximum(found, TINY))
                 return -log_found
@@ -220,7 +223,7 @@ class Meaning(Hooks):
         and whether a negative ε may do better."""
         never = float(self._delta(np.array([math.inf]))[0])
         level = (p + np.minimum(never, p)) / 2
-        both = self._epsilon_about(np.concatenate((p, level)), Need(accuracy=ROUGH))
+        both = self._epsilon_about(np.concatenate((p, level)), Need(accuracy=ROUGH, near=np.tile(p, 2)))
         low, middle = both[: p.size] * (1 - ROUGH), both[p.size :]
         result, negative = np.full(p.shape, math.inf), low == 0
         known = np.flatnonzero((p > never) & np.isfinite(middle))
@@ -233,7 +236,7 @@ class Meaning(Hooks):
 
             def at(above: Array, rows: Any) -> Array:
                 # of any size, and all its digits count
-                share: Array = np.log(np.maximum(1 - read(low[rows] + above, rows) / p[rows], TINY))
+                share: Array = np.log(np.maximum(1 - read(low[rows] + above, p[rows], rows) / p[rows], TINY))
                 return share - above
 
             return at
@@ -252,10 +255,13 @@ class Meaning(Hooks):
         """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is."""
 
         def bound(near: Array | None) -> Objective:
+            place = None if near is None else t - near
+            read = self._deltas(0.0 * t if place is None else _beside(place), place)
+
             def at(gap: Array, rows: Any) -> Array:
                 width, place = -np.expm1(-gap), t[rows] - gap
                 # a profile's rounding is relative to P(L > s), not to δ(s)
-                above = self._delta_of_both_signs(place, None if near is None else (t - near)[rows])
+                above = of_both_signs(place, read(np.abs(place), _beside(place), rows))
                 return -np.log(np.maximum(above, TINY) / width) - _ROUNDING / width
 
             return at
@@ -266,22 +272,28 @@ class Meaning(Hooks):
         least = climbed(bound, np.full(t.shape, -math.inf), guess, t + _WIDEST)
         return np.clip(np.exp(-least), 0.0, 1.0)
 
-    def _delta_of_both_signs(self, epsilon: Array, near: Array | None) -> Array:
-        # far below zero delta(-epsilon) does not count: it is added to e^-epsilon - 1
-        beside = np.expm1(np.minimum(np.maximum(-epsilon, 0.0), 100.0))
-        read = self._deltas(beside, None if near is None else np.abs(near))
-        return of_both_signs(epsilon, read(np.abs(epsilon), np.s_[:]))
-
-    def _deltas(self, beside: Array, near: Array | None) -> Objective:
+    def _deltas(self, beside: Array, near: Array | None) -> Callable[[Array, Array, Any], Array]:
         """Reads deltas that are added to something so large, or subtracted from it: roughly, or closely, on
-        the tails that are best at a place for each row."""
-        rough = np.minimum(ROUGH * beside, 1.0)
-        if near is None:
-            return lambda epsilon, rows: self._delta_about(epsilon, Need(rough[rows], rough[rows], ROUGH))
-        size, felt = self._delta_about(near, Need(rough, rough, ROUGH)), np.minimum(_UNFELT * beside, 1.0)
-        return lambda epsilon, rows: self._delta_about(
-            epsilon, Need(felt[rows], felt[rows], NARROW, size[rows])
-        )
+        the tails that are best at a place for each row, where they are beside so much."""
+        share, accuracy, sizes = ROUGH, ROUGH, None
+        if near is not None:
+            rough = np.minimum(ROUGH * beside, 1.0)
+            sizes = self._delta_about(np.abs(near), Need(rough, rough, ROUGH))
+            share, accuracy = _UNFELT, NARROW
+
+        def read(epsilon: Array, beside: Array, rows: Any) -> Array:
+            felt = np.minimum(share * beside, 1.0)
+            return self._delta_about(
+                epsilon, Need(felt, felt, accuracy, None if sizes is None else sizes[rows])
+            )
+
+        return read
+
+
+def _beside(epsilon: Array) -> Array:
+    """What a delta is added to below 0, e^-epsilon - 1: far below it does not count."""
+    more: Array = np.expm1(np.clip(-epsilon, 0.0, 100.0))
+    return more
 
 
 def likely_peak(p: Array, advantage: Array | float, other: float = 1.0) -> Array:

@@ -28,6 +28,8 @@ _MOST = 4096
 """Larger groups are refused, unless they are known in closed form."""
 _PLACES = 33
 _ROUNDS = 40
+_FINER = 6.0
+"""Grids of places, how often they are laid, and how much finer each time."""
 _FAR = 600.0
 """e^epsilon is a number up to here."""
 
@@ -250,7 +252,7 @@ class GroupPair(ProfiledPair, SymmetricPair):
             inside = np.abs(choice).max(axis=1) < _PLACES // 2
             best[rows] = np.minimum(best[rows], found)
             centres[rows] += choice * steps[rows][:, None]
-            steps[rows] = np.where(inside, steps[rows] / 4, steps[rows])
+            steps[rows] = np.where(inside, steps[rows] / _FINER, steps[rows])
             calm[rows] = np.where(inside & (gain <= 1e-11 * found), calm[rows] + 1, 0)
             rows = rows[(calm[rows] < 2) | (steps[rows] > fine[rows])]
             if not rows.size:

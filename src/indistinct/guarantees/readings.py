@@ -176,7 +176,7 @@ class Readings(Meaning):
         told = np.minimum(known, 1 - fpr - known)
         felt = np.minimum(fpr, told) if near is None else np.maximum(np.minimum(fpr, 1 - fpr), _LEAST_FELT)
         read = self._deltas(felt, near)
-        return lambda epsilon, rows: _log_odds(*line(epsilon, read(epsilon, rows), fpr[rows]))
+        return lambda epsilon, rows: _log_odds(*line(epsilon, read(epsilon, felt[rows], rows), fpr[rows]))
 
 
 def _steep(epsilon: Array, delta: Array, fpr: Array) -> tuple[Array, Array]:

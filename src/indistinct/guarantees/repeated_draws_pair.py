@@ -7,13 +7,15 @@ from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr
+import numpy.typing as npt
+from scipy.special import gammaln
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.pair_kinds import OwnPair
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
+from indistinct.numerics.normal import log_normal_tails
 from indistinct.numerics.rule import LossRule, TooFineError, panels
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
@@ -21,8 +23,7 @@ _FAR = 200.0
 """Orders times the largest shift, beyond which moments are bounded by those of the parts."""
 _OUTSIDE = 1e6
 _CHUNK = 64
-_TABLED = 1 << 11
-_LAST_STEP = 1e-10
+_TABLED = 1 << 13
 _PROFILE = 1e-12
 """Relative error of weights and of a profile: it is rounded up by as much."""
 
@@ -100,17 +101,18 @@ class RepeatedDrawsPair(OwnPair):
         at_zero = (log_w - (j * self.shift) ** 2 / 2).reshape(j.shape + (1,) * x.ndim)
         return np.multiply.outer(j * self.shift, x) + at_zero
 
-    def _log_ratio(self, x: Array) -> tuple[Array, Array, Array]:
-        """log sum_j w_j e^{j s x - j^2 s^2/2}, and its first and second derivatives."""
+    def _log_ratio(self, x: Array, derivatives: int) -> list[Array]:
+        """log sum_j w_j e^{j s x - j^2 s^2/2}, and its first and second derivatives, as many as are asked."""
         j, log_w = self._terms
         exponent = self._exponents(x)
         top = exponent.max(axis=0)
         share = np.exp(exponent - top)
         total = _added(share)
-        counts = j.reshape(j.shape + (1,) * x.ndim)
-        mean, square = (_added(power * share) / total for power in (counts, counts * counts))
-        spread = np.maximum(square - mean * mean, 0.0)
         value = top + np.log(total)
+        counts = j.reshape(j.shape + (1,) * x.ndim)
+        means = [_added(counts**power * share) / total for power in range(1, derivatives + 1)]
+        if derivatives == 2:
+            means[1] = np.maximum(means[1] - means[0] ** 2, 0.0)
         # of a loss near zero the digits count
         small = np.abs(value) < 0.1
         if small.any():
@@ -119,14 +121,18 @@ class RepeatedDrawsPair(OwnPair):
             )
             value = value.copy()
             value[small] = np.log1p(_added(np.exp(log_w)[:, None] * gains))
-        return value, self.shift * mean, self.shift**2 * spread
+        return [value, *(self.shift ** (k + 1) * mean for k, mean in enumerate(means))]
 
-    def _loss(self, x: Array) -> tuple[Array, Array, Array]:
-        value, slope, bend = self._log_ratio(x)
+    def _loss(self, x: Array, derivatives: int = 0) -> list[Array]:
+        found = self._log_ratio(x, derivatives)
         if not self.replaced:
-            return value, slope, bend
-        other, other_slope, other_bend = self._log_ratio(-x)
-        return value - other, slope + other_slope, bend - other_bend
+            return found
+        # of a function of -x odd derivatives turn their sign
+        mirrored = self._log_ratio(-x, derivatives)
+        return [
+            one + other if k == 1 else one - other
+            for k, (one, other) in enumerate(zip(found, mirrored, strict=True))
+        ]
 
     def _complex_log_ratio(self, z: ComplexArray) -> ComplexArray:
         """The same sum off the axis, while every term stays in the right half plane."""
@@ -136,29 +142,45 @@ class RepeatedDrawsPair(OwnPair):
         return result
 
     @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        """Released numbers and their losses: where to look for others."""
+    def _table(self) -> tuple[Array, Array, Array]:
+        """Released numbers, their losses, and the slopes of these: where to look for others."""
         places = np.linspace(-60.0 - self._largest, 60.0 + 2 * self._largest, _TABLED)
-        return places, np.maximum.accumulate(self._loss(places)[0])
+        losses, slopes = self._loss(places, 1)
+        return places, np.maximum.accumulate(losses), np.maximum(slopes, TINY)
+
+    def _guess(self, loss: Array, after: npt.NDArray[np.intp]) -> Array:
+        """About where a loss is, between two places of the table: the cubic with their slopes."""
+        places, losses, slopes = self._table
+        left = np.clip(after - 1, 0, places.size - 2)
+        width, step = losses[left + 1] - losses[left], places[1] - places[0]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            t = np.clip((loss - losses[left]) / width, 0.0, 1.0)
+            first, last = (width / slopes[k] / step - 1 for k in (left, left + 1))
+            cubic = t + t * (1 - t) * ((1 - t) * first - t * last)
+        t = np.where(np.isfinite(cubic), cubic, t)
+        guess: Array = places[left] + step * np.clip(np.nan_to_num(t), 0.0, 1.0)
+        return guess
 
     def _place(self, loss: Array) -> Array:
         """The released number with this loss; minus infinity below the smallest."""
         shape, loss = loss.shape, loss.ravel()
-        places, losses = self._table
+        places, losses, _ = self._table
         after = np.searchsorted(losses, loss)
         # a cell further than rounding may be wrong
         low, high = places[np.maximum(after - 2, 0)], places[np.minimum(after + 1, places.size - 1)]
         furthest = _OUTSIDE * (1 + self._largest)  # beyond it there is no mass that a number can hold
-        beyond = after == places.size
-        while (short := beyond & (self._loss(high)[0] < loss) & (high < furthest)).any():
-            high = np.where(short, 2 * high, high)
-        x = np.clip(np.interp(loss, losses, places), low, high)
+        beyond = np.flatnonzero(after == places.size)
+        while (
+            beyond := beyond[(self._loss(high[beyond])[0] < loss[beyond]) & (high[beyond] < furthest)]
+        ).size:
+            high[beyond] *= 2
+        x = np.clip(self._guess(loss, after), low, high)
         open_ = np.arange(loss.size)  # each as if it were alone: one that has settled is not looked at again
-        # such a step of Newton's leaves its square, times no more than the largest shift: less than rounding
-        quick = _LAST_STEP / (1 + self._furthest)
+        # such a step of Newton's leaves its square, times half the largest shift at most: less than rounding
+        quick = math.sqrt(4 * EPS / (1 + self._furthest))
         for _ in range(200):
             here, least, most = x[open_], low[open_], high[open_]
-            value, slope, _ = self._loss(here)
+            value, slope = self._loss(here, 1)
             over = value > loss[open_]
             low[open_], high[open_] = np.where(over, least, here), np.where(over, here, most)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -167,7 +189,7 @@ class RepeatedDrawsPair(OwnPair):
             x[open_] = np.where(inside, step, (low[open_] + high[open_]) / 2)
             there, moved = value == loss[open_], np.abs(x[open_] - here)
             x[open_[there]] = here[there]
-            settled = np.where(inside, quick, 4 * EPS) * np.maximum(np.abs(here), 1.0)
+            settled = np.where(inside, quick, 4 * EPS * np.maximum(np.abs(here), 1.0))
             open_ = open_[~there & (moved > settled)]
             if not open_.size:
                 break
@@ -209,20 +231,23 @@ class RepeatedDrawsPair(OwnPair):
 
     def tails(self, loss: Array) -> Tails:
         x = self._place(loss)
-        return Tails(
-            self._log_mass(self.shift, x, 1),
-            self._log_mass(-self.shift if self.replaced else 0.0, x, 1),
-            self._log_mass(self.shift, x, -1),
-            self._log_mass(-self.shift if self.replaced else 0.0, x, -1),
-        )
+        (p_above, p_below), (q_above, q_below) = self._masses(x)
+        return Tails(p_above, q_above, p_below, q_below)
 
-    def _log_mass(self, shift: float, x: Array, side: int) -> Array:
+    def _masses(self, x: Array) -> tuple[list[Array], list[Array]]:
+        """Logarithms of what P has above and below each number, and of what Q has."""
+        p = self._log_masses(self.shift, x)
+        return p, self._log_masses(-self.shift, x) if self.replaced else list(log_normal_tails(-x))
+
+    def _log_masses(self, shift: float, x: Array) -> list[Array]:
         j, log_w = self._terms
-        if shift == 0:
-            return log_ndtr(-side * x)
-        parts = log_ndtr(side * np.subtract.outer(j * shift, x)) + log_w.reshape(j.shape + (1,) * x.ndim)
-        result: Array = np.logaddexp.reduce(parts, axis=0)
-        return result
+        masses = []
+        for parts in log_normal_tails(np.subtract.outer(j * shift, x)):
+            parts = parts + log_w.reshape(j.shape + (1,) * x.ndim)
+            top = np.maximum(parts.max(axis=0), -1e300)
+            with np.errstate(divide="ignore"):
+                masses.append(top + np.log(_added(np.exp(parts - top))))
+        return masses
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         ends = self._place(np.array([low, high]))
@@ -238,7 +263,7 @@ class RepeatedDrawsPair(OwnPair):
         log_q = log_weight - x * x / 2 - _LOG_ROOT
         loss = self._loss(x)[0]
         if self.replaced:
-            log_q = log_q + self._log_ratio(-x)[0]
+            log_q = log_q + self._log_ratio(-x, 0)[0]
         return LossRule(loss, log_q)
 
     def rule(self, resolution: Resolution) -> LossRule:
@@ -286,7 +311,7 @@ class RepeatedDrawsPair(OwnPair):
         far = self._furthest
         x, log_weight = panels(low, high, min(0.5 / far, 0.5))
         x = np.concatenate((x, [low, high]))
-        loss, slope, bend = self._loss(x)
+        loss, slope, bend = self._loss(x, 2)
         steep = frequency / (1 + far * far * (1 + max(-order, 0.0)))
         turn = np.arctan(steep * slope * far)
         height = turn / far / (1.0 if not self.replaced else 2.0)
@@ -298,7 +323,7 @@ class RepeatedDrawsPair(OwnPair):
         if self.replaced:
             mirrored = self._complex_log_ratio(-path)
             above, log_q = above - mirrored, log_q + mirrored.real
-            at_zero = at_zero + self._log_ratio(-x)[0]
+            at_zero = at_zero + self._log_ratio(-x, 0)[0]
         on_path = log_q + order * above.real - frequency * above.imag + 0.5 * np.log1p(tilt * tilt)
         ends = (
             on_path[-2:] + frequency * above.imag[-2:] + abs(order) + 4.0
@@ -326,8 +351,7 @@ class RepeatedDrawsPair(OwnPair):
         # with no place at all one side is everywhere larger
         result = np.where((place < 0) == (side > 0), np.maximum(-np.expm1(np.minimum(flat, 0.0)), 0.0), 0.0)
         known = np.isfinite(place)
-        mirrored = -self.shift if self.replaced else 0.0
-        more, less = (self._log_mass(shift, place, side) for shift in (self.shift, mirrored)[::side])
+        more, less = (masses[0 if side > 0 else 1] for masses in self._masses(place)[::side])
         with np.errstate(invalid="ignore"):
             share = -np.expm1(np.minimum(flat + less - more, 0.0))
         close = 4 * EPS * (np.abs(more) + 8) > _PROFILE * share
@@ -338,7 +362,7 @@ class RepeatedDrawsPair(OwnPair):
             part = rows[first : first + _CHUNK]
             x = place[part, None] + side * length[part, None] * nodes
             loss, eps = self._loss(x)[0], flat[part, None]
-            log_q = -x * x / 2 - _LOG_ROOT + (self._log_ratio(-x)[0] if self.replaced else 0.0)
+            log_q = -x * x / 2 - _LOG_ROOT + (self._log_ratio(-x, 0)[0] if self.replaced else 0.0)
             gap = np.maximum(side * loss - eps, 0.0)
             with np.errstate(divide="ignore"):
                 log_gap = np.where(gap > 30, gap, np.log(np.expm1(np.minimum(gap, 30.0))))

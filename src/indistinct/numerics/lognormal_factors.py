@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import loggamma
 
-from indistinct.numerics.arrays import Array, ComplexArray
+from indistinct.numerics.arrays import Array, ComplexArray, product
 from indistinct.numerics.cumulant import log1p
 from indistinct.numerics.lognormal_step import LOG_ROOT, ROUNDING
 from indistinct.numerics.power_series import power_of_series
@@ -107,9 +107,9 @@ def _means(values: Any, weights: Array, grid: Grid, phase: ComplexArray | None =
     for first in range(0, grid.size, rows):
         part, used = slice(first, first + rows), max(-(-(stop - grid.parts * first) // grid.stride), 0)
         if phase is None:
-            result[part] = view[part, :used] @ columns[:used]
+            result[part] = product(view[part, :used], columns[:used])
         else:  # two products of real numbers cost less than one of complex ones
             window = view[part, :used] * phase[:used]
-            result.real[part] = window.real @ columns[:used]
-            result.imag[part] = window.imag @ columns[:used]
+            result.real[part] = product(window.real, columns[:used])
+            result.imag[part] = product(window.imag, columns[:used])
     return result.T

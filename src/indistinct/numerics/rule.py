@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indistinct.numerics.arrays import EPS, Array, ComplexArray, summed, vertical_line
+from indistinct.numerics.arrays import ALONE, EPS, Array, ComplexArray, summed, vertical_line
 
 PANEL_SIZE = 32
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(PANEL_SIZE)
@@ -24,8 +24,6 @@ MAX_NODES = 1 << 19
 """Of a rule."""
 MAX_ENGINE_NODES = 1 << 16
 """With more nodes than this other engines are faster."""
-_ALONE = 1 << 15
-"""A product of matrices with so many multiplications is left to one thread (see `summed`)."""
 _HELD = 1 << 16
 """Entries of tables that are held at once."""
 _CACHED = 1 << 15
@@ -294,7 +292,7 @@ def _fourier(loss: Array, amplitude: Array, step: float, count: int) -> ComplexA
     blocks = -(-count // block)
     rows, nodes = amplitude.shape[:-1], loss.shape[-1]
     total = np.zeros((*rows, blocks, block), dtype=np.complex128)
-    each = max(_ALONE // (blocks * block), 1)
+    each = max(ALONE // (blocks * block), 1)
     held = each * max(_HELD // (each * (blocks + block)), 1)
     for k in range(0, nodes, held):
         angle = step * loss[..., k : k + held]
