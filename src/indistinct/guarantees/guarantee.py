@@ -129,12 +129,14 @@ class PairGuarantee(Guarantee):
         first, *others = self.directions
         low, high = bounds(first, at, need, upper_only=upper_only)
         for direction in others:
-            places = (at, high) if bounds is Product.delta_bounds else (high, at)
-            rows = np.flatnonzero(~first.covers_reverse(*places))
+            epsilon, delta = (at, high) if bounds is Product.delta_bounds else (high, at)
+            same = epsilon == 0  # total variation: the other may only be known more closely, from below
+            rows = np.flatnonzero(~(same & upper_only | first.covers_reverse(epsilon, delta)))
             if rows.size:
                 more = need._replace(enough=np.maximum(high, need.enough)).at(at.shape, rows)
                 found = bounds(direction, at[rows], more, other=first, upper_only=upper_only)
-                low[rows], high[rows] = map(np.maximum, (low[rows], high[rows]), found)
+                low[rows], most = map(np.maximum, (low[rows], high[rows]), found)
+                high[rows] = np.where(same[rows], high[rows], most)
         return low, high
 
     def _delta_interval(self, epsilon: Array) -> Ends:

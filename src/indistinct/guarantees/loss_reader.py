@@ -102,8 +102,8 @@ class LossReader:
 
     def covers_reverse(self, epsilon: Array, delta: Array) -> tails.Flags:
         """Where the reversed loss is shown to have no larger delta at an epsilon, on lines drawn for both at
-        once, or because both have the same total variation."""
-        covered: tails.Flags = epsilon == 0
+        once."""
+        covered = np.zeros(epsilon.shape, dtype=bool)
         if not self.loss.turns or self.listed is not None:
             return covered
         infinite = self.loss.reversed_infinite_mass
@@ -113,7 +113,7 @@ class LossReader:
         for level in set(levels[usable].tolist()):
             line, rows = drawn(contour, self.loss, level), levels == level
             if isinstance(line, ContourLine) and line.turned is not None:
-                covered[rows] |= line.turned.read(epsilon[rows]).high <= log_finite[rows]
+                covered[rows] = line.turned.read(epsilon[rows]).high <= log_finite[rows]
         return covered
 
     def _hints(self, other: ComposedLoss | None, level: int) -> Iterator[tails.Tail | None]:
