@@ -1233,3 +1233,92 @@ def test_absurd_numbers_are_no_strangers_errors() -> None:
     assert ApproxDP(1e308, 0.5).delta(0.5) == 1.0
     assert (2 * ApproxDP(1e308, 0.5)).epsilon(0.9) == math.inf
     assert (65 * Laplace(0.01)).guarantee().to_gaussian().mu == math.inf
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift", "epsilon"),
+    [
+        (0.05, 2, 799.95),
+        (0.2038, 2, 337.019670374754),
+        (1.0, 39, 760.0),
+        (5.0, 150, 675.0),
+        (100.0, 4000, 800.0),
+        (0.3867, 2, 93.62238307885099),  # an atom
+    ],
+)
+def test_far_tails_of_discrete_noise_are_no_bounds(scale: float, shift: int, epsilon: float) -> None:
+    """Beyond 37.5 deviations what Q has was bounded from above: delta was 1.4e-12 for .0488, 2e-14 for
+    2.8e-14. The lower end at an atom was that of what rounding leaves of it, 1.9e-65 for 6.5e-72."""
+    one = DiscreteGaussian(scale, sensitivity=shift)
+    with mpmath.workdps(60):
+        width = 2 * mpmath.mpf(scale) ** 2
+        reach = range(-math.ceil(60 * scale) - 8, shift + math.ceil(60 * scale) + 8)
+        p, q = ([mpmath.exp(-((k - moved) ** 2) / width) for k in reach] for moved in (shift, 0))
+
+        def told(epsilon: Any, rate: Any) -> Any:
+            least = (mpmath.exp(epsilon) - 1 + rate) / rate
+            return rate * sum(max(a - least * b, 0) for a, b in zip(p, q, strict=True)) / sum(p)
+
+        sampled = float(mpmath.log1p(mpmath.mpf(0.1) * mpmath.expm1(epsilon)))
+        for mechanism, at, truth in (
+            (one, epsilon, told(mpmath.mpf(epsilon), 1)),
+            (one.subsample(0.1), sampled, told(mpmath.mpf(sampled), mpmath.mpf(0.1))),
+        ):
+            found = mechanism.guarantee().delta_interval(at)
+            assert found.low <= truth <= found.high <= max(truth * (1 + mpmath.mpf(1e-8)), 1e-60)
+    beside = (one + Gaussian(1e9)).guarantee()  # is listed, and not read off tails
+    assert beside.delta(epsilon) >= one.guarantee().delta_interval(epsilon).low * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.43, 0.48, 0.5, 0.7])
+def test_divergences_of_discrete_noise_next_to_order_1(scale: float) -> None:
+    """Logarithms of sums next to 1 are rounded by as much as 1 is: 1.6e-10 were missing."""
+    for order in (0.9999992570675327, 0.999999344099829, 0.99, 1.0000003, 1.0):
+        with mpmath.workdps(50):
+            a, width, reach = mpmath.mpf(order), 2 * mpmath.mpf(scale) ** 2, range(-60, 61)
+            total = sum(mpmath.exp(-(mpmath.mpf(k) ** 2) / width) for k in reach)
+            terms = (mpmath.exp(-(a * (k - 1) ** 2 + (1 - a) * k**2) / width) for k in reach)
+            truth = mpmath.log(sum(terms) / total) / (a - 1) if order != 1 else 1 / width
+        found = DiscreteGaussian(scale).guarantee().renyi(order)
+        assert truth <= found <= truth * (1 + mpmath.mpf(1e-7))
+
+
+@pytest.mark.parametrize(("loss", "rate"), [(79073.69, 0.1075), (1e8, 0.5), (5.0, 1e-9), (1e12, 0.01)])
+def test_where_a_sampled_profile_is_read_is_rounded(loss: float, rate: float) -> None:
+    """The base's epsilon was rounded to the nearest number: 1.9e-6 too little at 1e8, .4 % at 1e15."""
+    one = Laplace(1.0, sensitivity=loss).subsample(rate).guarantee()
+    for below in (1e-3, 0.7, 4.0):
+        with mpmath.workdps(50):
+            epsilon = float(mpmath.log1p(mpmath.mpf(rate) * mpmath.expm1(loss - mpmath.mpf(below))))
+            base = mpmath.log1p(mpmath.expm1(mpmath.mpf(epsilon)) / mpmath.mpf(rate))
+            truth = -mpmath.expm1((base - mpmath.mpf(loss)) / 2) * mpmath.mpf(rate)
+        found = one.delta_interval(epsilon)
+        assert found.low <= truth <= found.high
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e8, 1e12, 1e14, 1e16])
+def test_weak_noise_beside_listed_losses_is_not_felt(scale: float) -> None:
+    """What rounding does to a place was charged where delta is flat, and then taken for known: .7 for .4."""
+    for mechanism, truth in (
+        (RandomizedResponse(0.7), 0.4),
+        (3 * RandomizedResponse(0.7), 0.7**3 + 3 * 0.7**2 * 0.3 - 0.3**3 - 3 * 0.3**2 * 0.7),
+    ):
+        for weak in (Gaussian(scale), Gaussian(scale).subsample(0.1)):
+            found = (mechanism + weak).guarantee().delta_interval(0.0)
+            assert truth * (1 - 1e-10) <= found.low <= truth + 0.4 / scale + 1e-15
+            assert truth * (1 - 1e-15) <= found.high <= (truth + 0.4 / scale) * (1 + 1e-10)
+
+
+def test_what_is_cut_from_lists_is_not_all_that_is_left() -> None:
+    """What was cut for another size of delta was all that delta was: 1.6e-28 for 1.4e-38."""
+    text = "2 * discrete_gaussian(1.077).subsample(2.205e-06) + laplace(20.39).subsample(1.141e-05)"
+    found = parse(text).guarantee().delta_interval(0.1475)
+    assert 0 < found.high * (1 - 1e-6) <= found.low <= found.high < 1.4e-38
+
+
+def test_no_row_decides_how_another_is_read() -> None:
+    """Whether a hint was asked depended on all rows: 5e-10 apart."""
+    text = "2 * laplace(0.7657) + laplace(0.356).subsample(0.0005394)"
+    factor = 1.7058364900640357
+    alone = parse(text).guarantee().bayes_factor().tail(factor)
+    assert alone == parse(text).guarantee().bayes_factor().tail([factor, 5.0])[0]

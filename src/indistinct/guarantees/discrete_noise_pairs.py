@@ -4,7 +4,7 @@ A larger move dominates a smaller one: both laws are log-concave, so the best te
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,10 @@ _FAR = 1e15
 _DUAL = 0.5
 _REACH = 37.5
 """Standard deviations within which tails are tabulated: e^{-37.5^2/2} is still a normal float."""
+_NO_NUMBER = -700.0
+"""Smaller logarithms are not read off numbers."""
+_TERMS = 1.1
+"""Of tails that are not tabulated: what is left out after so many deviations is e^{-41} of the first."""
 
 
 def discrete_laplace_pair(shift: int, scale: float) -> Pair:
@@ -75,6 +79,12 @@ class DiscreteGaussianPair(SymmetricPair):
     exact = True
     shift: int
     scale: float
+    upper: bool = True
+    """Which bound its profile is."""
+
+    @property
+    def from_below(self) -> Pair:
+        return replace(self, upper=False)
 
     @property
     def unit(self) -> float:  # type: ignore[override]
@@ -136,18 +146,23 @@ class DiscreteGaussianPair(SymmetricPair):
     @cached_property
     def _log_survival(self) -> Array:
         """log P(noise >= k) for k = 1, 2, ..."""
-        k = np.arange(1.0, math.floor(_REACH * self.scale) + 1)
-        if not k.size:
-            return self._log_beyond(np.ones(1))
+        k = np.arange(1.0, max(math.floor(_REACH * self.scale), 1.0) + 1)
         masses = np.exp(-0.5 * (k / self.scale) ** 2 - self._log_total)
         beyond = math.exp(max(float(self._log_beyond(k[-1:] + 1)[0]), -745.0))
-        return np.log(np.cumsum(masses[::-1])[::-1] + beyond)
+        with np.errstate(divide="ignore"):
+            tails: Array = np.log(np.cumsum(masses[::-1])[::-1] + beyond)
+        far = tails < _NO_NUMBER
+        tails[far] = self._log_beyond(k[far])
+        return tails
 
     def _log_beyond(self, k: Array) -> Array:
-        """An upper bound on log P(noise >= k) far out: the sum is below the first term and the integral."""
+        """log P(noise >= k) far out, where a term is less than the one before by e^{-k/scale^2}."""
         with np.errstate(over="ignore"):
-            result: Array = -0.5 * (k / self.scale) ** 2 + math.log1p(1.26 * self.scale) - self._log_total
-        return result
+            first: Array = -0.5 * (k / self.scale) ** 2 - self._log_total
+            rest = np.zeros_like(k)
+            for j in range(math.ceil(_TERMS * self.scale) + 1, 0, -1):
+                rest += np.exp(-(2 * k + j) * (j / (2 * self.scale**2)))
+        return first + np.log1p(rest)
 
     @cached_property
     def _both_sides(self) -> Array:
@@ -183,9 +198,9 @@ class DiscreteGaussianPair(SymmetricPair):
         return np.clip(np.maximum(value, -np.expm1(np.minimum(flat, 0.0))), 0.0, 1.0)
 
     def _excess(self, first: Array, epsilon: Array) -> Array:
-        """P(noise >= first) - e^epsilon Q(noise >= first), rounded up."""
+        """P(noise >= first) - e^epsilon Q(noise >= first), rounded up, or down."""
         log_p, log_q = self._survival(first - self.shift), self._survival(first)
-        guard = EPS * (32 + 8 * np.abs(np.maximum(log_q, -1e4)))
+        guard = EPS * (32 + 8 * np.minimum(np.abs(log_q), 1 / EPS)) * (1 if self.upper else -1)
         return np.exp(log_p) * (-np.expm1(np.minimum(epsilon + log_q - log_p, 0.0)) + guard)
 
     @property
@@ -205,7 +220,7 @@ class DiscreteGaussianPair(SymmetricPair):
         whole = orders * (orders - 1) * self._moved**2 / 2
         change = _log_theta((orders - 1) * self.shift, self.scale) - _log_theta(np.zeros(1), self.scale)
         value = whole + change
-        waves = min(math.exp(-2 * (math.pi * self.scale) ** 2), 1.0)
+        waves = min(math.exp(-2 * (math.pi * self.scale) ** 2), 1.0) if self.scale > _DUAL else 2.0
         guard = 8 * EPS * (np.abs(whole) + np.abs(change) + waves)
         # between 0 and 1 the logarithm is negative, and more so means a larger divergence
         guarded: Array = np.where(
@@ -215,7 +230,7 @@ class DiscreteGaussianPair(SymmetricPair):
 
     @property
     def finite_mean(self) -> float:
-        return self._moved**2 / 2
+        return self._moved**2 / 2 * (1 + 4 * EPS)
 
 
 def _log_theta(centre: Array, scale: float) -> Array:

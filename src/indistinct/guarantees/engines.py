@@ -224,6 +224,11 @@ def by_bound(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Lev
     return loss.levels_of(high)
 
 
+def by_least(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
+    """The same, as the lower bound so far has them."""
+    return loss.levels_of(low)
+
+
 def beside_bound(more: int, loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
     """So much more or less, where little is known: the bound is still too much, or delta falls by several
     levels at once, as it does where there are atoms."""
@@ -233,6 +238,7 @@ def beside_bound(more: int, loss: ComposedLoss, epsilon: Array, low: Array, high
 ROUTE: tuple[Step, ...] = (
     (chernoff, by_order),
     (enumerated, by_order),
+    (enumerated, by_least),  # less is cut, and charged, of what is listed
     (contour, by_order),
     (contour, by_bound),
     (contour, by_jumps_if_near),

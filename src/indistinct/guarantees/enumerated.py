@@ -9,7 +9,6 @@ positive, so small deltas keep their relative accuracy, at every epsilon.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +21,8 @@ from indistinct.numerics.contour import LogBounds
 
 PROFILE_ERROR = 1e-11
 """Relative, of a profile in closed form; they are rounded up."""
+_EARLY = 4096
+"""By so many last digits, at most, a profile is read before an epsilon: that of rare noise, in its base."""
 _FEW = 1 << 11
 """Listed sums beside another pair, whose profile is read at each."""
 _CHUNK = 1 << 20
@@ -31,13 +32,15 @@ _CHUNK = 1 << 20
 class EnumeratedTail:
     """All there is to know of such a law."""
 
-    final: ClassVar[bool] = True
-
     atoms: Atoms
     pair: Pair | None
     relative_error: float  # of the masses
     infinite: float
     charged: float
+
+    @property
+    def final(self) -> bool:
+        return self.charged == 0
 
     def read(self, epsilon: Array) -> LogBounds:
         if self.pair is None:
@@ -52,14 +55,15 @@ class EnumeratedTail:
 
     def _read(self, pair: Pair, epsilon: Array) -> LogBounds:
         rest = epsilon[:, None] - self.atoms.loss
-        delta, q_above = pair.profile_and_slope(rest)
-        q_above = q_above * np.exp(np.minimum(rest, 700.0))  # -d delta / d epsilon
-        known = pair.from_below.profile(rest) if pair.profiled and pair.exact else delta
-        # losses are rounded up, and the place where a profile is read is known to some last digits
-        moved = (2 * self.atoms.moved + 64 * EPS * np.abs(rest)) * np.minimum(q_above, 1e300)
-        lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - moved, 0.0)
-        delta, lower = delta + np.where(q_above > 0, moved, 0.0), np.maximum(lower, 0.0)
-        high, low, falls = ((self.atoms.mass * each).sum(axis=1) for each in (delta, lower, q_above))
+        delta, falls = pair.profile_and_fall(rest)
+        least = pair.from_below if pair.exact else pair
+        known = delta if least == pair else least.profile(rest)
+        # losses are rounded up, and the place where a profile is read is known to some last digits, before
+        # which it is read
+        moved, early = ((2 * self.atoms.moved + lost * EPS * np.abs(rest)) * falls for lost in (64, _EARLY))
+        lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - early, 0.0)
+        delta, lower = delta + np.where(falls > 0, moved, 0.0), np.maximum(lower, 0.0)
+        high, low, falls = ((self.atoms.mass * each).sum(axis=1) for each in (delta, lower, falls))
         return self._bounds(low * (1 - self.relative_error), high, -falls)
 
     def _read_listed(self, epsilon: Array) -> LogBounds:

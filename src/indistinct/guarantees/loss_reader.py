@@ -179,7 +179,7 @@ class LossReader:
         rows = np.arange(epsilon.size)  # of what is still open
         # at first whether there is more than what nobody feels
         unfelt = np.where(slack > -math.inf, self.loss.levels_of(slack), -1)
-        hints: list[Step] = [(chernoff, lambda *_: unfelt)] if (unfelt >= 0).all() else []
+        hints: list[Step] = [(chernoff, lambda *_: unfelt)] if (unfelt >= 0).any() else []
         hints += [] if other is None else [(Along(other), partial(beside, other))]
         for engine, levels_for in chain(hints, ROUGHLY if need.rough else ROUTE):
             levels = np.full(epsilon.shape, -1)

@@ -59,6 +59,11 @@ def _whole_moments(base: Pair, last: int) -> Array:
     return base.log_moments(np.arange(2.0, last + 1))
 
 
+def _before(epsilon: Array) -> Array:
+    """A little less, so that what was rounded is not more than what it stands for."""
+    return np.where(epsilon > 0, epsilon * (1 - 8 * EPS), epsilon * (1 + 8 * EPS))
+
+
 def _told(base: GaussianPair, rate: float) -> DiscretePair:
     """Whoever takes part is told so, and nobody else: whatever the base is can be made of that. The base
     itself dominates its mixtures too."""
@@ -300,18 +305,18 @@ class MixturePair(MadePair):
         ratio = np.expm1(np.minimum(epsilon, 300.0)) / q
         with np.errstate(divide="ignore"):
             stretched = np.where(epsilon < 300.0, np.log1p(np.maximum(ratio, -1.0)), epsilon - math.log(q))
-        inner = q * self.base.profile(np.maximum(stretched, -745.0))
+        inner = q * self.base.profile(_before(np.maximum(stretched, -745.0))) * (1 + 4 * EPS)
         outer = -np.expm1(np.minimum(epsilon, 0.0))
         return np.where(ratio > -1.0, inner, outer)
 
     def reversed_profile(self, epsilon: Array) -> Array:
-        q = self.rate
-        with np.errstate(over="ignore"):
-            left = -np.expm1(np.minimum(epsilon, 700.0) + math.log1p(-q))  # 1 - e^eps (1-q)
-        open_ = left > 0
-        left = np.where(open_, left, 1.0)
-        shrunk = np.where(open_, epsilon + math.log(q) - np.log(left), 0.0)
-        return np.where(open_, left * self.base.reversed_profile(shrunk), 0.0)
+        # (1 - e^eps (1-q)) times the base's, at an eps that is less by the rounding of its sum with log(1-q)
+        q, log_out = self.rate, math.log1p(-self.rate)
+        early = np.minimum(_before(epsilon), 700.0) + log_out * (1 + 8 * EPS)
+        open_ = early < 0
+        left = np.where(open_, -np.expm1(np.minimum(early, 0.0)), 1.0)
+        shrunk = np.where(open_, _before(epsilon + math.log(q) - np.log(left)), 0.0)
+        return np.where(open_, left * self.base.reversed_profile(shrunk) * (1 + 4 * EPS), 0.0)
 
     @property
     def size(self) -> float:

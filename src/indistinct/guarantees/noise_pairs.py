@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from indistinct.guarantees.pair import Pair, Resolution, Tails, Wave
-from indistinct.guarantees.pair_kinds import OwnPair, SymmetricPair
+from indistinct.guarantees.pair_kinds import OwnPair, SymmetricPair, of_both_signs
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.cumulant import Cumulant, GaussianCumulant, LaplaceCumulant, guarded
 from indistinct.numerics.envelope import edge_envelope
@@ -68,7 +68,7 @@ class GaussianPair(OwnPair, SymmetricPair):
         return Tails(p_above, q_above, p_below, q_below)
 
     def profile(self, epsilon: Array) -> Array:
-        return gaussian_delta(self.shift, epsilon)
+        return of_both_signs(epsilon, gaussian_delta(self.shift, np.abs(epsilon)))
 
     @property
     def loss_range(self) -> tuple[float, float]:

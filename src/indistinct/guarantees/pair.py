@@ -162,14 +162,14 @@ class Pair(ABC):
         """The same, with lower bounds for its profile, if `profiled` and `exact`."""
         return self.remade(lambda pair: pair.from_below)
 
-    def profile_and_slope(self, epsilon: Array) -> tuple[Array, Array]:
-        """delta(epsilon) and Q(L > epsilon) = -d delta / d e^epsilon, which is known about if `profiled`."""
+    def profile_and_fall(self, epsilon: Array) -> tuple[Array, Array]:
+        """delta(epsilon), and -d delta / d epsilon = e^epsilon Q(L > epsilon), which is known about if
+        `profiled`."""
         if not self.profiled:
-            return self.profile(epsilon), np.exp(self.tails(epsilon)[1])
-        epsilon = np.minimum(epsilon, 700.0)
+            return self.profile(epsilon), np.exp(np.minimum(self.tails(epsilon).q_above + epsilon, 0.0))
         near = epsilon - _APART * np.maximum(np.abs(epsilon), 1e-9)
         before, delta = self.profile(np.stack((near, epsilon)))
-        return delta, (before - delta) / (np.exp(epsilon) - np.exp(near))
+        return delta, (before - delta) / -np.expm1(near - epsilon)
 
     def likely_epsilon(self, log_delta: float) -> float:
         """About where delta has this size."""

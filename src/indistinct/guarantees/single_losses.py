@@ -49,9 +49,9 @@ class SingleLosses:
         with np.errstate(divide="ignore"):
             low = (log_p + np.log(-np.expm1(np.minimum(gap, 0.0)))).max(axis=1) - GUARD
         share = epsilon / self.loss.steps
-        each = [(n, *pair.profile_and_slope(share - _blur(pair, share))) for pair, n in self.loss.terms]
+        each = [(n, *pair.profile_and_fall(share - _blur(pair, share))) for pair, n in self.loss.terms]
         delta = np.maximum(sum(n * one for n, one, _ in each), TINY)
-        fall = np.exp(np.minimum(share, 700.0)) * sum(n * above for n, _, above in each)
+        fall = sum(n * one for n, _, one in each)
         return LogBounds(low, np.minimum(np.log(delta) + GUARD, 0.0), -fall / delta / self.loss.steps)
 
     def guess(self, log_delta: Array) -> Array:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri_exp
 
-from indistinct.numerics.arrays import TINY, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LOG_2 = float(np.log(2.0))
@@ -61,21 +61,15 @@ def _erfcx_drop(u: Array, width: float | Array) -> Array:
     return np.where(small, integral, drop)
 
 
-def _log_error(shift: float, epsilon: Array, log_delta: Array) -> Array:
-    """A bound on the rounding error of `log_gaussian_delta`: that of u, amplified by its square."""
-    spread = np.abs(epsilon / shift) + shift
-    large = np.maximum(epsilon - _LARGE, 0.0)  # of its exponential
-    error: Array = 1e-13 + 1e-15 * (np.abs(log_delta) + spread * np.sqrt(1 + np.abs(log_delta)) + large)
-    return error
-
-
 def gaussian_delta(shift: float, epsilon: Array) -> Array:
-    """delta(epsilon), rounded up; where it underflows, the smallest normal number."""
+    """delta(epsilon >= 0), rounded up; where it underflows, the smallest normal number. Rounding of u and v
+    is charged as if epsilon were less: where delta is flat nothing of it is felt."""
     if shift == 0:
-        return np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0)
+        return np.zeros_like(epsilon)
     with np.errstate(over="ignore", invalid="ignore"):
-        log_delta = log_gaussian_delta(shift, epsilon)
-        error = np.minimum(_log_error(shift, epsilon, log_delta), 1.0)
+        log_delta = log_gaussian_delta(shift, epsilon * (1 - 8 * EPS) - 8 * EPS * shift * shift)
+        large = np.maximum(epsilon - _LARGE, 0.0)  # of its exponential
+        error = np.minimum(1e-13 + 1e-15 * (np.abs(log_delta) + large), 1.0)
         bounded: Array = np.clip(np.exp(log_delta + error), TINY, 1.0)
     return np.where(np.isnan(bounded), 1.0, bounded)
 
