@@ -225,8 +225,8 @@ def by_bound(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Lev
 
 
 def by_least(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
-    """The same, as the lower bound so far has them."""
-    return loss.levels_of(low)
+    """The same, as the lower bound so far has them, if there is one."""
+    return np.where(low > -math.inf, loss.levels_of(low), -1)
 
 
 def beside_bound(more: int, loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
