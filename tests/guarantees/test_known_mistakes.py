@@ -1322,3 +1322,31 @@ def test_no_row_decides_how_another_is_read() -> None:
     factor = 1.7058364900640357
     alone = parse(text).guarantee().bayes_factor().tail(factor)
     assert alone == parse(text).guarantee().bayes_factor().tail([factor, 5.0])[0]
+
+
+def test_a_sampled_composition_of_few_outcomes_is_a_finite_pair() -> None:
+    """It had a table of thousands of places for a stand-in, and no lower end of its own: [.944, 1.315]."""
+    nested = (2 * RandomizedResponse(0.657)).subsample(0.03635)
+    found = (4 * nested + 4 * RandomizedResponse(0.642).subsample(0.3357)).guarantee().epsilon_interval(1e-10)
+    told = math.log(0.657 / 0.343)
+    inner = {2 * told: 0.657**2, 0.0: 2 * 0.657 * 0.343, -2 * told: 0.343**2}
+    outer = {math.log(0.642 / 0.358): 0.642, math.log(0.358 / 0.642): 0.358}
+    steps = []
+    for law, rate in ((inner, 0.03635), (outer, 0.3357)):
+        losses = [math.log1p(rate * math.expm1(loss)) for loss in law]
+        under_q = [mass * math.exp(-loss) for loss, mass in law.items()]
+        steps += [[(loss, q * math.exp(loss)) for loss, q in zip(losses, under_q, strict=True)]] * 4
+    sums = {0.0: 1.0}
+    for step in steps:
+        added: dict[float, float] = {}
+        for total, mass in sums.items():
+            for loss, more in step:
+                place = round(total + loss, 12)
+                added[place] = added.get(place, 0.0) + mass * more
+        sums = added
+
+    def delta(epsilon: float) -> float:
+        return math.fsum(-mass * math.expm1(epsilon - loss) for loss, mass in sums.items() if loss > epsilon)
+
+    assert delta(found.low - 1e-9) > 1e-10 >= delta(found.high + 1e-9)
+    assert found.high - found.low < 1e-8

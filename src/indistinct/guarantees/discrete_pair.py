@@ -1,7 +1,7 @@
 """Pairs with finitely many losses: randomized response, (epsilon, delta) claims, anything tabulated."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,6 +16,8 @@ _SHOWN = 4
 """Outcomes that are printed; of more, only how many there are."""
 _NEAR = 0.5
 """Below this a loss is read off the difference of two probabilities."""
+_MOST_OUTCOMES = 4096
+"""Of compositions that are multiplied out."""
 _MANY = 64
 """With more atoms than this none is asked to fall on the lattice."""
 
@@ -205,7 +207,20 @@ def finite_part(pair: Pair) -> Pair:
     )
 
 
-def merged(terms: Iterable[tuple[Pair, int]], most: int = 4096) -> list[tuple[Pair, int]]:
+def one_pair(terms: Sequence[tuple[Pair, int]]) -> Pair | None:
+    """The composition as one finite pair, if it has few outcomes: then it is no less exact than its parts."""
+    outcomes = 1
+    for pair, count in terms:
+        if not isinstance(pair, DiscretePair) or pair.beside is not None or count > _MOST_OUTCOMES:
+            return None
+        outcomes *= len(pair.p) ** count
+        if outcomes > _MOST_OUTCOMES:
+            return None
+    [(pair, _)] = merged((pair, 1) for pair, count in terms for _ in range(count))
+    return pair
+
+
+def merged(terms: Iterable[tuple[Pair, int]], most: int = _MOST_OUTCOMES) -> list[tuple[Pair, int]]:
     """The same composition with fewer terms: finite pairs that occur once are multiplied out, exactly, while
     they have few outcomes. A lattice then rounds a product once and not each of its factors."""
     result: list[tuple[Pair, int]] = []

@@ -18,7 +18,7 @@ import numpy as np
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
-from indistinct.guarantees.discrete_pair import finite_part
+from indistinct.guarantees.discrete_pair import finite_part, one_pair
 from indistinct.guarantees.gaussian_report import GaussianReport
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
@@ -181,7 +181,7 @@ class PairGuarantee(Guarantee):
 
     def pair(self) -> Pair:
         """One pair for the whole composition."""
-        single = self.product.single
+        single = self.product.single or one_pair(self.product.terms)
         return CompositionPair(self.product) if single is None else as_step(single)
 
 
