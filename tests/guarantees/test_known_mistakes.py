@@ -1,6 +1,7 @@
 """Mistakes that accounting libraries have made, planted again: ours must not make them."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import mpmath
@@ -1233,3 +1234,38 @@ def test_absurd_numbers_are_no_strangers_errors() -> None:
     assert ApproxDP(1e308, 0.5).delta(0.5) == 1.0
     assert (2 * ApproxDP(1e308, 0.5)).epsilon(0.9) == math.inf
     assert (65 * Laplace(0.01)).guarantee().to_gaussian().mu == math.inf
+
+
+@pytest.mark.parametrize(
+    ("distances", "chances", "sum_of_them"),
+    [
+        ((0.0, 50.25), (0.999, 0.001), RandomShift(0.0199, (0, 1), (0.999, 0.001))),
+        ((0.0, 5e4), (0.999, 0.001), RandomShift(2e-5, (0, 1), (0.999, 0.001))),
+        ((1.0, 51.0), (1 - 1e-12, 1e-12), RandomShift(1.0, (1, 51.0), (1 - 1e-12, 1e-12))),
+        ((1.0, 1e60), (1 - 1e-12, 1e-12), RandomShift(1.0, (1, 1e60), (1 - 1e-12, 1e-12))),
+        (2.0 * np.arange(65), binom.pmf(np.arange(65), 64, 1e-4), SampledSum(0.5, 1e-4, 64)),
+    ],
+)
+def test_a_rare_distance_is_not_the_only_one(
+    distances: Sequence[float], chances: Sequence[float], sum_of_them: Mechanism
+) -> None:
+    """One of more than 50 noises was taken for that of everybody, one of more than 160 noises gave everybody
+    away who was drawn at all: delta was 1, and epsilon 1378 and more; groups were an error of the inside."""
+    d, w, x = np.array(distances), np.array(chances), np.linspace(-9.0, 19.0, 28_001)
+    g = sum_of_them.guarantee()
+    for epsilon in (0.5, 1.0, 5.0):  # tests are thresholds
+        truth = max(0.0, *(ndtr(d - x[:, None]) @ w - math.exp(epsilon) * ndtr(-x)))
+        known = g.delta_interval(epsilon)
+        assert truth * (1 - 1e-6) <= known.high <= truth * (1 + 1e-6) + 2e-12
+        assert truth * (1 - 1e-6) - 2e-12 <= known.low <= known.high
+        assert g.epsilon(known.high * 1.01) <= epsilon
+    # of three, one is drawn so far away, or all are near
+    alone, rare = (3 * sum_of_them).guarantee(), math.fsum(w[d >= 50])
+    near = RandomShift(1.0, tuple(d[d < 50]), tuple(w[d < 50] / w[d < 50].sum()))
+    most = -math.expm1(3 * math.log1p(-rare)) + (3 * near).guarantee().delta(1.0)
+    assert alone.delta(1.0) <= most * 1.003 + 1e-14
+    most = 2 * rare + near.guarantee().group(2).delta(1.0)
+    assert g.group(2).delta(1.0) <= most * 1.003 + 1e-11
+    # whoever is told the distance knows more
+    convex = w @ (d * d / 2)
+    assert convex + w @ np.log(np.maximum(w, 1e-300)) - 1e-9 <= g.renyi(1.0) <= convex * (1 + 1e-9)

@@ -147,7 +147,9 @@ class Pair(ABC):
 
     def as_read(self, *, alone: bool) -> "Pair":
         """The pair that engines are asked of: itself, or what stands in for it among others."""
-        return self.stand_in if self.profiled and not alone else self
+        if self.profiled:
+            return self if alone else self.stand_in
+        return self.remade(lambda pair: pair.as_read(alone=alone))
 
     def gathered(self, terms: "Sequence[tuple[Pair, int]]") -> "Pair":
         """One pair for several of its kind and Gaussian ones, with their counts, if it `gathers`."""

@@ -1,8 +1,9 @@
 """A sum that several records of one person may join, each by a coin of its own, with Gaussian noise."""
 
 import math
+from bisect import bisect_right
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -19,6 +20,8 @@ from indistinct.numerics.normal import log_normal_tails
 from indistinct.numerics.rule import LossRule, TooFineError, panels
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
+_FURTHEST = 50.0
+"""Where shifts are larger than this they are not integrated."""
 _FAR = 200.0
 """Orders times the largest shift, beyond which moments are bounded by those of the parts."""
 _OUTSIDE = 1e6
@@ -35,7 +38,8 @@ def _added(terms: Any) -> Any:
 
 def _summed_up(power: float, terms: Array, away: float) -> float:
     """power * log of the sum of e^terms, rounded up, or down where moments are to be bounded from below."""
-    lost = EPS * (8 + terms.size) * abs(power) * float(np.abs(terms).max())
+    counted = terms[terms >= terms.max() - 800.0]  # of others nothing is left, nor of their rounding
+    lost = EPS * (8 + terms.size) * abs(power) * float(np.abs(counted).max())
     return power * float(np.logaddexp.reduce(terms)) + math.copysign(lost, away)
 
 
@@ -64,17 +68,55 @@ class RepeatedDrawsPair(OwnPair):
     replaced: bool = False
     dominates: bool = field(default=False, repr=False)
     places: tuple[float, ...] = ()
+    beyond: float = field(default=0.0, repr=False)
+    """What the weights lack, and is told: rare shifts that are too large to be integrated."""
+
+    @cached_property
+    def _near(self) -> int:
+        """How many of the places can be integrated."""
+        places = self.places or range(len(self.weights))
+        return bisect_right(places, _FURTHEST, key=lambda place: place * self.shift)
+
+    @cached_property
+    def _rare(self) -> float:
+        """The probability of the others."""
+        return math.fsum(self.weights[self._near :])
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return super().exact and not self._rare
+
+    def as_read(self, *, alone: bool) -> Pair:
+        if not self._rare:
+            return self
+        if self._near == 1:
+            return self.above[0]
+        near, places = self.weights[: self._near], self.places[: self._near]
+        return replace(self, weights=near, places=places, beyond=self._rare, dominates=True)
+
+    @property
+    def below(self) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+        """Large shifts tell no less than smaller ones."""
+        if self.dominates or not self._rare:
+            return super().below
+        places = *(self.places or range(self._near))[: self._near], _FURTHEST * (1 - 4 * EPS) / self.shift
+        return (((replace(self, weights=(*self.weights[: self._near], self._rare), places=places), 1),),)
+
+    @property
+    def given_away(self) -> tuple[float, float]:  # type: ignore[override]
+        told = min(self.beyond * (1 + _PROFILE), 1.0)
+        return told, told if self.replaced else 0.0
 
     @property
     def above(self) -> tuple[Pair, ...]:
         """Whoever is drawn at all is told so, and nobody else; and as many are drawn as can be."""
-        drawn = min(math.fsum(self.weights[1:]) * (1 + _PROFILE), 1.0)
+        drawn = min(math.fsum((*self.weights[1:], self.beyond)) * (1 + _PROFILE), 1.0)
         rest = max(math.nextafter(1 - drawn, 0.0), 0.0)
         if self.replaced:
             told = DiscretePair.of(np.array([drawn, rest, 0.0]), np.array([0.0, rest, drawn]), exact=False)
         else:
             told = DiscretePair.of(np.array([drawn, rest]), np.array([0.0, 1.0]), exact=False)
-        return told, GaussianPair(self._largest * (2 if self.replaced else 1)).as_bound()
+        return (told,) if self.beyond else (told, GaussianPair(self._furthest).as_bound())
 
     # -- the loss as a function of the released number ---------------------------------------------------
 
@@ -120,7 +162,7 @@ class RepeatedDrawsPair(OwnPair):
                 np.multiply.outer(j * self.shift, x[small]) - ((j * self.shift) ** 2 / 2)[:, None]
             )
             value = value.copy()
-            value[small] = np.log1p(_added(np.exp(log_w)[:, None] * gains))
+            value[small] = np.log1p(_added(np.exp(log_w)[:, None] * gains) - self.beyond)
         return [value, *(self.shift ** (k + 1) * mean for k, mean in enumerate(means))]
 
     def _loss(self, x: Array, derivatives: int = 0) -> list[Array]:
@@ -232,7 +274,9 @@ class RepeatedDrawsPair(OwnPair):
     def tails(self, loss: Array) -> Tails:
         x = self._place(loss)
         (p_above, p_below), (q_above, q_below) = self._masses(x)
-        return Tails(p_above, q_above, p_below, q_below)
+        with np.errstate(divide="ignore"):
+            only_p, only_q = np.log(self.given_away)
+        return Tails(np.logaddexp(p_above, only_p), q_above, p_below, np.logaddexp(q_below, only_q))
 
     def _masses(self, x: Array) -> tuple[list[Array], list[Array]]:
         """Logarithms of what P has above and below each number, and of what Q has."""
@@ -298,6 +342,19 @@ class RepeatedDrawsPair(OwnPair):
         nobody = (order - 1) * (4 * EPS - math.log(self.weights[0]) * (1 + 4 * EPS))
         return min(told, nobody + _summed_up(order, log_w + (order - 1) * square, away))
 
+    @cached_property
+    def finite_mean(self) -> float:
+        j, log_w = self._terms
+        # as in `_plain_moment`
+        told = float(np.exp(log_w) @ (self.shift * j) ** 2 / 2)
+        if self.replaced:
+            nobody = -math.log(self.weights[0]) if self.weights[0] else math.inf
+            told = min(4 * told, nobody + told)
+        told *= 1 + _PROFILE
+        with suppress(TooFineError):
+            return min(told, super().finite_mean)
+        return told
+
     def log_moments(self, orders: Array) -> Array:
         if np.abs(orders).max() * self._largest > _FAR / 4:
             return np.array([self.log_moment(order) for order in orders.tolist()])
@@ -349,7 +406,9 @@ class RepeatedDrawsPair(OwnPair):
         longest = (2 * far + 56.0) / min(2.0, 2.0 / max(far, 1e-9))
         nodes, log_weight = panels(0.0, 1.0, 1 / math.ceil(longest))
         # with no place at all one side is everywhere larger
-        result = np.where((place < 0) == (side > 0), np.maximum(-np.expm1(np.minimum(flat, 0.0)), 0.0), 0.0)
+        only = self.given_away[side < 0]
+        larger = np.maximum(-np.expm1(np.minimum(flat, 0.0)) - only, 0.0)
+        result = np.where((place < 0) == (side > 0), larger, 0.0)
         known = np.isfinite(place)
         more, less = (masses[0 if side > 0 else 1] for masses in self._masses(place)[::side])
         with np.errstate(invalid="ignore"):
@@ -369,4 +428,4 @@ class RepeatedDrawsPair(OwnPair):
             log_excess = log_q + log_gap + (eps if side > 0 else loss + eps)
             total = np.exp(log_weight + np.log(length[part, None]) + log_excess).sum(axis=1)
             result[part] = np.maximum(total, TINY) * (1 + 2 * _PROFILE)
-        return np.minimum(result, 1.0).reshape(epsilon.shape)
+        return np.minimum(result + only, 1.0).reshape(epsilon.shape)
