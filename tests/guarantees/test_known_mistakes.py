@@ -1269,3 +1269,20 @@ def test_a_rare_distance_is_not_the_only_one(
     # whoever is told the distance knows more
     convex = w @ (d * d / 2)
     assert convex + w @ np.log(np.maximum(w, 1e-300)) - 1e-9 <= g.renyi(1.0) <= convex * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.5, 1.5])
+def test_what_is_released_beside_others_has_its_lower_end(epsilon: float) -> None:
+    """Of data in parts, and beside claims: it was 0."""
+    normal = ndtr(0.25 - 2 * epsilon) - math.exp(epsilon) * ndtr(-0.25 - 2 * epsilon)
+    truth = max(normal, -math.expm1((epsilon - 1 / 3) / 2))
+    for text in ("parallel(gaussian(2), laplace(3))", "parallel(gaussian(2), laplace(3), 2 * laplace(9))"):
+        known = parse_guarantee(text).delta_interval(epsilon)
+        assert known.low == pytest.approx(truth, rel=1e-9) and known.high >= truth * (1 - 1e-12)
+    for claim in ("zcdp(0.01)", "2 * zcdp(0.01) + approx(0.1, 1e-4)", "renyi([2, 8], [0.1, 0.2])"):
+        g = parse_guarantee(f"{claim} + gaussian(2)")
+        found = g.delta_interval(epsilon)
+        assert normal * (1 - 1e-9) <= found.low < found.high == g.delta(epsilon)
+        assert g.epsilon_interval(normal).low >= epsilon * (1 - 1e-9)
+        parts = parallel(g, parse_guarantee("laplace(3)"))
+        assert parts.delta_interval(epsilon).low >= truth * (1 - 1e-9)
