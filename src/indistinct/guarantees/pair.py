@@ -200,8 +200,7 @@ class Pair(ABC):
 
     @property
     def above(self) -> "tuple[Pair, ...]":
-        """Pairs that dominate what it stands for and are read in closed form: an upper end goes by them too,
-        where that helps. Itself, if there is none."""
+        """Pairs in closed form that dominate what it stands for: for upper ends. Itself, if there is none."""
         return (self,)
 
     @property

@@ -13,10 +13,11 @@ from indistinct.description import Positive, PositiveCount, Probability, describ
 from indistinct.errors import ArgumentError, check_count
 from indistinct.guarantees import alternatives
 from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.drawn_shifts import drawn_counts
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair, drawn_counts
+from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair
 from indistinct.guarantees.spliced_pair import spliced
 from indistinct.mechanisms.mechanism import Mechanism
 

@@ -57,6 +57,7 @@ class PoissonBatches:
 
 
 @dataclass(frozen=True)
+@checked_fields
 class AllocatedBatches:
     """`epochs` times `steps` batches: in each epoch every record joins exactly one, or `times` of them, drawn
     at random for each record by itself. Batches differ in size and may be empty. Every iteration draws anew.
