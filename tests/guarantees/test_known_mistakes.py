@@ -1243,7 +1243,7 @@ def test_absurd_numbers_are_no_strangers_errors() -> None:
         ((0.0, 5e4), (0.999, 0.001), RandomShift(2e-5, (0, 1), (0.999, 0.001))),
         ((1.0, 51.0), (1 - 1e-12, 1e-12), RandomShift(1.0, (1, 51.0), (1 - 1e-12, 1e-12))),
         ((1.0, 1e60), (1 - 1e-12, 1e-12), RandomShift(1.0, (1, 1e60), (1 - 1e-12, 1e-12))),
-        (2.0 * np.arange(65), binom.pmf(np.arange(65), 64, 1e-4), SampledSum(0.5, 1e-4, 64)),
+        (5.0 * np.arange(65), binom.pmf(np.arange(65), 64, 1e-4), SampledSum(0.2, 1e-4, 64)),
     ],
 )
 def test_a_rare_distance_is_not_the_only_one(
