@@ -14,6 +14,7 @@ from indistinct import (
     ArgumentError,
     Budget,
     Discrete,
+    Exponential,
     ExpressionError,
     Gaussian,
     GaussianDP,
@@ -23,16 +24,21 @@ from indistinct import (
     RandomizedResponse,
     RandomShift,
     RenyiCurve,
+    SampledSum,
     TargetError,
+    TradeoffCurve,
     TruncatedSum,
     ZeroConcentratedDP,
     calibrate,
     parallel,
     parse,
 )
+from indistinct.adversaries import generalization_gap
 from indistinct.data import Numbers
 from indistinct.errors import needs
 from indistinct.functions import release_density
+from indistinct.mechanisms.drawn_sums import DrawnSum
+from indistinct.training import PoissonBatches
 
 NAN, INF = math.nan, math.inf
 BASE = Gaussian(scale=1)
@@ -388,3 +394,51 @@ def test_a_missing_package_is_named_with_what_to_install() -> None:
 def test_a_density_names_what_is_missing(given: dict[str, Any], argument: str) -> None:
     given = {"axes": {"x": Numbers(0, 1)}, "budget": Budget(epsilon=1), **given}
     assert_refused(lambda: release_density({"x": np.zeros(9)}, **given), argument, object())
+
+
+class Three:
+    """Counts, as NumPy's integers do."""
+
+    def __index__(self) -> int:
+        return 3
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: generalization_gap(BASE), "guarantee"),  # type: ignore[arg-type]
+        (lambda: Exponential(1.0, 1.0, np.array([True, False])), "monotonic"),  # type: ignore[arg-type]
+        (lambda: Exponential(1.0, 1.0, None), "monotonic"),  # type: ignore[arg-type]
+        (lambda: RenyiCurve(np.array([2 + 2j, 4]), [0.1, 0.2]), "orders[0]"),
+        (lambda: RenyiCurve(np.ma.array([2, 4], mask=[0, 1]), [0.1, 0.2]), "orders[1]"),
+        (lambda: Gaussian(np.array(1.0)), "scale"),  # type: ignore[arg-type]
+        (lambda: KNOWN.epsilon(np.ma.array([0.1, 0.2], mask=[0, 1])), "delta"),
+    ],
+)
+def test_what_numpy_would_take_for_numbers(call: Callable[[], object], argument: str) -> None:
+    """They ended in strangers' errors and warnings, or were read without what makes them what they are."""
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert caught.value.argument == argument
+
+
+@pytest.mark.filterwarnings("error")
+def test_arguments_are_kept_as_they_were_checked() -> None:
+    """A count that is no int was counted with as it was given; no move at all was divided by."""
+    for mechanism, same in (
+        (DrawnSum(2.0, Three(), 9), DrawnSum(2.0, 3, 9)),  # type: ignore[arg-type]
+        (SampledSum(2.0, 0.1, Three()), SampledSum(2.0, 0.1, 3)),  # type: ignore[arg-type]
+        (TruncatedSum(2.0, 0.1, Three(), np.int64(9)), TruncatedSum(2.0, 0.1, 3, 9)),  # type: ignore[arg-type]
+    ):
+        assert mechanism == same and str(mechanism) == str(same)
+        assert mechanism.guarantee().delta(0.1) == same.guarantee().delta(0.1)
+    batches = PoissonBatches(Three(), 1, Three())  # type: ignore[arg-type]
+    assert len(list(batches)) == 3
+    for sensitivity in (-0.0, 0.0):
+        nothing = Gaussian(1, sensitivity=sensitivity).subsample(10, of=100).guarantee("replace-one")
+        assert nothing.renyi([0.5, 1.0, 2.0]).tolist() == [0.0] * 3 and nothing.epsilon(1e-5) == 0.0
+    assert math.copysign(1.0, Gaussian(1, sensitivity=-0.0).sensitivity) == 1.0
+    steep = TradeoffCurve([0, 1e-320, 1], [1, 0.5, 0])  # a convex curve may fall to 0 at once
+    assert steep.delta(1.0) == 1.0 and steep.epsilon(0.4) == math.inf
+    assert steep.tradeoff(1e-320) == pytest.approx(0.5)

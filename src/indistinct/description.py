@@ -29,7 +29,15 @@ from typing import (
     runtime_checkable,
 )
 
-from indistinct.errors import ArgumentError, ExpressionError, check_count, check_nonnegative, check_positive
+from indistinct.errors import (
+    ArgumentError,
+    ExpressionError,
+    check_count,
+    check_flag,
+    check_nonnegative,
+    check_positive,
+    check_probability,
+)
 
 FORMAT = 1
 """Of JSON, said at its root. What says none was written before formats were said, and is read as this one."""
@@ -80,6 +88,8 @@ E = TypeVar("E", bound=Enum)
 
 Positive = Annotated[float, check_positive]
 Nonnegative = Annotated[float, check_nonnegative]
+Probability = Annotated[float, check_probability]
+Flag = Annotated[bool, check_flag]
 PositiveCount = Annotated[int, partial(check_count, least=1)]
 """Types of fields, each with its check: a function of the field's name and what was given for it."""
 

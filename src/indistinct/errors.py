@@ -98,8 +98,8 @@ def needs(extra: str) -> Iterator[None]:
 
 
 def check_real(argument: str, value: Any, allowed: str = "a real number") -> float:
-    """The value as a float; refuses what is not one number (booleans and text included)."""
-    if isinstance(value, bool | np.bool_ | str | bytes):
+    """The value as a float; refuses what is not one number (booleans, text, complex numbers, arrays)."""
+    if isinstance(value, bool | np.bool_ | str | bytes | np.complexfloating | np.ndarray):
         raise ArgumentError(argument, value, allowed)
     try:
         number = float(value)
@@ -125,7 +125,7 @@ def check_nonnegative(argument: str, value: Any, *, finite: bool = True) -> floa
     number = check_real(argument, value, allowed)
     if number < 0 or (finite and number == math.inf):
         raise ArgumentError(argument, value, allowed)
-    return number
+    return number + 0.0  # never -0.0
 
 
 def check_probability(argument: str, value: Any) -> float:
@@ -133,7 +133,14 @@ def check_probability(argument: str, value: Any) -> float:
     number = check_real(argument, value, "a number in [0, 1]")
     if not 0 <= number <= 1:
         raise ArgumentError(argument, value, "a number in [0, 1]")
-    return number
+    return number + 0.0
+
+
+def check_flag(argument: str, value: Any) -> bool:
+    """The value as True or False; 1 and 0 stand for them."""
+    if not isinstance(value, int | np.bool_) or value not in (0, 1):
+        raise ArgumentError(argument, value, "True or False")
+    return bool(value)
 
 
 def check_count(argument: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
@@ -159,7 +166,7 @@ def check_array(argument: str, value: Any, low: float, high: float, allowed: str
     """A float array of any shape whose entries lie in [low, high]; NaN is refused."""
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "iuf":
+        if array.dtype.kind not in "iuf" or isinstance(value, np.ma.MaskedArray):
             raise TypeError
         array = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):

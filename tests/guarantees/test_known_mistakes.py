@@ -1,6 +1,7 @@
 """Mistakes that accounting libraries have made, planted again: ours must not make them."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import mpmath
@@ -1350,3 +1351,53 @@ def test_a_sampled_composition_of_few_outcomes_is_a_finite_pair() -> None:
 
     assert delta(found.low - 1e-9) > 1e-10 >= delta(found.high + 1e-9)
     assert found.high - found.low < 1e-8
+
+    ("distances", "chances", "sum_of_them"),
+    [
+        ((0.0, 50.25), (0.999, 0.001), RandomShift(0.0199, (0, 1), (0.999, 0.001))),
+        ((0.0, 5e4), (0.999, 0.001), RandomShift(2e-5, (0, 1), (0.999, 0.001))),
+        ((1.0, 51.0), (1 - 1e-12, 1e-12), RandomShift(1.0, (1, 51.0), (1 - 1e-12, 1e-12))),
+        ((1.0, 1e60), (1 - 1e-12, 1e-12), RandomShift(1.0, (1, 1e60), (1 - 1e-12, 1e-12))),
+        (5.0 * np.arange(65), binom.pmf(np.arange(65), 64, 1e-4), SampledSum(0.2, 1e-4, 64)),
+    ],
+)
+def test_a_rare_distance_is_not_the_only_one(
+    distances: Sequence[float], chances: Sequence[float], sum_of_them: Mechanism
+) -> None:
+    """One of more than 50 noises was taken for that of everybody, one of more than 160 noises gave everybody
+    away who was drawn at all: delta was 1, and epsilon 1378 and more; groups were an error of the inside."""
+    d, w, x = np.array(distances), np.array(chances), np.linspace(-9.0, 19.0, 28_001)
+    g = sum_of_them.guarantee()
+    for epsilon in (0.5, 1.0, 5.0):  # tests are thresholds
+        truth = max(0.0, *(ndtr(d - x[:, None]) @ w - math.exp(epsilon) * ndtr(-x)))
+        known = g.delta_interval(epsilon)
+        assert truth * (1 - 1e-6) <= known.high <= truth * (1 + 1e-6) + 2e-12
+        assert truth * (1 - 1e-6) - 2e-12 <= known.low <= known.high
+        assert g.epsilon(known.high * 1.01) <= epsilon
+    # of three, one is drawn so far away, or all are near
+    alone, rare = (3 * sum_of_them).guarantee(), math.fsum(w[d >= 50])
+    near = RandomShift(1.0, tuple(d[d < 50]), tuple(w[d < 50] / w[d < 50].sum()))
+    most = -math.expm1(3 * math.log1p(-rare)) + (3 * near).guarantee().delta(1.0)
+    assert alone.delta(1.0) <= most * 1.003 + 1e-14
+    most = 2 * rare + near.guarantee().group(2).delta(1.0)
+    assert g.group(2).delta(1.0) <= most * 1.003 + 1e-11
+    # whoever is told the distance knows more
+    convex = w @ (d * d / 2)
+    assert convex + w @ np.log(np.maximum(w, 1e-300)) - 1e-9 <= g.renyi(1.0) <= convex * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.5, 1.5])
+def test_what_is_released_beside_others_has_its_lower_end(epsilon: float) -> None:
+    """Of data in parts, and beside claims: it was 0."""
+    normal = ndtr(0.25 - 2 * epsilon) - math.exp(epsilon) * ndtr(-0.25 - 2 * epsilon)
+    truth = max(normal, -math.expm1((epsilon - 1 / 3) / 2))
+    for text in ("parallel(gaussian(2), laplace(3))", "parallel(gaussian(2), laplace(3), 2 * laplace(9))"):
+        known = parse_guarantee(text).delta_interval(epsilon)
+        assert known.low == pytest.approx(truth, rel=1e-9) and known.high >= truth * (1 - 1e-12)
+    for claim in ("zcdp(0.01)", "2 * zcdp(0.01) + approx(0.1, 1e-4)", "renyi([2, 8], [0.1, 0.2])"):
+        g = parse_guarantee(f"{claim} + gaussian(2)")
+        found = g.delta_interval(epsilon)
+        assert normal * (1 - 1e-9) <= found.low < found.high == g.delta(epsilon)
+        assert g.epsilon_interval(normal).low >= epsilon * (1 - 1e-9)
+        parts = parallel(g, parse_guarantee("laplace(3)"))
+        assert parts.delta_interval(epsilon).low >= truth * (1 - 1e-9)

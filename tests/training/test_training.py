@@ -20,7 +20,8 @@ from indistinct import (
     repeat_and_select,
 )
 from indistinct.errors import ArgumentError
-from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair, drawn_counts
+from indistinct.guarantees.drawn_shifts import drawn_counts
+from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair
 from indistinct.noise import NotPrivateSource
 from indistinct.numerics import contour
 from indistinct.training import AllocatedBatches, PoissonBatches, Sampling

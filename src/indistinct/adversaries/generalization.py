@@ -50,6 +50,8 @@ def generalization_gap(
     >>> generalization_gap(noisy, Linear())
     0.025
     """
+    if not isinstance(guarantee, Guarantee):
+        raise ArgumentError("guarantee", guarantee, "a guarantee: what `mechanism.guarantee()` returns")
     against = Unrestricted() if adversary is None else adversary
     if not isinstance(against, Adversary):
         raise ArgumentError("adversary", adversary, "an adversary such as Linear()")

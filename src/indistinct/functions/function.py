@@ -8,9 +8,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 
@@ -41,13 +42,11 @@ class FunctionNoise(Mechanism):
     scale: Positive
     unit: Positive
     """Coefficients lie on multiples of this."""
-    added: float
+    added: Annotated[float, partial(check_nonnegative, finite=False)]
     """How far a record that comes or goes moves the coefficients, rounding included."""
-    replaced: float
+    replaced: Annotated[float, partial(check_nonnegative, finite=False)]
 
     def __post_init__(self) -> None:
-        for name in ("added", "replaced"):
-            check_nonnegative(name, getattr(self, name), finite=False)
         if self.replaced > 2 * self.added * (1 + 1e-6):
             raise ArgumentError("added", self.added, f"at least half of replaced={self.replaced!r}")
 

@@ -12,7 +12,7 @@ from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_count, check_probability
 from indistinct.guarantees.dominating_pairs import tabulated_pair
 from indistinct.guarantees.guarantee import Guarantee, PairGuarantee, compose
-from indistinct.guarantees.product import Product
+from indistinct.guarantees.product import Ends, Product
 from indistinct.guarantees.profiled_pairs import TabledPair
 from indistinct.guarantees.readings import check_same_adjacency
 from indistinct.guarantees.stated import RenyiCurve
@@ -95,6 +95,14 @@ class Parallel(_OneOf):
 
     def _epsilon(self, delta: Array) -> Array:
         return worst(part._epsilon(delta) for part in self.parts)
+
+    def _delta_interval(self, epsilon: Array) -> Ends:
+        lows, highs = zip(*(part._delta_interval(epsilon) for part in self.parts), strict=True)
+        return worst(lows), worst(highs)
+
+    def _epsilon_interval(self, delta: Array) -> Ends:
+        lows, highs = zip(*(part._epsilon_interval(delta) for part in self.parts), strict=True)
+        return worst(lows), worst(highs)
 
     def postprocessed(self) -> Guarantee:
         return Parallel(tuple(part.postprocessed() for part in self.parts))

@@ -85,7 +85,7 @@ def _half(x: Array, delta: Array) -> tuple[tuple[Array, Array], float]:
 
 def finite_pair(pair: Pair, size: int = 1) -> DiscretePair:
     """The pair itself if it is finite, else a finite one that dominates it, known further out for a group."""
-    pair = pair.stand_in
+    pair = pair.stand_in.as_read(alone=True)
     if isinstance(pair, DiscretePair):
         return pair
     log_tail = size * LOG_NEGLIGIBLE

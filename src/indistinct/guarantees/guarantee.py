@@ -256,14 +256,35 @@ class RenyiSum(RenyiGuarantee):
         between = [np.linspace(a, b, 1 + math.ceil((b - a) / _APART))[:-1] for a, b in pairwise(ends)]
         return np.unique(np.concatenate([merged, *(1 + np.exp(part) for part in between)]))
 
+    @cached_property
+    def _beside(self) -> list[Guarantee]:
+        """What is released beside claims, which tells no more than all."""
+        return [compose([part]) for part in self.parts if part[0].product is not None]
+
+    def _delta(self, epsilon: Array) -> Array:
+        return self._implied_delta(epsilon)[1]
+
+    def _epsilon(self, delta: Array) -> Array:
+        return self._implied_epsilon(delta)[1]
+
     def _delta_interval(self, epsilon: Array) -> Ends:
+        return _no_less(
+            self._implied_delta(epsilon), [part._delta_interval(epsilon) for part in self._beside]
+        )
+
+    def _epsilon_interval(self, delta: Array) -> Ends:
+        return _no_less(
+            self._implied_epsilon(delta), [part._epsilon_interval(delta) for part in self._beside]
+        )
+
+    def _implied_delta(self, epsilon: Array) -> Ends:
         if self._set_aside is None:
             return super()._delta_interval(epsilon)
         rest, masses, shift = self._set_aside
         inner = of_both_signs(epsilon - shift, rest._delta(np.abs(epsilon - shift)))
         return np.zeros_like(inner), np.minimum(max(masses) + inner, 1.0)
 
-    def _epsilon_interval(self, delta: Array) -> Ends:
+    def _implied_epsilon(self, delta: Array) -> Ends:
         if self._set_aside is None:
             return super()._epsilon_interval(delta)
         rest, masses, shift = self._set_aside
@@ -326,6 +347,12 @@ class RenyiSum(RenyiGuarantee):
 
     def group(self, size: int) -> Guarantee:
         return compose((part.group(size), count) for part, count in self.parts)
+
+
+def _no_less(ends: Ends, parts: Iterable[Ends]) -> Ends:
+    """The ends of what tells no less than its parts."""
+    low = worst([ends[0], *(least for least, _ in parts)])
+    return low, np.maximum(low, ends[1])
 
 
 def as_bound(guarantee: Guarantee) -> Guarantee:

@@ -147,7 +147,9 @@ class Pair(ABC):
 
     def as_read(self, *, alone: bool) -> "Pair":
         """The pair that engines are asked of: itself, or what stands in for it among others."""
-        return self.stand_in if self.profiled and not alone else self
+        if self.profiled:
+            return self if alone else self.stand_in
+        return self.remade(lambda pair: pair.as_read(alone=alone))
 
     def gathered(self, terms: "Sequence[tuple[Pair, int]]") -> "Pair":
         """One pair for several of its kind and Gaussian ones, with their counts, if it `gathers`."""
@@ -198,8 +200,7 @@ class Pair(ABC):
 
     @property
     def above(self) -> "tuple[Pair, ...]":
-        """Pairs that dominate what it stands for and are read in closed form: an upper end goes by them too,
-        where that helps. Itself, if there is none."""
+        """Pairs in closed form that dominate what it stands for: for upper ends. Itself, if there is none."""
         return (self,)
 
     @property

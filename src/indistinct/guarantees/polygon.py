@@ -27,10 +27,15 @@ def with_ends(fpr: Array, fnr: Array) -> tuple[Array, Array]:
     return x, y
 
 
+def _slopes(x: Array, y: Array) -> Array:
+    """Of the chords, which are numbers."""
+    return np.diff(y) / np.maximum(np.diff(x), TINY)
+
+
 def least_at(fpr: Array, x: Array, y: Array) -> Array:
     """The least that a convex curve through points (ends included) may be at each `fpr`: between two points
     it lies above their neighbours' chords, continued."""
-    slope = np.append(np.diff(y) / np.diff(x), 0.0)
+    slope = np.append(_slopes(x, y), 0.0)
     k = np.clip(np.searchsorted(x, fpr, side="right") - 1, 0, x.size - 2)
     from_left = np.where(k > 0, y[k] + slope[k - 1] * (fpr - x[k]), 0.0)
     from_right = np.where(k < x.size - 2, y[k + 1] + slope[k + 1] * (fpr - x[k + 1]), 0.0)
@@ -42,7 +47,7 @@ def least_at(fpr: Array, x: Array, y: Array) -> Array:
 def safe_polygon(x: Array, y: Array) -> tuple[Array, Array]:
     """A convex polygon that is surely below every trade-off curve through these points, ends included: its
     corners are the lowest points that such a curve may reach between two of them."""
-    slope = np.diff(y) / np.diff(x)
+    slope = _slopes(x, y)
     if slope.size == 1:  # nothing but the ends
         return np.array([0.0, 1.0]), np.zeros(2)
     inner_x, inner_y = _corners(x, y, slope, 1e-12)

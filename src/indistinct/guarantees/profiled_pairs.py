@@ -216,7 +216,7 @@ class GroupPair(ProfiledPair, SymmetricPair):
 
     @cached_property
     def finite_mean(self) -> float:
-        return tabled_mean(self.stand_in, self._log_far)
+        return min(tabled_mean(self.stand_in, self._log_far), self.log_moment(2.0))
 
     @property
     def loss_range(self) -> tuple[float, float]:
@@ -224,10 +224,15 @@ class GroupPair(ProfiledPair, SymmetricPair):
         return -top, top
 
     def as_read(self, *, alone: bool) -> Pair:
-        return self if alone and not self.pair.profiled else self.stand_in
+        return self if alone and not self._tabled else self.stand_in
+
+    @cached_property
+    def _tabled(self) -> bool:
+        """Whether deltas of one record take their time, or are none of its own."""
+        return self.pair.profiled or self.pair.as_read(alone=True).infinite_mass > 0
 
     def profile(self, epsilon: Array) -> Array:
-        if self.pair.profiled:  # whose deltas take their time
+        if self._tabled:
             return self.stand_in.profile(epsilon)
         return of_both_signs(epsilon, self._delta(np.abs(epsilon).ravel()).reshape(epsilon.shape))
 

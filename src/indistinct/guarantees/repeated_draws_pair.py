@@ -2,18 +2,15 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
-from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.noise_pairs import GaussianPair
+from indistinct.guarantees.drawn_shifts import DrawnShifts
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
-from indistinct.guarantees.pair_kinds import OwnPair
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.normal import log_normal_tails
 from indistinct.numerics.rule import LossRule, TooFineError, panels
@@ -25,7 +22,7 @@ _OUTSIDE = 1e6
 _CHUNK = 64
 _TABLED = 1 << 13
 _PROFILE = 1e-12
-"""Relative error of weights and of a profile: it is rounded up by as much."""
+"""Relative error of weights and of a profile, which is rounded up by as much."""
 
 
 def _added(terms: Any) -> Any:
@@ -35,22 +32,13 @@ def _added(terms: Any) -> Any:
 
 def _summed_up(power: float, terms: Array, away: float) -> float:
     """power * log of the sum of e^terms, rounded up, or down where moments are to be bounded from below."""
-    lost = EPS * (8 + terms.size) * abs(power) * float(np.abs(terms).max())
+    counted = terms[terms >= terms.max() - 800.0]  # of others nothing is left, nor of their rounding
+    lost = EPS * (8 + terms.size) * abs(power) * float(np.abs(counted).max())
     return power * float(np.logaddexp.reduce(terms)) + math.copysign(lost, away)
 
 
-def drawn_counts(records: int, rate: float) -> tuple[float, ...]:
-    """Probabilities that 0, 1, 2, ... of the records are drawn, each by a coin of its own."""
-    j = np.arange(records + 1.0)
-    if rate in (0.0, 1.0):
-        return (1.0,) if rate == 0 else (*[0.0] * records, 1.0)
-    log_binomial = gammaln(records + 1) - gammaln(j + 1) - gammaln(records - j + 1)
-    weights = np.exp(log_binomial + j * math.log(rate) + (records - j) * math.log1p(-rate))
-    return tuple((weights / weights.sum()).tolist())
-
-
 @dataclass(frozen=True)
-class RepeatedDrawsPair(OwnPair):
+class RepeatedDrawsPair(DrawnShifts):
     """P = sum_j weights_j N(j shift, 1) against Q = N(0, 1), or, if `replaced`, against its mirror image; j
     is 0, 1, 2, ..., or `places`, which begin with 0 and grow.
 
@@ -59,34 +47,7 @@ class RepeatedDrawsPair(OwnPair):
     other. In both the loss rises with the released number, so that its law is that of a normal mixture.
     """
 
-    shift: float
-    weights: tuple[float, ...]
-    replaced: bool = False
-    dominates: bool = field(default=False, repr=False)
-    places: tuple[float, ...] = ()
-
-    @property
-    def above(self) -> tuple[Pair, ...]:
-        """Whoever is drawn at all is told so, and nobody else; and as many are drawn as can be."""
-        drawn = min(math.fsum(self.weights[1:]) * (1 + _PROFILE), 1.0)
-        rest = max(math.nextafter(1 - drawn, 0.0), 0.0)
-        if self.replaced:
-            told = DiscretePair.of(np.array([drawn, rest, 0.0]), np.array([0.0, rest, drawn]), exact=False)
-        else:
-            told = DiscretePair.of(np.array([drawn, rest]), np.array([0.0, 1.0]), exact=False)
-        return told, GaussianPair(self._largest * (2 if self.replaced else 1)).as_bound()
-
     # -- the loss as a function of the released number ---------------------------------------------------
-
-    @property
-    def _largest(self) -> float:
-        """By how much the released number moves at most."""
-        return self.shift * (self.places[-1] if self.places else len(self.weights) - 1)
-
-    @property
-    def _furthest(self) -> float:
-        """How far apart centres are at most."""
-        return self._largest * (2 if self.replaced else 1)
 
     @cached_property
     def _terms(self) -> tuple[Array, Array]:
@@ -120,7 +81,7 @@ class RepeatedDrawsPair(OwnPair):
                 np.multiply.outer(j * self.shift, x[small]) - ((j * self.shift) ** 2 / 2)[:, None]
             )
             value = value.copy()
-            value[small] = np.log1p(_added(np.exp(log_w)[:, None] * gains))
+            value[small] = np.log1p(_added(np.exp(log_w)[:, None] * gains) - self.beyond)
         return [value, *(self.shift ** (k + 1) * mean for k, mean in enumerate(means))]
 
     def _loss(self, x: Array, derivatives: int = 0) -> list[Array]:
@@ -232,7 +193,9 @@ class RepeatedDrawsPair(OwnPair):
     def tails(self, loss: Array) -> Tails:
         x = self._place(loss)
         (p_above, p_below), (q_above, q_below) = self._masses(x)
-        return Tails(p_above, q_above, p_below, q_below)
+        with np.errstate(divide="ignore"):
+            only_p, only_q = np.log(self.given_away)
+        return Tails(np.logaddexp(p_above, only_p), q_above, p_below, np.logaddexp(q_below, only_q))
 
     def _masses(self, x: Array) -> tuple[list[Array], list[Array]]:
         """Logarithms of what P has above and below each number, and of what Q has."""
@@ -298,6 +261,19 @@ class RepeatedDrawsPair(OwnPair):
         nobody = (order - 1) * (4 * EPS - math.log(self.weights[0]) * (1 + 4 * EPS))
         return min(told, nobody + _summed_up(order, log_w + (order - 1) * square, away))
 
+    @cached_property
+    def finite_mean(self) -> float:
+        j, log_w = self._terms
+        # as in `_plain_moment`
+        told = float(np.exp(log_w) @ (self.shift * j) ** 2 / 2)
+        if self.replaced:
+            nobody = -math.log(self.weights[0]) if self.weights[0] else math.inf
+            told = min(4 * told, nobody + told)
+        told *= 1 + _PROFILE
+        with suppress(TooFineError):
+            return min(told, super().finite_mean)
+        return told
+
     def log_moments(self, orders: Array) -> Array:
         if np.abs(orders).max() * self._largest > _FAR / 4:
             return np.array([self.log_moment(order) for order in orders.tolist()])
@@ -349,7 +325,9 @@ class RepeatedDrawsPair(OwnPair):
         longest = (2 * far + 56.0) / min(2.0, 2.0 / max(far, 1e-9))
         nodes, log_weight = panels(0.0, 1.0, 1 / math.ceil(longest))
         # with no place at all one side is everywhere larger
-        result = np.where((place < 0) == (side > 0), np.maximum(-np.expm1(np.minimum(flat, 0.0)), 0.0), 0.0)
+        only = self.given_away[side < 0]
+        larger = np.maximum(-np.expm1(np.minimum(flat, 0.0)) - only, 0.0)
+        result = np.where((place < 0) == (side > 0), larger, 0.0)
         known = np.isfinite(place)
         more, less = (masses[0 if side > 0 else 1] for masses in self._masses(place)[::side])
         with np.errstate(invalid="ignore"):
@@ -369,4 +347,4 @@ class RepeatedDrawsPair(OwnPair):
             log_excess = log_q + log_gap + (eps if side > 0 else loss + eps)
             total = np.exp(log_weight + np.log(length[part, None]) + log_excess).sum(axis=1)
             result[part] = np.maximum(total, TINY) * (1 + 2 * _PROFILE)
-        return np.minimum(result, 1.0).reshape(epsilon.shape)
+        return np.minimum(result + only, 1.0).reshape(epsilon.shape)

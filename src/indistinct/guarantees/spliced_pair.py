@@ -19,7 +19,7 @@ from indistinct.numerics.rule import LossRule, TooFineError
 def spliced(base: Pair, rate: float) -> Pair:
     """Sampling without replacement from a symmetric base pair, in its simplest form."""
     mixed = mixture(base, rate)
-    if not 0 < rate < 1:
+    if not 0 < rate < 1 or mixed.tells_nothing:
         return mixed
     if not isinstance(mixed, DiscretePair):
         return SplicedPair(MixturePair(base, rate))

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import Nonnegative, Positive, describable
-from indistinct.errors import ArgumentError, check_real
+from indistinct.description import Flag, Nonnegative, Positive, describable
+from indistinct.errors import check_real
 from indistinct.guarantees.guarantee import Guarantee
 from indistinct.guarantees.stated import KnownByClaim, PureDP
 from indistinct.mechanisms.additive import NO_NOISE
@@ -41,12 +41,7 @@ class AboveThreshold(Mechanism):
     threshold_scale: Positive
     scale: Positive
     sensitivity: Nonnegative = 1.0
-    monotonic: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.monotonic, int | np.bool_) or self.monotonic not in (0, 1):
-            raise ArgumentError("monotonic", self.monotonic, "True or False")
-        object.__setattr__(self, "monotonic", bool(self.monotonic))
+    monotonic: Flag = False
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         answers = (1 if self.monotonic else 2) * quotient_up(self.sensitivity, self.scale)

@@ -2,19 +2,22 @@
 
 import math
 import sys
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 from scipy.special import betainc
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
+from indistinct.description import Positive, PositiveCount, Probability, describable
+from indistinct.errors import ArgumentError, check_count
 from indistinct.guarantees import alternatives
 from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.drawn_shifts import drawn_counts
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.product import Product
-from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair, drawn_counts
+from indistinct.guarantees.repeated_draws_pair import RepeatedDrawsPair
 from indistinct.guarantees.spliced_pair import spliced
 from indistinct.mechanisms.mechanism import Mechanism
 
@@ -57,17 +60,14 @@ class SampledSum(Mechanism):
     words = (
         "Poisson: each of a person's records (at most {records}) takes part in a run with probability {rate}"
     )
-    noise: float
-    rate: float
-    records: int = 1
+    noise: Positive
+    rate: Probability
+    records: PositiveCount = 1
 
     def __post_init__(self) -> None:
-        noise = check_positive("noise", self.noise)
-        if noise < _LEAST_NOISE:
+        if self.noise < _LEAST_NOISE:
             raise ArgumentError("noise", self.noise, f"at least {_LEAST_NOISE}")
-        object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "rate", check_probability("rate", self.rate))
-        if check_count("records", self.records, least=1) > _MOST_RECORDS:
+        if self.records > _MOST_RECORDS:
             raise ArgumentError(
                 "records", self.records, f"at most {_MOST_RECORDS}: more are not told from all at once"
             )
@@ -99,16 +99,13 @@ class DrawnSum(Mechanism):
 
     words = "with replacement: a run draws {size} times from the {of} records"
     natural = Adjacency.REPLACE_ONE
-    noise: float
-    size: int
-    of: int
+    noise: Positive
+    size: Annotated[int, partial(check_count, least=1, most=MOST_COINS)]
+    of: Annotated[int, partial(check_count, least=2, most=sys.maxsize)]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", check_positive("noise", self.noise))
-        check_count("size", self.size, least=1, most=MOST_COINS)
         if math.isinf(2 * self.size / self.noise):
             raise ArgumentError("noise", self.noise, "large enough for sums to be counted in it")
-        check_count("of", self.of, least=2, most=sys.maxsize)
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         if adjacency is not Adjacency.REPLACE_ONE:

@@ -15,9 +15,6 @@ from indistinct.mechanisms.mechanism import Mechanism
 from indistinct.mechanisms.release import no_guarantee
 from indistinct.numerics.arrays import EPS
 
-_SHARPEST = 50.0
-"""Where the largest distance is more than this many times the noise, it is taken for the only one."""
-
 
 @describable("random_shift")
 class RandomShift(Mechanism):
@@ -55,12 +52,10 @@ class RandomShift(Mechanism):
         largest = moving[-1]
         if largest / self.noise > NO_NOISE:
             return no_guarantee(adjacency)
-        scaled = (
-            largest / self.noise * (1 + 4 * EPS)
-        )  # so that all are above what they stand for, if by little
-        if largest == 0 or scaled > _SHARPEST:
-            pair: GaussianPair | RepeatedDrawsPair = GaussianPair(scaled, dominates=len(moving) > 1)
-        else:
+        # so that all are above what they stand for, if by little
+        scaled = largest / self.noise * (1 + 4 * EPS)
+        pair: GaussianPair | RepeatedDrawsPair = GaussianPair(scaled)
+        if len(moving) > 1:
             places = sorted({0.0, *moving})
             weights = tuple(chances[place] for place in places)
             pair = RepeatedDrawsPair(scaled, weights, places=tuple(place / largest for place in places))

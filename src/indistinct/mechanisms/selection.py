@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import Nonnegative, Positive, describable
+from indistinct.description import Flag, Nonnegative, Positive, describable
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.bounded_range_pair import BoundedRangePair
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
@@ -34,12 +34,7 @@ class Selection(Mechanism):
 
     scale: Positive
     sensitivity: Nonnegative = 1.0
-    monotonic: bool = False
-
-    def __post_init__(self) -> None:
-        if self.monotonic not in (0, 1):
-            raise ArgumentError("monotonic", self.monotonic, "True or False")
-        object.__setattr__(self, "monotonic", bool(self.monotonic))
+    monotonic: Flag = False
 
     @property
     def most(self) -> float:

@@ -1,12 +1,14 @@
 """A noisy sum over a Poisson sample that is cut where it is too large."""
 
 import math
+from functools import partial
+from typing import Annotated
 
 from scipy.special import gammaln
 
 from indistinct.adjacency import Adjacency
-from indistinct.description import describable
-from indistinct.errors import ArgumentError, check_count, check_positive, check_probability
+from indistinct.description import Positive, PositiveCount, Probability, describable
+from indistinct.errors import check_count
 from indistinct.guarantees.guarantee import ExactGuarantee, Guarantee
 from indistinct.guarantees.mixture_pair import mixture
 from indistinct.guarantees.noise_pairs import GaussianPair
@@ -64,17 +66,10 @@ class TruncatedSum(Mechanism):
     """
 
     words = "Poisson: each of {of} records takes part with probability {rate}, and at most {largest} of them"
-    noise: float
-    rate: float
-    largest: int
-    of: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", check_positive("noise", self.noise))
-        object.__setattr__(self, "rate", check_probability("rate", self.rate))
-        check_count("largest", self.largest, least=1)
-        if check_count("of", self.of, least=1) > MOST_COINS:
-            raise ArgumentError("of", self.of, f"at most {MOST_COINS}")
+    noise: Positive
+    rate: Probability
+    largest: PositiveCount
+    of: Annotated[int, partial(check_count, least=1, most=MOST_COINS)]
 
     def _guarantee(self, adjacency: Adjacency) -> Guarantee:
         few = SampledSum(self.noise, self.rate).guarantee(adjacency)

@@ -4,9 +4,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 
+from indistinct.description import PositiveCount, checked_fields
 from indistinct.errors import ArgumentError, check_count
 from indistinct.noise import Source, SystemSource, bernoulli, uniform_below
 
@@ -19,6 +21,7 @@ def no_length(total: int) -> TypeError:
 
 
 @dataclass(frozen=True)
+@checked_fields
 class PoissonBatches:
     """`steps` batches, each of which every record joins with probability batch/records, by a coin of its own.
 
@@ -30,15 +33,13 @@ class PoissonBatches:
     [[...], [...], [...]]
     """
 
-    records: int
-    batch: int
-    steps: int
+    records: PositiveCount
+    batch: Annotated[int, check_count]
+    steps: Annotated[int, check_count]
     source: Source = field(default_factory=SystemSource)
 
     def __post_init__(self) -> None:
-        check_count("records", self.records, least=1)
-        check_count("steps", self.steps)
-        if check_count("batch", self.batch) > self.records:
+        if self.batch > self.records:
             raise ArgumentError("batch", self.batch, f"at most records={self.records}")
 
     def __len__(self) -> int:
@@ -56,6 +57,7 @@ class PoissonBatches:
 
 
 @dataclass(frozen=True)
+@checked_fields
 class AllocatedBatches:
     """`epochs` times `steps` batches: in each epoch every record joins exactly one, or `times` of them, drawn
     at random for each record by itself. Batches differ in size and may be empty. Every iteration draws anew.
@@ -66,17 +68,14 @@ class AllocatedBatches:
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    records: int
-    steps: int
-    epochs: int = 1
+    records: PositiveCount
+    steps: PositiveCount
+    epochs: Annotated[int, check_count] = 1
     source: Source = field(default_factory=SystemSource)
-    times: int = 1
+    times: Annotated[int, check_count] = 1
 
     def __post_init__(self) -> None:
-        check_count("records", self.records, least=1)
-        check_count("steps", self.steps, least=1)
-        check_count("epochs", self.epochs)
-        if check_count("times", self.times) > self.steps:
+        if self.times > self.steps:
             raise ArgumentError("times", self.times, f"at most steps={self.steps}")
 
     def __len__(self) -> int:

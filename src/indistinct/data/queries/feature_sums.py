@@ -100,7 +100,7 @@ class Mapped(Encoding):
             raise ArgumentError("block", self.block, "a column and its Categories(...)")
         check_distinct(self.declared)
         if self.records is not None:
-            check_count("records", self.records, least=1)
+            object.__setattr__(self, "records", check_count("records", self.records, least=1))
         if not 0 < self.map.bound < math.inf:
             raise ArgumentError("map", f"features of bound {self.map.bound}", "features of a finite bound")
         if not self._charge <= 0.01 * self.map.bound:

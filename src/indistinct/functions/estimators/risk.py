@@ -18,7 +18,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from indistinct.adjacency import Adjacency
 from indistinct.data import Categories, FeatureMap, FeatureSum, Numbers, ProductSum
-from indistinct.errors import ArgumentError, check_count, check_positive
+from indistinct.description import Positive, PositiveCount, checked_fields
+from indistinct.errors import ArgumentError
 from indistinct.functions.estimators.losses import Loss
 from indistinct.functions.space import FiniteSpace
 from indistinct.numerics.arrays import EPS, Array
@@ -81,6 +82,7 @@ class CachedPasses:
 
 
 @dataclass(frozen=True)
+@checked_fields
 class Risk:
     """(1/records) Σ loss(y, f(x)) + (regularization/2) |f|² over records, whose points are all columns of
     `axes` but the last, and whose targets `target` makes of the last one."""
@@ -88,13 +90,11 @@ class Risk:
     features: CachedPasses
     loss: Loss
     target: Between | Against
-    regularization: float
-    records: int
+    regularization: Positive
+    records: PositiveCount
     axes: tuple[tuple[str, Numbers | Categories], ...]
 
     def __post_init__(self) -> None:
-        check_positive("regularization", self.regularization)
-        check_count("records", self.records, least=1)
         if self.charged > _MOST_CHARGED * self._moved:
             more = self.charged / self._moved
             raise ArgumentError("records", self.records, f"fewer: rounding would cost {more:.1%} more noise")
