@@ -54,6 +54,14 @@ def _finite_top(pair: Pair) -> float:
     return pair.outer_losses(1.0, -math.inf)[1] if pair.infinite_mass else pair.loss_range[1]
 
 
+def _about(pair: Pair, epsilon: Array) -> Array:
+    """About its delta: in closed form, or as a difference, which an integral need not be taken for."""
+    if pair.splits:
+        return pair.profile(epsilon)
+    log_p, log_q, *_ = pair.tails(epsilon)
+    return np.exp(log_p) - np.exp(epsilon + log_q)
+
+
 def _both(pair: Pair) -> tuple[Pair, Pair]:
     return pair, pair.reverse()
 
@@ -198,7 +206,7 @@ class ComposedLoss:
 
     def single(self, epsilon: Array) -> Array:
         """The sum of the steps' own deltas: about delta, where single large and finite losses make it up."""
-        total: Array = np.sum([n * (pair.profile(epsilon) - pair.infinite_mass) for pair, n in self.terms], 0)
+        total: Array = np.sum([n * (_about(pair, epsilon) - pair.infinite_mass) for pair, n in self.terms], 0)
         return np.maximum(total, 0.0)
 
     def levels_at(self, epsilon: Array) -> Levels:

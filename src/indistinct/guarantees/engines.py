@@ -21,6 +21,7 @@ from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.rare_losses import SplitTail, split_tail
 from indistinct.guarantees.single_losses import single_losses
 from indistinct.guarantees.tails import NARROW
+from indistinct.guarantees.uneven_lattice import uneven_lattice
 from indistinct.numerics.arrays import Array
 from indistinct.numerics.contour import ACCURACY, NOT_SCANNED, Aim, ContourLine, draw_line
 from indistinct.numerics.lattice import MAX_CELLS, ON_POINT, LatticeTail, convolve, law_above, law_below
@@ -235,6 +236,11 @@ def beside_bound(more: int, loss: ComposedLoss, epsilon: Array, low: Array, high
     return np.where(high - low > _LITTLE_KNOWN, np.maximum(loss.levels_of(high) + more, 0), -1)
 
 
+def if_little_is_known(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
+    """Any, of what is alike at all of them."""
+    return np.where(high - low > _LITTLE_KNOWN, 0, -1)
+
+
 ROUTE: tuple[Step, ...] = (
     (chernoff, by_order),
     (enumerated, by_order),
@@ -248,18 +254,23 @@ ROUTE: tuple[Step, ...] = (
     (fine_lattice, by_bound),
     *((fine_lattice, partial(beside_bound, more)) for more in (1, -1, 0)),
     (single_losses, by_bound),
+    (uneven_lattice, if_little_is_known),
     (chernoff, by_bound),
 )
 """How delta is looked for, in order of cost: an engine, and how the level is found that it is asked at. A new
 engine is a line here; one may come again, at another level."""
 
-ROUGHLY = sorted((step for step in ROUTE if step[0] != fine_lattice), key=lambda step: step[0] == split_tail)
+ROUGHLY = sorted(
+    (step for step in ROUTE if step[0] not in (fine_lattice, uneven_lattice)),
+    key=lambda step: step[0] == split_tail,
+)
 """How it is where a search begins."""
 
 ENGINES: tuple[Engine, ...] = tuple(dict.fromkeys(engine for engine, _ in ROUTE if engine is not chernoff))
 """The same engines, for epsilon, whose level is that of its delta."""
 
-SOLVED = (*((engine, 0) for engine in ENGINES), (fine_lattice, 1), (chernoff, 0))
-"""How epsilon is: an engine, and how much larger than delta what it is asked about may be, in levels."""
+SOLVED = (*((engine, 0) for engine in ENGINES if engine != uneven_lattice), (fine_lattice, 1), (chernoff, 0))
+"""How epsilon is: an engine, and how much larger than delta what it is asked about may be, in levels.
+The uneven lattice is asked only where they leave much open."""
 BY_MOMENTS = ((enumerated, 0), (contour, 0), (contour, 1), (contour, 2), (chernoff, 0))
 """The same of what no other engine knows."""

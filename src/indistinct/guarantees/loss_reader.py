@@ -28,6 +28,7 @@ from indistinct.guarantees.engines import (
 )
 from indistinct.guarantees.enumerated import EnumeratedTail, enumerate_losses
 from indistinct.guarantees.tails import EXACT, NARROW, Need
+from indistinct.guarantees.uneven_lattice import uneven_lattice
 from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.contour import ContourLine
 
@@ -79,7 +80,10 @@ class LossReader:
             )
             hints, needed = self._hints(other, level), need.at(delta.shape, rows)
             low[rows], high[rows] = self._solved(hints, asked, np.log(delta[rows]), needed)
-        if not need.rough and (high - low > _OPEN * high).any():
+        if not need.rough and (open_ := (high - low > _OPEN * high) & (high > need.enough)).any():
+            if (tail := drawn(uneven_lattice, self.loss, 0)) is not None:
+                found = tails.solve(tail, np.log(delta[open_]), self.loss.top)
+                low[open_], high[open_], _ = tails.both((low[open_], high[open_]), found)
             self._halved(low, high, np.log(delta), need.enough, other)
         return (low if self.exact else np.zeros_like(low)), high
 
@@ -184,7 +188,7 @@ class LossReader:
         for engine, levels_for in chain(hints, ROUGHLY if need.rough else ROUTE):
             levels = np.full(epsilon.shape, -1)
             own = rows
-            if near is not None:  # unless delta is known not to be
+            if near is not None and engine != uneven_lattice:  # unless delta is known not to be
                 far = (near[rows] > -math.inf) & (low[rows] > near[rows] + _FAR)
                 far |= high[rows] < near[rows] - _FAR
                 own, others = rows[far], rows[~far]

@@ -269,7 +269,7 @@ class Product:
         for above in self._above if len(rows) else ():
             high[rows] = np.minimum(high[rows], bounds(above, at[rows], upper_only=True)[1])
         for below in self._below if len(rows) and not upper_only else ():
-            least = bounds(below, at[rows])[0]
+            least = bounds(below, at[rows], Need(low[rows]))[0]  # what is less than is known says nothing
             # more than rounding above the upper end: one of the two is wrong, and nobody knows which
             wrong = least > high[rows] * (1 + _CONTRADICTS) + TINY
             low[rows] = np.where(wrong, low[rows], np.minimum(np.maximum(low[rows], least), high[rows]))
