@@ -102,8 +102,7 @@ class Readings(Meaning):
 
     def summary(self, delta: float = 1e-5, fpr: float = 0.05) -> dict[str, float]:
         """A few readings by name, for tables and reports."""
-        check_probability("delta", delta)
-        check_probability("fpr", fpr)
+        delta, fpr = check_probability("delta", delta), check_probability("fpr", fpr)
         return {
             f"epsilon at delta={delta:g}": self.epsilon(delta),
             "Rényi divergence of order 2": self.renyi(2.0),
@@ -113,6 +112,8 @@ class Readings(Meaning):
 
     def to_html(self, title: str = "") -> str:
         """The summary as a small HTML table, as notebooks show it."""
+        if not isinstance(title, str):
+            raise ArgumentError("title", title, "text")
         rows = "".join(
             f"<tr><td style='text-align:left'>{escape(name)}</td><td>{value:.6g}</td></tr>"
             for name, value in self.summary().items()

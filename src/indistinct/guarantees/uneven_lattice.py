@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from indistinct.guarantees.composed_loss import LOG_FLOOR, ComposedLoss
 from indistinct.guarantees.pair import Pair
-from indistinct.numerics.arrays import EPS, TINY, Array, summed
+from indistinct.numerics.arrays import EPS, Array, summed
 from indistinct.numerics.contour import LogBounds
 
 _POINTS = 640
@@ -26,6 +26,8 @@ _OUTSIDE = 1 + 1e-6
 """Points reach so much further than losses."""
 _MOST_STEPS = 1 << 24
 """The rounding of more would be felt."""
+_UNDERFLOW = 1e-301
+"""More than what products lack that are too small for numbers."""
 _TAIL, _LOG_TAIL, _NO_NUMBER = 1e-14, 64 * EPS, -745.0
 """Relative error of a tail, so much more for its logarithm, and that of nothing."""
 
@@ -60,7 +62,7 @@ class UnevenLattice:
 
     def read(self, epsilon: Array) -> LogBounds:
         beyond = np.minimum((epsilon * (1 - 8 * EPS) - self.blur)[:, None] - self.points, 0.0)
-        high = np.minimum(np.log(summed(-np.expm1(beyond), self.mass) + TINY) + self.log_error, 0.0)
+        high = np.minimum(np.log(summed(-np.expm1(beyond), self.mass) + _UNDERFLOW) + self.log_error, 0.0)
         fall = summed(np.where(beyond < 0, np.exp(beyond), 0.0), self.mass)
         return LogBounds(np.full(epsilon.shape, -math.inf), high, -fall / np.exp(high))
 
