@@ -1,7 +1,6 @@
 """What single steps tell of their sum: where one rare, large loss decides, that is nearly all there is.
 
-From below, by tests: whether any step has a loss above a place, or all have their largest. From above, by
-basic composition: delta at epsilon is at most the sum of the steps' own, each at its share of epsilon.
+From below, by tests: whether any step has a loss above a place, or all have their largest.
 """
 
 import math
@@ -32,7 +31,7 @@ def single_losses(loss: ComposedLoss, level: int) -> "SingleLosses | None":
 
 @dataclass(frozen=True, eq=False)
 class SingleLosses:
-    """The tests and the sum of deltas, for one size of delta."""
+    """The tests, for one size of delta."""
 
     final: ClassVar[bool] = False
 
@@ -48,11 +47,8 @@ class SingleLosses:
         gap += 8 * EPS * (epsilon[:, None] + np.abs(log_q) + np.abs(log_p))
         with np.errstate(divide="ignore"):
             low = (log_p + np.log(-np.expm1(np.minimum(gap, 0.0)))).max(axis=1) - GUARD
-        share = epsilon / self.loss.steps
-        each = [(n, *pair.profile_and_fall(share - _blur(pair, share))) for pair, n in self.loss.terms]
-        delta = np.maximum(sum(n * one for n, one, _ in each), TINY)
-        fall = sum(n * one for n, _, one in each)
-        return LogBounds(low, np.minimum(np.log(delta) + GUARD, 0.0), -fall / delta / self.loss.steps)
+        nothing = np.zeros_like(low)
+        return LogBounds(low, nothing, nothing)
 
     def guess(self, log_delta: Array) -> Array:
         return np.array([max(pair.likely_epsilon(one) for pair, _ in self.loss.terms) for one in log_delta])
@@ -90,9 +86,3 @@ def _above(pair: Pair, place: Array) -> Array:
     tails = np.maximum(np.array(pair.tails(place)[:2]), -_NOTHING)
     rounded: Array = tails + np.array([[-1.0], [1.0]]) * (1e-14 - 64 * EPS * tails)
     return rounded
-
-
-def _blur(pair: Pair, share: Array) -> Array:
-    """By how much a place may be off, where a loss is."""
-    top = pair.loss_range[1]
-    return EPS * (8 * share + (16 * top if top < math.inf else 0.0))
