@@ -205,8 +205,9 @@ class Meaning(Hooks):
         least = np.minimum(np.minimum(fpr, known), min(advantage, 1.0))
 
         def reading(near: Array | None, felt: Array | None) -> Objective:
-            read = self._deltas(near, felt is not None)
             beside = least if felt is None else np.where(felt > 0, felt, least)
+            there = beside if near is None else beside * np.exp(np.maximum(-near, 0.0))
+            read = self._deltas(near, None if felt is None else there)
 
             def at(epsilon: Array, rows: Any) -> tuple[Array, Array]:
                 size, scale, above = np.abs(epsilon), np.exp(np.maximum(-epsilon, 0.0)), epsilon > 0
@@ -230,7 +231,7 @@ class Meaning(Hooks):
 
         def reading(near: Array | None, felt: Array | None) -> Objective:
             place = None if near is None else t - np.logaddexp(0.0, -near)
-            read = self._deltas(place, felt is not None)
+            read = self._deltas(place, None if felt is None else 0 * t if place is None else _beside(place))
 
             def at(place: Array, rows: Any) -> tuple[Array, Array]:
                 below = t[rows] - np.logaddexp(0.0, -place)
@@ -249,11 +250,13 @@ class Meaning(Hooks):
         told, _ = least_told(reading, -np.log(np.expm1(guess)), spread, low, high)
         return np.clip(told, 0.0, 1.0)
 
-    def _deltas(self, near: Array | None, closely: bool) -> Callable[[Array, Array, Any], Array]:
+    def _deltas(self, near: Array | None, beside: Array | None) -> Callable[[Array, Array, Any], Array]:
         """Reads deltas that are added to something so large, or subtracted from it: roughly, or closely, on
-        the tails that are best for each, or for the delta at an epsilon for each row."""
-        share, accuracy = (_UNFELT, NARROW) if closely else (ROUGH, ROUGH)
-        sizes = None if near is None else self._delta_about(np.abs(near), Need(accuracy=ROUGH))
+        the tails that are best for each, or for the delta at an epsilon for each row (beside so much)."""
+        share, accuracy, sizes = (ROUGH, ROUGH, None) if beside is None else (_UNFELT, NARROW, None)
+        if near is not None and beside is not None:
+            rough = np.minimum(ROUGH * beside, 1.0)
+            sizes = np.maximum(self._delta_about(np.abs(near), Need(rough, rough, ROUGH)), rough)
 
         def read(epsilon: Array, beside: Array, rows: Any) -> Array:
             felt = np.minimum(share * beside, 1.0)

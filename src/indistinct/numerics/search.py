@@ -1,4 +1,4 @@
-"""Searching many places at once: for the least bound on what a test tells, and where a profile falls to a size.
+"""Searching many places at once: for the least that a test tells, and where a profile falls to a size.
 
 Every value of such a bound is valid, so a search that stops early only loses sharpness.
 """
@@ -14,7 +14,7 @@ from indistinct.numerics.arrays import TINY, Array
 
 ROUGH = 1e-2
 """A search begins with bounds that are as close as this, where those are cheaper."""
-_LIKELY = 0.3
+_LIKELY = 0.1
 """... to where no more than this can be found, of logarithms."""
 _SETTLED = 5e-7
 """It ends where no more than this can be found, of either side."""
@@ -23,7 +23,7 @@ _FURTHER = 3.0
 """A place further out is so many times as far away as the last one."""
 _STRAIGHT = 0.1
 """Beside a kink slopes differ by no more than this share of what they do across it."""
-_NARROWER = 0.05
+_NARROWER = 0.02
 """Places around a foretold one are no closer than this share of what is searched."""
 _STEEP = 1e100
 """The slope beyond an end."""
@@ -76,8 +76,9 @@ def _peak(
     places, values = np.empty((0, rows.size)), np.empty((2, 0, rows.size))
     probes = np.clip(guess + np.multiply.outer(np.array([-1.0, 0.0, 1.0]), spread), low, high)
     kink = np.where(np.abs(np.abs(guess) - end) <= 4 * spread, np.copysign(end, guess), math.nan)
+    probes[np.abs(probes - kink) < _NARROWER * spread] = math.nan
+    probes[::2] = np.where(probes[::2] == probes[1], math.nan, probes[::2])
     probes = np.concatenate((probes, kink[None]))
-    probes[[0, 2, 3]] = np.where(probes[[0, 2, 3]] == probes[1], math.nan, probes[[0, 2, 3]])
     open_ = np.ones(rows.size, dtype=bool)
     for step in range(_STEPS):
         asked = ~np.isnan(probes)
@@ -148,15 +149,15 @@ def _next(
     probes = top + np.multiply.outer(np.array([-1.0, 0.0, 1.0]), apart)
     probes[1] = np.where(np.abs(top - middle) < apart / 4, math.nan, probes[1])
     wider = np.where(above - middle > middle - below, above, below)
-    for alone, place in (
-        (kink, crossing),
-        (step % 4 == 3, (middle + wider) / 2),
-        (no_left, middle - _further(above - middle)),
-        (no_right, middle + _further(middle - below)),
-        (no_left & (middle <= low), (middle + above) / 2),
-        (no_right & (middle >= high), (middle + below) / 2),
-    ):
-        probes = np.where(alone, np.stack((near[2] * math.nan, place, near[2] * math.nan)), probes)
+    one = np.where(kink, crossing, (middle + wider) / 2 if step % 4 == 3 else math.nan)
+    one = np.where(no_left, middle - _further(above - middle), one)
+    one = np.where(no_right, middle + _further(middle - below), one)
+    one = np.where(no_left & (middle <= low), (middle + above) / 2, one)
+    one = np.where(no_right & (middle >= high), (middle + below) / 2, one)
+    probes[1], probes[::2] = (
+        np.where(np.isnan(one), probes[1], one),
+        np.where(np.isnan(one), probes[::2], math.nan),
+    )
     room = np.where((no_left & (middle > low)) | (no_right & (middle < high)), math.inf, room)
     probes = np.clip(probes, low, high)
     probes = np.where((probes[:, None] == near).any(axis=1), math.nan, probes)
@@ -164,7 +165,7 @@ def _next(
     alike = np.clip(np.where(alike > 0, alike, width), width / 8, width)
     dents = -np.diff(slopes, axis=0)[::2] * widths[1:3]
     top = np.where(kink, middle, np.clip(top, middle - alike, middle + alike))
-    return room, probes, top, alike, ~(dents > 10 * _SETTLED).any(axis=0)
+    return room, probes, top, alike, ~(dents > _SETTLED).any(axis=0)
 
 
 def _further(step: Array) -> Array:
