@@ -15,16 +15,16 @@ from indistinct.numerics.arrays import TINY, Array
 ROUGH = 1e-2
 """A search begins with bounds that are as close as this, where those are cheaper."""
 _LIKELY = 0.1
-"""... to where no more than this can be found, of logarithms."""
+"""... until no more than this is left to find, of log odds."""
 _SETTLED = 5e-7
-"""It ends where no more than this can be found, of either side."""
+"""It ends where no more than this is left."""
 _STEPS = 60
-_FURTHER = 3.0
+_FURTHER = 2.0
 """A place further out is so many times as far away as the last one."""
 _STRAIGHT = 0.1
 """Beside a kink slopes differ by no more than this share of what they do across it."""
 _NARROWER = 0.02
-"""Places around a foretold one are no closer than this share of what is searched."""
+"""Places around a foretold one are no closer to it than this share of what is searched."""
 _STEEP = 1e100
 """The slope beyond an end."""
 
@@ -130,6 +130,9 @@ def _next(
     slopes, widths = np.diff(excess, axis=0) / np.diff(convex_in, axis=0), np.diff(convex_in, axis=0)
     left, left_room, left_kink = _crossing(slopes, widths[1], excess[1])
     right, right_room, right_kink = _crossing(-slopes[::-1], widths[2], excess[3])
+    steps = np.diff(near, axis=0)
+    left_kink &= steps[2] + steps[3] > _STRAIGHT * steps[1]  # else of anything so short
+    right_kink &= steps[0] + steps[1] > _STRAIGHT * steps[2]
     more = right_room > left_room
     room, kink = np.maximum(left_room, right_room), np.where(more, right_kink, left_kink)
     crossing = near[2] + np.log1p(np.where(more, right, -left))
@@ -154,10 +157,8 @@ def _next(
     one = np.where(no_right, middle + _further(middle - below), one)
     one = np.where(no_left & (middle <= low), (middle + above) / 2, one)
     one = np.where(no_right & (middle >= high), (middle + below) / 2, one)
-    probes[1], probes[::2] = (
-        np.where(np.isnan(one), probes[1], one),
-        np.where(np.isnan(one), probes[::2], math.nan),
-    )
+    alone = ~np.isnan(one)
+    probes[:, alone], probes[1, alone] = math.nan, one[alone]
     room = np.where((no_left & (middle > low)) | (no_right & (middle < high)), math.inf, room)
     probes = np.clip(probes, low, high)
     probes = np.where((probes[:, None] == near).any(axis=1), math.nan, probes)
@@ -169,10 +170,11 @@ def _next(
 
 
 def _further(step: Array) -> Array:
+    """How far ahead the next place is, from the last step."""
     return np.minimum(_FURTHER * step, np.maximum(step, _FURTHER))
 
 
-def _crossing(slopes: Array, width: Array, excess: Array) -> tuple[Array, Array, Array]:
+def _crossing(slopes: Array, width: Array, excess: Array) -> tuple[Array, Array, Flags]:
     """How far before the best place the chords cross that are beyond the place before it and the best one, by
     how much below, and whether these are straight."""
     outer, own, inner, beyond = slopes
