@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import SILENT, SINGLE, STATED, Case, each
+from compositions import anything, harsh, log_uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
@@ -23,6 +24,7 @@ from indistinct import (
     RandomizedResponse,
     RenyiCurve,
     ZeroConcentratedDP,
+    parse_guarantee,
 )
 
 RESPONSE = RandomizedResponse(truth=0.75).guarantee()
@@ -304,3 +306,104 @@ def test_claims_by_divergences_alone() -> None:
     assert claimed.bayes_risk(0.2) <= known.bayes_risk(0.2)
     order_two = RenyiCurve([2], [0.3]).bayes_factor()
     assert order_two.moment(1) == pytest.approx(math.exp(0.3)) and order_two.moment(1.5) == math.inf
+
+
+# -- every line is a bound, and the best one is found -------------------------------------------------
+
+
+def _lines(g: Any, fpr: float, rest: float, epsilons: np.ndarray) -> tuple[float, float]:
+    """What is missed at least, and told at most (the rest), as the deltas at some epsilons allow."""
+    e, delta = epsilons, g.delta(epsilons)
+    told = np.concatenate((delta + np.expm1(e) * fpr, np.exp(-e) * delta - np.expm1(-e) * rest))
+    missed = np.concatenate((rest - delta - np.expm1(e) * fpr, np.exp(-e) * (rest - delta)))
+    return float(missed.max()), float(told.min())
+
+
+def check_no_line_is_better(text: str, x: float) -> None:
+    """To a millionth of what is missed or told (and rounding next to 1), alone and among others."""
+    g = parse_guarantee(text)
+    ends = g.epsilon([0.9, 0.5, 0.1, 1e-2, 1e-4])
+    ends = ends[np.isfinite(ends)]
+    top = min(g.pure(), 1.2 * ends.max(initial=0.1), 600.0)
+    epsilons = np.concatenate((ends, np.linspace(0, top, 30), [min(g.pure(), 600.0)]))
+    missed, told = _lines(g, x, 1 - x, epsilons)
+    fnr, tpr = parse_guarantee(text).tradeoff(x), parse_guarantee(text).tpr(x)
+    assert fnr >= missed - 1e-6 * min(missed, told) - 4e-15
+    assert tpr <= (x + told) * (1 + 1e-6)
+    assert parse_guarantee(text).tradeoff([0.3, x, x / 2])[1] == fnr
+    likely, _ = _lines(g, 1 - x, x, epsilons)
+    if likely > 0:
+        assert parse_guarantee(text).bayes_factor().quantile(x) <= x / likely * (1 + 1e-6)
+
+
+@pytest.mark.slow
+@settings(max_examples=settings.default.max_examples // 6)
+@given(st.one_of(anything, harsh), st.one_of(st.floats(0.001, 0.999), log_uniform(1e-8, 1e-2)))
+def test_no_line_is_better(text: str, x: float) -> None:
+    check_no_line_is_better(text, x)
+
+
+@pytest.mark.parametrize(
+    ("text", "x"),
+    [
+        # searches that stopped at a kink, or on the wrong side of one
+        (
+            "2 * randomized_response(0.587) + 4 * randomized_response(0.901).subsample(0.001458)"
+            " + 3 * randomized_response(0.68)",
+            0.7,
+        ),
+        (
+            "discrete_gaussian(0.6258) + 2 * (2 * randomized_response(0.809)).subsample(0.1886)",
+            0.9,
+        ),
+        (
+            "4 * randomized_response(0.908).subsample(0.00511) + 3 * laplace(0.3327).subsample(0.01857)",
+            0.0011,
+        ),
+        ("2 * laplace(0.7657) + laplace(0.356).subsample(0.0005394)", 0.01),
+        # what is drawn for one size of delta is loose beside it
+        (
+            "4 * laplace(13.77) + 3 * (2 * randomized_response(0.776)).subsample(0.114) + 4 * laplace(1.041)",
+            0.8,
+        ),
+        # nearly everything is told: rough deltas are rough beside what is missed
+        ("34 * gaussian(0.7091).allocate(9, times=2)", 1e-6),
+        (
+            "5 * (2 * randomized_response(0.7714) + discrete_gaussian(1.198)).subsample(0.04151)"
+            " + 25 * discrete_gaussian(0.9218)",
+            1e-4,
+        ),
+        ("sampled_sum(0.1704, 0.2524, records=4)", 0.2),
+        # one row went on for as long as another
+        ("laplace(121.0) + pure(0.0414) + 6 * gaussian(2.8).subsample(0.000135)", 0.9727492332343619),
+    ],
+)
+def test_no_line_is_better_where_searches_have_stopped(text: str, x: float) -> None:
+    check_no_line_is_better(text, x)
+
+
+def test_the_best_line_of_a_listed_pair() -> None:
+    """All 512 outcomes of nine answers, some of them sampled: the curve's corners are at their losses."""
+    p, q = np.ones(1), np.ones(1)
+    for truth, rate, count in ((0.587, 1.0, 2), (0.901, 0.001458, 4), (0.68, 1.0, 3)):
+        one = np.array([1 - truth, truth])
+        for _ in range(count):
+            p, q = np.outer(p, rate * one[::-1] + (1 - rate) * one).ravel(), np.outer(q, one).ravel()
+    slopes = np.append((p / q)[:, None, None], (q / p)[:, None, None])[:, None]
+    delta = np.maximum(np.maximum(p - slopes * q, 0).sum(axis=1), np.maximum(q - slopes * p, 0).sum(axis=1))
+    known = (
+        RandomizedResponse(0.587),
+        RandomizedResponse(0.901).subsample(0.001458),
+        RandomizedResponse(0.68),
+    )
+    g = (2 * known[0] + 4 * known[1] + 3 * known[2]).guarantee()
+    for x in (0.01, 0.3, 0.7, 0.9):
+        best = (1 - delta - slopes[:, 0] * x).max()
+        assert g.tradeoff(x) == pytest.approx(best, rel=1e-6) and g.tradeoff(x) <= best * (1 + 1e-12)
+        assert g.bayes_factor().quantile(1 - x) == pytest.approx((1 - x) / best, rel=1e-6)
+        assert g.tpr(x) == pytest.approx(1 - best, rel=1e-6)
+
+
+def test_the_rarest_events_have_a_probability() -> None:
+    between = RandomizedResponse(truth=0.7).guarantee().event(5e-324)
+    assert 0 <= between.low <= 5e-324 <= between.high <= 2e-323

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
 from indistinct.errors import ArgumentError, check_array
@@ -28,17 +27,19 @@ from indistinct.guarantees.hooks import Hooks
 from indistinct.guarantees.pair_kinds import of_both_signs
 from indistinct.guarantees.tails import NARROW, Need
 from indistinct.numerics.arrays import EPS, TINY, Array, shaped
-from indistinct.numerics.search import ROUGH, Objective, climbed
+from indistinct.numerics.search import ROUGH, Objective, least_told
 
 _ROUNDING = 8 * EPS
 _RARE = 1e-3
 """Below this, probabilities keep their digits only if 1 - p is never formed."""
 _PROBABILITY = "a number in [0, 1]"
 _LARGEST_EPSILON = 700.0
-_WIDEST = 60.0
+_WIDEST = 16.0
 """Losses of less than minus this do not matter for a tail."""
 _FURTHEST = 40.0
 """No normal variable is further out."""
+_ALL = 1e300
+"""More than anything else."""
 _UNFELT = 1e-9
 """Nor does so much of a delta, relative to what it is added to."""
 
@@ -161,131 +162,106 @@ class Meaning(Hooks):
 
     def _highest(self, p: Array) -> Array:
         """1 - f(p): the largest probability, on a neighbour, of an event of probability p."""
-        best, common = np.ones_like(p), np.ones_like(p, dtype=bool)
-        if (rare := np.flatnonzero(p < _RARE)).size:
-            best[rare], common[rare] = self._highest_of_rare(p[rare])
-        if (usual := np.flatnonzero(common)).size:
+        best = np.where(p > 0, 1.0, self._delta(np.array([math.inf])))
+        if (usual := np.flatnonzero(p >= _RARE)).size:
             # f falls, so what rounding may have taken from p or from 1 - f is covered
-            fnr = self._tradeoff(np.minimum(p[usual] + _ROUNDING, 1.0))
-            best[usual] = np.minimum(best[usual], 1 - fnr + _ROUNDING)
+            best[usual] = 1 - self._tradeoff(np.minimum(p[usual] + _ROUNDING, 1.0)) + _ROUNDING
+        if (rare := np.flatnonzero((p > 0) & (p < _RARE))).size:
+            best[rare] = np.nextafter(p[rare] + self._best_test(p[rare], 1 - p[rare])[0], 1.0)
         return np.clip(best, p, 1.0)
-
-    def _highest_of_rare(self, p: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """The smallest e^ε p + δ(ε), which is convex in e^ε; and whether a negative ε may do better."""
-        never = float(self._delta(np.array([math.inf]))[0])
-        start = self._epsilon_about(np.clip(np.maximum(p, 1.01 * never), 0.0, 1.0), Need(accuracy=ROUGH))
-        start = np.minimum(start, _LARGEST_EPSILON)
-        known = np.maximum(
-            np.exp(start) * p + self._delta_about(start, Need(ROUGH * p, ROUGH * p, ROUGH)), TINY
-        )
-        # where either part alone exceeds what is known already, nothing better is to be found
-        low = self._epsilon_about(np.clip(known, 1e-290, 1.0), Need(accuracy=ROUGH))
-        low = np.minimum(low, start) * (1 - ROUGH)
-        high = np.log(known) - np.log(np.maximum(p, TINY))
-        high = np.clip(high, low, _LARGEST_EPSILON)
-
-        def bound(near: Array | None) -> Objective:
-            beside = np.exp(low) * p
-            read = self._deltas(beside, None if near is None else low + near)
-
-            def at(above: Array, rows: Any) -> Array:
-                found = np.exp(low[rows] + above) * p[rows] + read(low[rows] + above, beside[rows], rows)
-                # of any size, and all its digits count
-                log_found: Array = np.log(np.maximum(found, TINY))
-                return -log_found
-
-            return at
-
-        unknown = np.full(p.shape, -math.inf)
-        guess = np.where(start > low, start - low, likely_peak(p, known - p))
-        log_best = np.minimum(-climbed(bound, unknown, guess, high - low), np.log(known))
-        best = np.exp(log_best) * (1 - EPS * log_best)
-        if math.isfinite(pure := self._renyi(math.inf)):
-            best = np.minimum(best, p * np.exp(np.minimum(pure, _LARGEST_EPSILON)))
-        return np.where(p > 0, best * (1 + _ROUNDING), never), low == 0
 
     def _log_factor(self, p: Array) -> Array:
         """log(p / f(1-p)): the largest Bayes factor that events of probability p and more can have."""
-        result: Array = np.full(p.shape, self._renyi(math.inf))
-        common = p > 0
-        if (rare := np.flatnonzero(common & (p < _RARE))).size:
-            log_factor, common[rare] = self._log_factor_of_rare(p[rare])
-            result[rare] = np.minimum(result[rare], log_factor)
-        if (usual := np.flatnonzero(common)).size:
-            least = self._tradeoff(np.minimum(1 - p[usual] + _ROUNDING, 1.0)) * (1 - _ROUNDING)
-            with np.errstate(divide="ignore"):
-                result[usual] = np.minimum(result[usual], np.log(p[usual]) - np.log(least))
+        least = np.zeros_like(p)
+        if (usual := np.flatnonzero(p >= _RARE)).size:
+            least[usual] = self._tradeoff(np.minimum(1 - p[usual] + _ROUNDING, 1.0)) * (1 - _ROUNDING)
+        if (rare := np.flatnonzero((p > 0) & (p < _RARE))).size:
+            least[rare] = self._best_test(1 - p[rare], p[rare])[1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result = np.where(p > 0, np.log(p) - np.log(least), math.inf)
+        result = np.minimum(result, self._renyi(math.inf))
         # what the rounding of a logarithm takes, its exponential would lack
         return np.where(result > 0, result * (1 + 4 * EPS) + _ROUNDING, 0.0)
 
-    def _log_factor_of_rare(self, p: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """The smallest ε - log(1 - δ(ε)/p), as f(1-p) is the largest e^-ε (p - δ(ε)), which has one peak;
-        and whether a negative ε may do better."""
-        never = float(self._delta(np.array([math.inf]))[0])
-        level = (p + np.minimum(never, p)) / 2
-        both = self._epsilon_about(np.concatenate((p, level)), Need(accuracy=ROUGH, near=np.tile(p, 2)))
-        low, middle = both[: p.size] * (1 - ROUGH), both[p.size :]
-        result, negative = np.full(p.shape, math.inf), low == 0
-        known = np.flatnonzero((p > never) & np.isfinite(middle))
-        p, low, middle, level = p[known], low[known], middle[known], level[known]
-        if not known.size:
-            return result, negative
+    def _best_test(self, fpr: Array, rest: Array) -> tuple[Array, Array]:
+        """By how much less than 1 - fpr (`rest`, to its own digits) a test misses, at most, and how much it
+        misses, at least: δ(ε) + (e^ε - 1) fpr of the one and the rest for the other, with the best ε of
+        either sign. δ(-ε) is 1 - e^-ε (1 - δ(ε)): one function, convex in e^ε.
 
-        def bound(near: Array | None) -> Objective:
-            read = self._deltas(p, None if near is None else low + near)
+        Dong, Roth and Su 2022, Proposition 2.12.
+        """
+        never, advantage = self._delta_about(np.array([math.inf, 0.0]), Need(accuracy=ROUGH)).tolist()
+        if advantage == 0:
+            return np.zeros_like(rest), rest
+        known = np.maximum(rest - advantage, 0.0)
+        guess, spread = _likely_peak(fpr, rest, advantage)
+        if (lost := np.flatnonzero(known < 0.01 * rest)).size:
+            # half of what can be missed is, where delta is in the middle
+            level = (rest[lost] + np.minimum(never, rest[lost])) / 2
+            far = np.minimum(self._epsilon_about(level, Need(accuracy=ROUGH)), _LARGEST_EPSILON)
+            known[lost] = np.maximum(known[lost], (rest[lost] - level) * np.exp(-far) * (1 - _ROUNDING))
+            guess[lost], spread[lost] = -far, far / 4 + TINY
 
-            def at(above: Array, rows: Any) -> Array:
-                # of any size, and all its digits count
-                share: Array = np.log(np.maximum(1 - read(low[rows] + above, p[rows], rows) / p[rows], TINY))
-                return share - above
+        least = np.minimum(np.minimum(fpr, known), min(advantage, 1.0))
+
+        def reading(near: Array | None, felt: Array | None) -> Objective:
+            beside = least if felt is None else np.where(felt > 0, felt, least)
+            there = beside if near is None else beside * np.exp(np.maximum(-near, 0.0))
+            read = self._deltas(near, None if felt is None else there)
+
+            def at(epsilon: Array, rows: Any) -> tuple[Array, Array]:
+                size, scale, above = np.abs(epsilon), np.exp(np.maximum(-epsilon, 0.0)), epsilon > 0
+                delta = read(size, beside[rows] * scale, rows)
+                false = np.expm1(size) * np.where(above, fpr[rows], rest[rows])
+                told = (delta + false) * (1 + _ROUNDING)
+                # in this order: next to 1 the first difference is exact
+                missed = rest[rows] - np.where(above, told, delta * (1 + _ROUNDING))
+                return told * (1 + 4 * EPS) / scale, missed * (1 - 4 * EPS) / scale
 
             return at
 
-        # ε = middle gives this much already, and so nothing beyond can do better
-        further = middle - low - np.log1p(-level / p)
-        none = np.flatnonzero(middle == low)
-        guess = middle - low
-        beside = Need(ROUGH * p[none], ROUGH * p[none], ROUGH)
-        guess[none] = likely_peak(p[none], self._delta_about(np.zeros(none.size), beside), -1.0)
-        best = np.maximum(climbed(bound, np.full(p.shape, -math.inf), guess, further), -further)
-        result[known] = low - best * (1 + _ROUNDING) + _ROUNDING
-        return result, negative
+        most = np.full_like(fpr, _LARGEST_EPSILON)
+        guess, pure = np.clip(guess, -most / 2, most / 2), self._renyi(math.inf)
+        told, missed = least_told(reading, guess, spread, -most, most, pure)
+        return np.minimum(told, rest), np.maximum(missed, known)
 
     def _tail(self, t: Array) -> Array:
-        """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is."""
+        """The smallest δ(s) / (1 - e^(s-t)) over s < t: how likely a factor of e^t or more is. It is convex
+        in 1 / (1 - e^(s-t)) = 1 + e^place."""
 
-        def bound(near: Array | None) -> Objective:
-            place = None if near is None else t - near
-            read = self._deltas(0.0 * t if place is None else _beside(place), place)
+        def reading(near: Array | None, felt: Array | None) -> Objective:
+            place = None if near is None else t - np.logaddexp(0.0, -near)
+            read = self._deltas(place, None if felt is None else 0 * t if place is None else _beside(place))
 
-            def at(gap: Array, rows: Any) -> Array:
-                width, place = -np.expm1(-gap), t[rows] - gap
+            def at(place: Array, rows: Any) -> tuple[Array, Array]:
+                below = t[rows] - np.logaddexp(0.0, -place)
                 # a profile's rounding is relative to P(L > s), not to δ(s)
-                above = of_both_signs(place, read(np.abs(place), _beside(place), rows))
-                return -np.log(np.maximum(above, TINY) / width) - _ROUNDING / width
+                above = of_both_signs(below, read(np.abs(below), _beside(below), rows))
+                more = 1 + np.exp(place)
+                return np.maximum(above, TINY) * more * (1 + _ROUNDING * more), np.full_like(below, _ALL)
 
             return at
 
-        # in e^s a convex function over a line: one valley, where δ has fallen by about e, as if Gaussian
+        # where δ has fallen by about e, as if Gaussian
         known = np.maximum(self._delta_about(t, Need(slack=1.0)), TINY)
         guess = np.log1p(t / (1 - 2 * np.log(known)))
-        least = climbed(bound, np.full(t.shape, -math.inf), guess, t + _WIDEST)
-        return np.clip(np.exp(-least), 0.0, 1.0)
+        low, high = -np.log(np.expm1(t + _WIDEST)), -np.log(np.expm1(1e-5 * guess))
+        spread = np.full_like(t, math.log(1.6))
+        told, _ = least_told(reading, -np.log(np.expm1(guess)), spread, low, high)
+        return np.clip(told, 0.0, 1.0)
 
-    def _deltas(self, beside: Array, near: Array | None) -> Callable[[Array, Array, Any], Array]:
+    def _deltas(self, near: Array | None, beside: Array | None) -> Callable[[Array, Array, Any], Array]:
         """Reads deltas that are added to something so large, or subtracted from it: roughly, or closely, on
-        the tails that are best at a place for each row, where they are beside so much."""
-        share, accuracy, sizes = ROUGH, ROUGH, None
-        if near is not None:
+        the tails that are best for each, or for the delta at an epsilon for each row (beside so much)."""
+        share, accuracy, sizes = (ROUGH, ROUGH, None) if beside is None else (_UNFELT, NARROW, None)
+        if near is not None and beside is not None:
             rough = np.minimum(ROUGH * beside, 1.0)
-            sizes = self._delta_about(np.abs(near), Need(rough, rough, ROUGH))
-            share, accuracy = _UNFELT, NARROW
+            sizes = np.maximum(self._delta_about(np.abs(near), Need(rough, rough, ROUGH)), rough)
 
         def read(epsilon: Array, beside: Array, rows: Any) -> Array:
             felt = np.minimum(share * beside, 1.0)
-            return self._delta_about(
-                epsilon, Need(felt, felt, accuracy, None if sizes is None else sizes[rows])
-            )
+            size = None if sizes is None else sizes[rows]
+            return self._delta_about(epsilon, Need(felt, felt, accuracy, size))
 
         return read
 
@@ -296,13 +272,12 @@ def _beside(epsilon: Array) -> Array:
     return more
 
 
-def likely_peak(p: Array, advantage: Array | float, other: float = 1.0) -> Array:
-    """About which epsilon is best for events of this probability, under P or (-1) under the other: the one of
-    Gaussian noise."""
-    shift = 2 * ndtri(np.minimum((1 + advantage) / 2, 1 - EPS))
-    place = np.clip(ndtri(p), -_FURTHEST, _FURTHEST)
-    peak: Array = np.maximum(-shift * (place + other * shift / 2), shift / 32)
-    return peak
+def _likely_peak(fpr: Array, rest: Array, advantage: float) -> tuple[Array, Array]:
+    """About which epsilon is best, of Gaussian noise, and how far around."""
+    shift = 2 * ndtri(min((1 + advantage) / 2, 1 - EPS))
+    place = np.where(fpr < rest, ndtri(fpr), -ndtri(rest))
+    peak: Array = -shift * (np.clip(place, -_FURTHEST, _FURTHEST) + shift / 2)
+    return peak, np.maximum(0.4 * np.abs(peak), shift / 4)
 
 
 @dataclass(frozen=True)

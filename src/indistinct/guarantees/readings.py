@@ -5,28 +5,19 @@ derives the trade-off curve from the profile alone. What follows for people is i
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
 from html import escape
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from indistinct.adjacency import Adjacency
 from indistinct.errors import ArgumentError, check_array, check_probability
 from indistinct.guarantees.gaussian_report import GaussianReport, fit_gaussian
-from indistinct.guarantees.meaning import Interval, Meaning, likely_peak
-from indistinct.guarantees.tails import ROUGH, Need
-from indistinct.numerics.arrays import EPS, TINY, Array, shaped
-from indistinct.numerics.search import Objective, climbed
+from indistinct.guarantees.meaning import Interval, Meaning
+from indistinct.numerics.arrays import Array, shaped
 
 __all__ = ["Interval", "Readings", "check_same_adjacency"]
-
-_LARGEST_EPSILON = 700.0
-_LEAST_FELT = 1e-8
-"""A rate's last digits are felt beside so little of it."""
 
 ArrayLike = npt.ArrayLike
 
@@ -127,77 +118,13 @@ class Readings(Meaning):
     # -- the trade-off curve from the profile ---------------------------------------------------
 
     def _tradeoff(self, fpr: Array) -> Array:
-        """f(x) = sup over epsilon >= 0 of max{0, 1-δ(ε)-e^ε x, e^-ε (1-δ(ε)-x)}.
-
-        Dong, Roth and Su 2022, Proposition 2.12. Every epsilon gives a valid bound, so a search that stops
-        early only loses sharpness. Both lines have one peak, as δ is convex in e^ε.
-        """
-        never, advantage = self._delta_about(np.array([math.inf, 0.0]), Need(accuracy=ROUGH)).tolist()
-        fnr = 1 - fpr - np.where(fpr > 0, advantage, never)
-        inside = np.flatnonzero((fpr > 0) & (fpr < 1) & (advantage > 0))
+        """f(x): of what a test misses the least that the profile allows."""
+        fnr = np.where(fpr > 0, 1 - fpr, 1 - self._delta(np.array([math.inf])))
+        inside = np.flatnonzero((fpr > 0) & (fpr < 1))
         x = fpr[inside]
-        known = self._known(x, fnr[inside])
-        start = _log_odds(known, 1 - x - known)
-        # further out a line is below that, whatever delta is there
-        steep = np.log(np.minimum(x + advantage, 1.0)) - np.log(x)
-        far = np.log1p(-x) - np.log(np.maximum(known, TINY))
-        lines = (
-            (_steep, steep, likely_peak(x, advantage)),
-            (_flat, far, likely_peak(1 - x, advantage, -1.0)),
-        )
-        best = start
-        for line, high, guess in lines:
-            high = np.minimum(high, min(self._renyi(math.inf), _LARGEST_EPSILON))
-            best = climbed(partial(self._on_line, line, x, known), best, guess, high)
-        if (flat := best < start + 2 * ROUGH).any():  # the best is next to 0
-            told = self._delta_about(np.zeros(1), Need(near=np.array([advantage])))
-            best = np.where(flat, np.maximum(best, _log_odds(1 - x - told, told + 0 * x)), best)
-        rate = np.nextafter((1 - x) * expit(best - 8 * EPS * (1 + np.abs(best))), 0.0)  # rounded down
-        fnr[inside] = np.maximum(known, rate)
+        fnr[inside] = np.nextafter(self._best_test(x, 1 - x)[1], 0.0)
         bounded: Array = np.clip(fnr, 0.0, 1 - fpr)
         return bounded
-
-    def _known(self, fpr: Array, start: Array) -> Array:
-        """What is missed, at least: at the start, or on the flat line where half of it is left."""
-        known = np.maximum(start, 0.0)
-        if (lost := np.flatnonzero(start < 0.01 * (1 - fpr))).size:
-            half = (1 - fpr[lost]) / 2
-            there = half * np.exp(-self._epsilon_about(half, Need(accuracy=ROUGH)))
-            known[lost] = np.maximum(known[lost], there * (1 - 8 * EPS))
-        return known
-
-    def _on_line(
-        self,
-        line: Callable[[Array, Array, Array], tuple[Array, Array]],
-        fpr: Array,
-        known: Array,
-        near: Array | None,
-    ) -> Objective:
-        # all of it counts where hardly anything is missed, and of what is told
-        told = np.minimum(known, 1 - fpr - known)
-        felt = np.minimum(fpr, told) if near is None else np.maximum(np.minimum(fpr, 1 - fpr), _LEAST_FELT)
-        read = self._deltas(felt, near)
-        return lambda epsilon, rows: _log_odds(*line(epsilon, read(epsilon, felt[rows], rows), fpr[rows]))
-
-
-def _steep(epsilon: Array, delta: Array, fpr: Array) -> tuple[Array, Array]:
-    """How much is missed, and by how much less than by who looks at nothing."""
-    told: Array = delta + np.expm1(epsilon) * fpr
-    return (1 - fpr) - told * (1 + 4 * EPS), told
-
-
-def _flat(epsilon: Array, delta: Array, fpr: Array) -> tuple[Array, Array]:
-    told: Array = np.exp(-epsilon) * delta - np.expm1(-epsilon) * (1 - fpr)
-    least = (1 - fpr) - delta * (1 + 4 * EPS)  # in this order: next to 1 the first is exact
-    missed: Array = np.exp(-epsilon) * least
-    return missed, told
-
-
-def _log_odds(missed: Array, told: Array) -> Array:
-    """As large as what is missed, and as closely known next to nothing as next to all of it; negative rates
-    come last."""
-    odds = np.log(np.maximum(missed, TINY)) - np.log(np.maximum(told, TINY))
-    return np.where(missed > 0, odds, 2 * math.log(TINY) + missed)
 
 
 def check_same_adjacency(first: Readings, second: Readings) -> Adjacency:

@@ -1,5 +1,4 @@
-"""Searching many places at once: the largest value of bounds that have one peak, and where a profile falls to
-a size.
+"""Searching many places at once: for the least that a test tells, and where a profile falls to a size.
 
 Every value of such a bound is valid, so a search that stops early only loses sharpness.
 """
@@ -13,159 +12,184 @@ import numpy.typing as npt
 
 from indistinct.numerics.arrays import TINY, Array
 
-_GOLDEN, _SECTIONS = (math.sqrt(5) - 1) / 2, 40
-
-_NEXT_TO = 1e-5
-"""A bound that rises neither from 0 to so little of a guess nor further has its peak at 0, to the square of
-this."""
-_SPREAD, _LEAST_SPREAD = math.log(1.6), 1e-3
-"""Places begin so far apart, in logarithms."""
-_UP, _DOWN = math.log(4.0), math.log(64.0)
-"""... and go on by this at most."""
-
 ROUGH = 1e-2
-"""A peak is found by bounds that are as close as this to begin with, where those are cheaper."""
-_SETTLED = 1e-9
-"""Bounds are no closer than this either."""
-
-_LOPSIDED = 16.0
-"""A side of a peak is much wider than the other."""
+"""A search begins with bounds that are as close as this, where those are cheaper."""
+_LIKELY = 0.1
+"""... until no more than this is left to find, of log odds."""
+_SETTLED = 5e-7
+"""It ends where no more than this is left."""
+_STEPS = 60
+_FURTHER = 2.0
+"""A place further out is so many times as far away as the last one."""
+_STRAIGHT = 0.1
+"""Beside a kink slopes differ by no more than this share of what they do across it."""
+_NARROWER = 0.02
+"""Places around a foretold one are no closer to it than this share of what is searched."""
+_STEEP = 1e100
+"""The slope beyond an end."""
 
 _ACCURACY = 1e-13
 _QUADRUPLED = np.power(4.0, np.arange(60.0))
 _WITHIN = np.linspace(0.0, 1.0, 65)
 
-Objective = Callable[[Array, Any], Array]
-"""The bound at each place, for the rows that a slice or an index names."""
-Reading = Callable[[Array | None], Objective]
-"""Reads it roughly anywhere (None), or closely, next to a place for each row."""
+Flags = npt.NDArray[np.bool_]
+Objective = Callable[[Array, Any], tuple[Array, Array]]
+"""What is told at each place, at most, and what is missed, at least, for the rows that an index names."""
+Reading = Callable[[Array | None, Array | None], Objective]
+"""Reads them roughly (nothing is given), or closely, beside what was found, of either side the lesser: by
+what is drawn for one place for each row, or (no place) by what is drawn for each."""
 
 
-def climbed(reading: Reading, known: Array, guess: Array, high: Array) -> Array:
-    """The largest value on (0, high], row by row, where it is more than what is known, from a guess where the
-    peak is: roughly at first, then closely, next to what was found. Few places are looked at, and none far
-    beyond the peak. A peak at 0, whose value is for others to read, is only approached."""
-    best, centre = known.copy(), np.zeros_like(high)
-    rows = np.flatnonzero(high > 0)
-    guess = np.where(guess > 0, np.minimum(guess, 0.9 * high), high / 4)
-    spread = np.full_like(high, _SPREAD)
-    found, centre[rows], spread[rows] = _peak(reading(None), rows, guess[rows], spread[rows], high, ROUGH)
-    best[rows] = np.maximum(best[rows], found)
-    rows = rows[(found > known[rows] - 2 * ROUGH) & (centre > 2 * _NEXT_TO * guess)[rows]]
+def least_told(
+    reading: Reading, guess: Array, spread: Array, low: Array, high: Array, end: float = math.inf
+) -> tuple[Array, Array]:
+    """The least that is told, row by row, and the most that is missed, which is the rest: both are searched
+    together, so that either may be next to nothing. What is told is convex in e^place, with a kink at an end
+    of either sign, beyond which nothing has to be drawn."""
+    rows = np.arange(guess.size)
+    rough, centre, spread, _ = _peak(reading(None, None), rows, guess, spread, low, high, end, _LIKELY)
+    close = reading(centre, np.minimum(*rough))
+    best, centre, spread, bent = _peak(close, rows, centre, spread, low, high, end, _SETTLED)
+    # what is drawn for one place may not be close at others
+    gained = _log_odds(*best) - _log_odds(*rough)
+    best = np.stack((np.minimum(best[0], rough[0]), np.maximum(best[1], rough[1])))
+    rows = np.flatnonzero(bent | (gained > _LIKELY) | (gained < -_SETTLED))
     if rows.size:
-        found, _, _ = _peak(reading(centre), rows, centre[rows], spread[rows], high, _SETTLED)
-        best[rows] = np.maximum(best[rows], found)
-    return best
+        start = centre[rows], spread[rows], low[rows], high[rows]
+        again, *_ = _peak(reading(None, np.minimum(*best)), rows, *start, end, _SETTLED)
+        best[:, rows] = np.minimum(best[0, rows], again[0]), np.maximum(best[1, rows], again[1])
+    return best[0], best[1]
 
 
 def _peak(
-    objective: Objective, rows: npt.NDArray[np.intp], guess: Array, spread: Array, high: Array, settled: float
-) -> tuple[Array, Array, Array]:
-    """The largest value near a guess, where that is, and how far around it, in logarithms, it is nearly as
-    large."""
-
-    def at(log_place: Array, row: Any) -> Array:
-        return objective(np.exp(log_place), row)
-
-    # on a logarithmic scale, on which places that are multiplied are evenly spaced
-    most, least = np.log(high[rows]), np.log(np.minimum(_NEXT_TO * guess, high[rows]))
-    middle = np.minimum(np.log(guess), most - spread / 2)
-    places = np.minimum(middle + np.multiply.outer(np.array([-1.0, 0.0, 1.0]), spread), most)
-    values = at(places.ravel(), np.tile(rows, 3)).reshape(places.shape)
-    for last, end, furthest, order in ((2, most, _UP, np.s_[:]), (0, least, _DOWN, np.s_[::-1])):
-        while (short := np.flatnonzero((values.argmax(axis=0) == last) & (places[last] != end))).size:
-            ahead = places[last, short] - places[1, short]
-            further = places[last, short] + np.sign(ahead) * np.minimum(3 * np.abs(ahead), furthest)
-            further = np.minimum(further, end[short]) if last else np.maximum(further, end[short])
-            kept = [1, last]
-            for each, new in ((places, further), (values, at(further, rows[short]))):
-                each[:, short] = np.vstack((each[kept][:, short], new))[order]
-    return _refined(at, places, values, rows, settled)
-
-
-def _refined(
-    objective: Objective, places: Array, values: Array, all_rows: npt.NDArray[np.intp], settled: float
-) -> tuple[Array, Array, Array]:
-    """The same between three places, row by row: by parabolas, which are quick where the bound is smooth, and
-    by halving where they do not settle (at a kink: losses with atoms)."""
-    found, near, at_near = values.max(axis=0), places.copy(), values.copy()
-    rows = np.arange(found.size)
-    for _ in range(9):
-        if not rows.size:
-            break
-        before, (probe, foretold) = found[rows], _parabola_top(near[:, rows], at_near[:, rows])
-        at_probe = objective(probe, all_rows[rows])
-        found[rows] = np.maximum(before, at_probe)
-        near[:, rows], at_near[:, rows] = _closest_three(near[:, rows], at_near[:, rows], probe, at_probe)
+    objective: Objective,
+    rows: npt.NDArray[np.intp],
+    guess: Array,
+    spread: Array,
+    low: Array,
+    high: Array,
+    end: float,
+    settled: float,
+) -> tuple[Array, Array, Array, Flags]:
+    """What is told and missed at the best place near a guess; where it should be; how far around it is nearly
+    as good; and whether anything that was seen contradicts that what is told is convex."""
+    places, values = np.empty((0, rows.size)), np.empty((2, 0, rows.size))
+    probes = np.clip(guess + np.multiply.outer(np.array([-1.0, 0.0, 1.0]), spread), low, high)
+    kink = np.where(np.abs(np.abs(guess) - end) <= 4 * spread, np.copysign(end, guess), math.nan)
+    probes[np.abs(probes - kink) < _NARROWER * spread] = math.nan
+    probes[::2] = np.where(probes[::2] == probes[1], math.nan, probes[::2])
+    probes = np.concatenate((probes, kink[None]))
+    open_ = np.ones(rows.size, dtype=bool)
+    for step in range(_STEPS):
+        asked = ~np.isnan(probes)
+        found = np.full((2, *probes.shape), math.nan)
+        found[:, asked] = objective(probes[asked], np.broadcast_to(rows, probes.shape)[asked])
+        places, values = np.concatenate((places, probes)), np.concatenate((values, found), axis=1)
+        near, best = _around(places, values)
+        with np.errstate(all="ignore"):
+            room, probes, top, width, convex = _next(near, best, low, high, settled, step)
         # each row as if it were alone: one that has settled is not looked at again
-        rows = rows[(found[rows] - before > settled) | (np.abs(foretold - at_probe) > 10 * settled)]
-    if rows.size and settled < ROUGH:
-        halved = golden(objective, all_rows[rows], near[::2, rows], at_near[::2, rows])
-        found[rows] = np.maximum(found[rows], halved)
-    best = at_near.argmax(axis=0)[None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.sqrt(ROUGH / np.abs(_bend(near, at_near)))
-    spread = np.clip(np.where(spread > 0, spread, _SPREAD), _LEAST_SPREAD, _SPREAD)
-    return found, np.exp(np.take_along_axis(near, best, axis=0)[0]), spread
-
-
-def golden(objective: Objective, rows: Any, ends: Array, at_ends: Array) -> Array:
-    """The largest values found by golden sections between two ends, until all of a row's are alike."""
-    (low, high), (at_low, at_high) = ends, at_ends
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = objective(left, rows), objective(right, rows)
-    best, open_ = np.maximum(at_left, at_right), np.arange(rows.size)
-    for _ in range(_SECTIONS):
-        up = at_left < at_right
-        low, high = np.where(up, left, low), np.where(up, high, right)
-        at_low, at_high = np.where(up, at_left, at_low), np.where(up, at_high, at_right)
-        probe = np.where(up, low + _GOLDEN * (high - low), high - _GOLDEN * (high - low))
-        at_probe = objective(probe, rows[open_])
-        left, right = np.where(up, right, probe), np.where(up, probe, left)
-        at_left, at_right = np.where(up, at_right, at_probe), np.where(up, at_probe, at_left)
-        best[open_] = np.maximum(best[open_], at_probe)
-        state = np.stack((low, high, at_low, at_high, left, right, at_left, at_right))
-        apart = np.ptp(state[[2, 3, 6, 7]], axis=0) > _SETTLED
-        low, high, at_low, at_high, left, right, at_left, at_right = state[:, apart]
-        open_ = open_[apart]
-        if not open_.size:
+        open_ &= (room > settled) & ~np.isnan(probes).all(axis=0)
+        probes[:, ~open_] = math.nan
+        if not open_.any():
             break
-    return best
+    return best[:, 2], top, width, ~convex
 
 
-def _parabola_top(x: Array, y: Array) -> tuple[Array, Array]:
-    """Where the parabola through three points is highest, kept between them, and its height there."""
-    left, bend = (y[1] - y[0]) / (x[1] - x[0] + TINY), _bend(x, y)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        top = (x[0] + x[1]) / 2 - left / (2 * bend)
-    top = np.clip(np.where(np.isfinite(top) & (bend < 0), top, x[1]), x[0], x[2])
-    # too close to a known point teaches nothing: step to the middle beside it, or of the wider side, instead
-    left_half, right_half, width = (x[0] + x[1]) / 2, (x[1] + x[2]) / 2, x[2] - x[0]
-    wider = np.where(x[2] - x[1] > x[1] - x[0], right_half, left_half)
-    for known, instead in ((x[1], wider), (x[0], left_half), (x[2], right_half)):
-        top = np.where(np.abs(top - known) <= 1e-9 * width, instead, top)
-    # a far end that stays teaches little: step to its side, but not far
-    below, above = x[1] - x[0], x[2] - x[1]
-    top = np.where(below > _LOPSIDED * above, x[1] - 4 * above, top)
-    top = np.where(above > _LOPSIDED * below, x[1] + 4 * below, top)
-    return top, y[0] + (top - x[0]) * (left + bend * (top - x[1]))
+def _around(places: Array, values: Array) -> tuple[Array, Array]:
+    """The best place, and two on either side of it, where there are: a window of five."""
+    order = np.argsort(places, axis=0)
+    none = np.full((2, *places.shape[1:]), math.nan)
+    places = np.concatenate((none, np.take_along_axis(places, order, 0), none))
+    values = np.stack([np.concatenate((none, np.take_along_axis(one, order, 0), none)) for one in values])
+    first = np.nanargmax(_log_odds(*values), axis=0) - 2
+    window = first + np.arange(5)[:, None]
+    return np.take_along_axis(places, window, 0), np.take_along_axis(values, window[None], 1)
 
 
-def _bend(x: Array, y: Array) -> Array:
-    """By how much the parabola through three points is curved."""
-    left, right = (y[1] - y[0]) / (x[1] - x[0] + TINY), (y[2] - y[1]) / (x[2] - x[1] + TINY)
-    bend: Array = (right - left) / (x[2] - x[0] + TINY)
-    return bend
+def _log_odds(told: Array, missed: Array) -> Array:
+    """As large as what is missed, and as closely known next to nothing as next to all of it; negative rates
+    come last."""
+    odds = np.log(np.maximum(missed, TINY)) - np.log(np.maximum(told, TINY))
+    return np.where(missed > 0, odds, 2 * math.log(TINY) + missed)
 
 
-def _closest_three(x: Array, y: Array, probe: Array, at_probe: Array) -> tuple[Array, Array]:
-    """Of four points, the highest and its two neighbours."""
-    x, y = np.concatenate((x, probe[None])), np.concatenate((y, at_probe[None]))
-    order = np.argsort(x, axis=0, kind="stable")
-    x, y = np.take_along_axis(x, order, 0), np.take_along_axis(y, order, 0)
-    first = np.clip(y.argmax(axis=0) - 1, 0, 1)
-    rows = first + np.arange(3)[:, None]
-    return np.take_along_axis(x, rows, 0), np.take_along_axis(y, rows, 0)
+def _next(
+    near: Array, values: Array, low: Array, high: Array, settled: float, step: int
+) -> tuple[Array, Array, Array, Array, Flags]:
+    """How much more there may be beside the best place, relatively; which places to look at next; and how far
+    around it the values are alike.
+
+    A chord of a convex function is below it on either side: between two places it is above the chords of
+    their neighbours, which cross there. Where these are straight, they cross at a kink; elsewhere a parabola
+    tells where the peak is."""
+    told, missed = np.maximum(values[0, 2], TINY), values[1, 2]
+    excess = np.where(told <= missed, values[0] - told, missed - values[1])
+    excess *= 1 / told + np.where(missed > 0, 1 / missed, 0.0)
+    convex_in = np.expm1(near - near[2])
+    slopes, widths = np.diff(excess, axis=0) / np.diff(convex_in, axis=0), np.diff(convex_in, axis=0)
+    left, left_room, left_kink = _crossing(slopes, widths[1], excess[1])
+    right, right_room, right_kink = _crossing(-slopes[::-1], widths[2], excess[3])
+    steps = np.diff(near, axis=0)
+    left_kink &= steps[2] + steps[3] > _STRAIGHT * steps[1]  # else of anything so short
+    right_kink &= steps[0] + steps[1] > _STRAIGHT * steps[2]
+    more = right_room > left_room
+    room, kink = np.maximum(left_room, right_room), np.where(more, right_kink, left_kink)
+    crossing = near[2] + np.log1p(np.where(more, right, -left))
+    if step % 2 == 0:  # chords of what is curved cross next to its end
+        half = np.where(more, near[3] - near[2], near[1] - near[2]) / 2
+        off = crossing - near[2] - half
+        crossing = near[2] + half + np.clip(off, -np.abs(half) / 2, np.abs(half) / 2)
+
+    _, below, middle, above, _ = near
+    no_left, no_right = np.isnan(below), np.isnan(above)
+    span = np.where(no_left, middle, below), np.where(no_right, middle, above)
+    width = span[1] - span[0]
+    top, bend = _parabola(near[1:4], _log_odds(*values)[1:4])
+    usual = np.sqrt(settled / 2 / -bend)
+    apart = np.clip(np.where(usual > 0, usual, 0.0), _NARROWER * width, width / 4)
+    top = np.clip(np.where(bend < 0, top, middle), *span)
+    probes = top + np.multiply.outer(np.array([-1.0, 0.0, 1.0]), apart)
+    probes[1] = np.where(np.abs(top - middle) < apart / 4, math.nan, probes[1])
+    wider = np.where(above - middle > middle - below, above, below)
+    one = np.where(kink, crossing, (middle + wider) / 2 if step % 4 == 3 else math.nan)
+    one = np.where(no_left, middle - _further(above - middle), one)
+    one = np.where(no_right, middle + _further(middle - below), one)
+    one = np.where(no_left & (middle <= low), (middle + above) / 2, one)
+    one = np.where(no_right & (middle >= high), (middle + below) / 2, one)
+    alone = ~np.isnan(one)
+    probes[:, alone], probes[1, alone] = math.nan, one[alone]
+    room = np.where((no_left & (middle > low)) | (no_right & (middle < high)), math.inf, room)
+    probes = np.clip(probes, low, high)
+    probes = np.where((probes[:, None] == near).any(axis=1), math.nan, probes)
+    alike = np.sqrt(ROUGH / -bend)
+    alike = np.clip(np.where(alike > 0, alike, width), width / 8, width)
+    dents = -np.diff(slopes, axis=0)[::2] * widths[1:3]
+    top = np.where(kink, middle, np.clip(top, middle - alike, middle + alike))
+    return room, probes, top, alike, ~(dents > _SETTLED).any(axis=0)
+
+
+def _further(step: Array) -> Array:
+    """How far ahead the next place is, from the last step."""
+    return np.minimum(_FURTHER * step, np.maximum(step, _FURTHER))
+
+
+def _crossing(slopes: Array, width: Array, excess: Array) -> tuple[Array, Array, Flags]:
+    """How far before the best place the chords cross that are beyond the place before it and the best one, by
+    how much below, and whether these are straight."""
+    outer, own, inner, beyond = slopes
+    kink = np.abs(beyond - inner) <= _STRAIGHT * (inner - own)
+    inner = np.where(np.isnan(inner), _STEEP, inner)
+    before = np.clip((-outer * width - excess) / (inner - outer), 0.0, width)
+    room = inner * np.where(np.isnan(before), width, before)
+    return np.where(np.isnan(before), width / 2, before), np.nan_to_num(room, posinf=math.inf), kink
+
+
+def _parabola(x: Array, y: Array) -> tuple[Array, Array]:
+    """Where the parabola through three points is highest, and by how much it is curved."""
+    left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
+    bend: Array = (right - left) / (x[2] - x[0])
+    return (x[0] + x[1]) / 2 - left / (2 * bend), bend
 
 
 def falls_to(profile: Callable[[Array], Array], level: float, start: float) -> float:
