@@ -39,7 +39,7 @@ _MANY_ATOMS = 12
 """More atoms than this cannot be brought onto a lattice together."""
 
 _LEVELS_LOST = 4
-_LITTLE_KNOWN = 1e-3
+LITTLE_KNOWN = 1e-3
 """Bounds on log delta that a lattice left so far apart may be closer on one of another level."""
 
 Engine = Callable[[ComposedLoss, int], tails.Tail | None]
@@ -233,12 +233,12 @@ def by_least(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Lev
 def beside_bound(more: int, loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
     """So much more or less, where little is known: the bound is still too much, or delta falls by several
     levels at once, as it does where there are atoms."""
-    return np.where(high - low > _LITTLE_KNOWN, np.maximum(loss.levels_of(high) + more, 0), -1)
+    return np.where(high - low > LITTLE_KNOWN, np.maximum(loss.levels_of(high) + more, 0), -1)
 
 
 def if_little_is_known(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
     """Any, of what is alike at all of them."""
-    return np.where(high - low > _LITTLE_KNOWN, 0, -1)
+    return np.where(high - low > LITTLE_KNOWN, 0, -1)
 
 
 ROUTE: tuple[Step, ...] = (

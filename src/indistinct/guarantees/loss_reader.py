@@ -14,6 +14,7 @@ from indistinct.guarantees import tails
 from indistinct.guarantees.composed_loss import LOG_FLOOR, ComposedLoss, Levels
 from indistinct.guarantees.engines import (
     BY_MOMENTS,
+    LITTLE_KNOWN,
     ROUGHLY,
     ROUTE,
     SOLVED,
@@ -188,9 +189,12 @@ class LossReader:
         for engine, levels_for in chain(hints, ROUGHLY if need.rough else ROUTE):
             levels = np.full(epsilon.shape, -1)
             own = rows
-            if near is not None and engine != uneven_lattice:  # unless delta is known not to be
+            if near is not None and engine != uneven_lattice:
+                # unless delta is known not to be near, or the engine did not know it from there
                 far = (near[rows] > -math.inf) & (low[rows] > near[rows] + _FAR)
                 far |= high[rows] < near[rows] - _FAR
+                if engine in asked:
+                    far |= high[rows] - low[rows] > LITTLE_KNOWN
                 own, others = rows[far], rows[~far]
                 levels[others] = self.loss.levels_of(near[others])
             if own.size:
