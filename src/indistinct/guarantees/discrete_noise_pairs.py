@@ -217,16 +217,16 @@ class DiscreteGaussianPair(SymmetricPair):
         """log E_Q[(dP/dQ)^w] = w(w-1) shift^2/(2 scale^2) + log theta(w shift) - log theta(0), theta(c) being
         the sum of e^{-(k-c)^2/(2 scale^2)}: at most the Gaussian one (Canonne, Kamath and Steinke 2020,
         Proposition 5)."""
-        whole = orders * (orders - 1) * self._moved**2 / 2
+        with np.errstate(over="ignore"):  # an infinite divergence is a bound
+            whole = orders * (orders - 1) * self._moved**2 / 2
         change = _log_theta((orders - 1) * self.shift, self.scale) - _log_theta(np.zeros(1), self.scale)
         value = whole + change
         waves = min(math.exp(-2 * (math.pi * self.scale) ** 2), 1.0) if self.scale > _DUAL else 2.0
         guard = 8 * EPS * (np.abs(whole) + np.abs(change) + waves)
         # between 0 and 1 the logarithm is negative, and more so means a larger divergence
-        guarded: Array = np.where(
-            (orders > 0) & (orders < 1), value - guard, np.minimum(value + guard, whole * (1 + 8 * EPS))
-        )
-        return guarded
+        inside = (orders > 0) & (orders < 1)
+        guarded: Array = value + np.where(inside, -guard, guard)
+        return np.where(inside, guarded, np.minimum(guarded, whole * (1 + 8 * EPS)))
 
     @property
     def finite_mean(self) -> float:
