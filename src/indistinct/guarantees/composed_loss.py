@@ -58,8 +58,9 @@ def _about(pair: Pair, epsilon: Array) -> Array:
     """About its delta: in closed form, or as a difference, which an integral need not be taken for."""
     if pair.splits:
         return pair.profile(epsilon)
-    log_p, log_q, *_ = pair.tails(epsilon)
-    return np.exp(log_p) - np.exp(epsilon + log_q)
+    log_p, log_q = np.maximum(pair.tails(epsilon)[:2], LOG_FLOOR)
+    delta: Array = -np.exp(log_p) * np.expm1(np.minimum(epsilon + log_q - log_p, 0.0))
+    return delta
 
 
 def _both(pair: Pair) -> tuple[Pair, Pair]:
