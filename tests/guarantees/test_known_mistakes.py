@@ -1482,3 +1482,60 @@ def test_what_is_dominated_is_read_no_closer_than_it_helps(monkeypatch: pytest.M
     known = g.epsilon_interval([1e-12, 1e-8, 1e-5, 1e-3, 0.03, 0.2])
     assert (known.low <= known.high).all() and (known.high <= 1.2 * known.low).all()
     assert len(drawn) < 60
+
+
+def test_what_nobody_has_without_the_record_is_a_loss_of_samples() -> None:
+    """An outcome of Q alone has a finite loss where it is sampled, beyond which losses ended: delta was 0."""
+    one = Discrete((0.5, 0.0, 0.5), (0.4999, 0.0001, 0.5))
+    g = (one + Laplace(10)).subsample(0.1).guarantee()
+    told = 1e-4 - math.exp(0.05) * 9e-5  # of the second outcome, whatever the noise says
+    assert told * (1 - 1e-9) <= g.delta_interval(0.05).low <= g.delta(0.05) <= told * (1 + 1e-9) + 1e-6
+    assert g.epsilon(1e-6) >= 0.09531 and g.pure() >= -math.log1p(-0.1)
+    for grouped in (g.group(2), beside_more(one).subsample(0.1).guarantee()):
+        assert grouped.delta(0.05) >= told * (1 - 1e-9) and grouped.pure() >= -math.log1p(-0.1)
+    many = (20 * one + Laplace(10)).subsample(0.99).guarantee()
+    alone = -math.expm1(20 * math.log1p(-1e-4))
+    assert many.delta(1.3816) >= alone * (1 - 0.01 * math.exp(1.3816)) * (1 - 1e-9)
+
+
+def beside_more(one: Mechanism) -> Mechanism:
+    return 1 * one + Laplace(20)
+
+
+def test_a_profile_that_is_not_known_is_no_lower_end() -> None:
+    """At negative epsilons next to 0 the delta of a drawn shift was bounded by 1, and that was taken for
+    known: [.5, 2e-6] where nearly nothing is told."""
+    for adjacency in (Adjacency.ADD_REMOVE, REPLACE):
+        beside = RandomizedResponse(0.500001).guarantee(adjacency)
+        found = (SampledSum(5, 1e-12).guarantee(adjacency) + beside).delta_interval(0.0)
+        assert 1.9999e-6 <= found.low <= found.high <= 2.000001e-6
+
+
+@pytest.mark.parametrize(
+    ("scale", "rate", "epsilon"),
+    [
+        (1 / 50, 1e-277, 246.0),
+        (1 / 50, 1e-200, 280.0),
+        (1e4, 1e-3, 0.0),
+        (1e8, 1e-2, 0.0),
+        (1 / 3.340223167629652e-11, 2.5178039098266287e-10, 0.0),
+        (1 / 1.4357158358799843e-10, 0.9999998739636616, 2.59928442075859e-10),
+        (1e-3, 1.0, 498000.0),
+        (1 / 3899.693122911296, 1.0, 7595373.138392498),
+    ],
+)
+def test_closed_profiles_at_extremes(scale: float, rate: float, epsilon: float) -> None:
+    """Of rates below 1e-178 nothing was told (7e-303 for 1e-277); lower ends of weak noise, and of large
+    epsilons, were above the truth (by 1e-13 to 3e-5), and then above upper ends."""
+    with mpmath.workdps(60):
+        mu, q, e = 1 / mpmath.mpf(scale), mpmath.mpf(rate), mpmath.mpf(epsilon)
+
+        def told(at: Any) -> Any:
+            return mpmath.ncdf(mu / 2 - at / mu) - mpmath.exp(at) * mpmath.ncdf(-mu / 2 - at / mu)
+
+        left = 1 - mpmath.exp(e) * (1 - q)
+        back = left * told(mpmath.log(q * mpmath.exp(e) / left)) if left > 0 else mpmath.mpf(0)
+        truth = max(q * told(mpmath.log1p(mpmath.expm1(e) / q)), back)
+        found = Gaussian(1 / float(mu)).subsample(rate).guarantee().delta_interval(epsilon)
+        assert found.low <= truth * (1 + mpmath.mpf(1e-15)) and found.high >= truth * (1 - mpmath.mpf(1e-15))
+        assert found.high <= truth * (1 + mpmath.mpf(1e-7))

@@ -232,6 +232,8 @@ def merged(terms: Iterable[tuple[Pair, int]], most: int = _MOST_OUTCOMES) -> lis
             p, q = np.multiply.outer(held.p, pair.p).ravel(), np.multiply.outer(held.q, pair.q).ravel()
             with np.errstate(invalid="ignore"):  # infinite both ways: it cannot be
                 loss = np.add.outer(held.arrays[2], pair.arrays[2]).ravel()
+            # what is given away is rounded up
+            p, q = np.where(loss == math.inf, p * (1 + EPS), p), np.where(loss == -math.inf, q * (1 + EPS), q)
             known = held.exact and pair.exact
             held = DiscretePair.of(p, q, loss, off=held.moved + pair.moved, exact=known)
         else:

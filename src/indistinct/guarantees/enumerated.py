@@ -75,7 +75,9 @@ class EnumeratedTail:
     def _bounds(self, low: Array, high: Array, slope: Array) -> LogBounds:
         total = np.maximum(high * (1 + self.relative_error) + self.infinite + self.charged, TINY)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return LogBounds(np.log(low + self.infinite), np.minimum(np.log(total), 0.0), slope / total)
+            return LogBounds(
+                np.log(low + self.infinite * (1 - 64 * EPS)), np.minimum(np.log(total), 0.0), slope / total
+            )
 
     def guess(self, log_delta: Array) -> Array:
         if self.pair is not None and self.atoms.loss.size == 1:

@@ -135,8 +135,9 @@ class PairGuarantee(Guarantee):
             if rows.size:
                 more = need._replace(enough=np.maximum(high, need.enough)).at(at.shape, rows)
                 found = bounds(direction, at[rows], more, other=first, upper_only=upper_only)
-                low[rows], most = map(np.maximum, (low[rows], high[rows]), found)
+                least, most = map(np.maximum, (low[rows], high[rows]), found)
                 high[rows] = np.where(same[rows], high[rows], most)
+                low[rows] = np.where(least <= high[rows], least, low[rows])  # of one number, by rounding
         return low, high
 
     def _delta_interval(self, epsilon: Array) -> Ends:

@@ -49,7 +49,8 @@ def mixture(base: Pair, rate: float) -> Pair:
         top = float(loss.max(where=finite, initial=0.0))
         largest = float(np.abs(mixed).max(where=np.isfinite(mixed), initial=0.0))
         off = base.moved * MixturePair(base, rate).slope(top) + 4 * EPS * (top - math.log(rate)) * largest
-        return DiscretePair.of((1 - rate) * q + rate * p, q, mixed, off=off, exact=base.exact)
+        given = np.where(np.isposinf(mixed), 1 + 4 * EPS, 1.0)  # rounded up
+        return DiscretePair.of(((1 - rate) * q + rate * p) * given, q, mixed, off=off, exact=base.exact)
     return MixturePair(base, rate)
 
 
@@ -284,7 +285,9 @@ class MixturePair(MadePair):
         """The base loss l0 with log(1 - q + q e^{l0}) = loss, minus infinity below log(1-q)."""
         q = self.rate
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / q, -1.0))
+            gain = np.expm1(np.minimum(loss, 1.0))
+            near = np.log1p(np.clip(gain / q, -1.0, 1e300))
+            near = np.where(gain > 1e300 * q, np.log(gain) - math.log(q), near)
             far = loss + np.log1p(-(1 - q) * np.exp(-np.maximum(loss, 0.0))) - math.log(q)
         return np.where(loss < 1.0, near, far)
 
@@ -301,22 +304,19 @@ class MixturePair(MadePair):
     def profile(self, epsilon: Array) -> Array:
         # (qP - (e^eps - 1 + q) Q)_+ is q times the base's hockey stick at a larger epsilon
         # ("advanced joint convexity", Balle, Barthe and Gaboardi 2018, Theorem 2)
-        q = self.rate
-        ratio = np.expm1(np.minimum(epsilon, 300.0)) / q
-        with np.errstate(divide="ignore"):
-            stretched = np.where(epsilon < 300.0, np.log1p(np.maximum(ratio, -1.0)), epsilon - math.log(q))
-        inner = q * self.base.profile(_before(np.maximum(stretched, -745.0))) * (1 + 4 * EPS)
-        outer = -np.expm1(np.minimum(epsilon, 0.0))
-        return np.where(ratio > -1.0, inner, outer)
+        base_epsilon = self.unmixed(epsilon)
+        inner = self.rate * self.base.profile(_before(np.maximum(base_epsilon, -745.0))) * (1 + 4 * EPS)
+        return np.where(base_epsilon > -math.inf, inner, -np.expm1(np.minimum(epsilon, 0.0)))
 
     def reversed_profile(self, epsilon: Array) -> Array:
-        # (1 - e^eps (1-q)) times the base's, at an eps that is less by the rounding of its sum with log(1-q)
-        q, log_out = self.rate, math.log1p(-self.rate)
-        early = np.minimum(_before(epsilon), 700.0) + log_out * (1 + 8 * EPS)
-        open_ = early < 0
-        left = np.where(open_, -np.expm1(np.minimum(early, 0.0)), 1.0)
-        shrunk = np.where(open_, _before(epsilon + math.log(q) - np.log(left)), 0.0)
-        return np.where(open_, left * self.base.reversed_profile(shrunk) * (1 + 4 * EPS), 0.0)
+        # (1 - (1-q) e^eps) times the base's, where 1 + r is what that is times e^-eps/q
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            ratio = np.expm1(-np.maximum(epsilon, -700.0)) / self.rate
+            ratio = np.minimum(ratio + 8 * EPS * np.abs(ratio), 1e300)
+            log_left, open_ = np.log1p(np.maximum(ratio, -1.0)), ratio > -1
+            inner = self.base.reversed_profile(_before(-np.where(open_, log_left, 0.0)))
+            left = self.rate * np.exp(np.minimum(epsilon, 700.0)) * (1 + ratio) * (1 + 8 * EPS)
+        return np.where(open_, np.minimum(left * inner, 1.0), 0.0)
 
     @property
     def size(self) -> float:
@@ -326,7 +326,8 @@ class MixturePair(MadePair):
     @property
     def loss_range(self) -> tuple[float, float]:
         low, high = self.base.loss_range
-        bottom = math.log1p(-self.rate) if low == -math.inf else self.mixed(max(low, -800.0))
+        told = low == -math.inf or self.base.given_away[1] > 0  # of Q alone, that no sample has it
+        bottom = math.log1p(-self.rate) if told else self.mixed(max(low, -800.0))
         return bottom, self._mixed_up(high)
 
     @cached_property

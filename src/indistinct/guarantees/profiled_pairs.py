@@ -146,7 +146,9 @@ class CompositionPair(ProfiledPair):
 
     @property
     def loss_range(self) -> tuple[float, float]:
-        return -self._backward.finite_top, self.product.finite_top
+        # what Q alone has is told by a sample that has it
+        low = -math.inf if self.given_away[1] else -self._backward.finite_top
+        return low, self.product.finite_top
 
     def profile(self, epsilon: Array) -> Array:
         return self._read(self.product, self._backward, epsilon)
@@ -229,7 +231,7 @@ class GroupPair(ProfiledPair, SymmetricPair):
     @cached_property
     def _tabled(self) -> bool:
         """Whether deltas of one record take their time, or are none of its own."""
-        return self.pair.profiled or self.pair.as_read(alone=True).infinite_mass > 0
+        return self.pair.profiled or any(self.pair.as_read(alone=True).given_away)
 
     def profile(self, epsilon: Array) -> Array:
         if self._tabled:
@@ -307,7 +309,7 @@ def group_pair(pair: Pair, size: int) -> Pair:
         return scaled
     if size > _MOST:
         raise ArgumentError("size", size, f"at most {_MOST} (only additive noise is known for larger groups)")
-    listed = isinstance(pair, DiscretePair) or pair.infinite_mass > 0
+    listed = isinstance(pair, DiscretePair) or any(pair.given_away)
     return group_table(pair, size) if listed else GroupPair(pair, size)
 
 

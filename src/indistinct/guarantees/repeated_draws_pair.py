@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from indistinct.guarantees.drawn_shifts import DrawnShifts
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair, Resolution, Tails, Wave
+from indistinct.guarantees.pair_kinds import of_both_signs
 from indistinct.numerics.arrays import EPS, TINY, Array, ComplexArray
 from indistinct.numerics.normal import log_normal_tails
 from indistinct.numerics.rule import LossRule, TooFineError, panels
@@ -309,10 +310,16 @@ class RepeatedDrawsPair(DrawnShifts):
         return min(float(np.logaddexp(bound - value, math.log(64 * EPS))), 0.0)
 
     def profile(self, epsilon: Array) -> Array:
-        return self._hockey_stick(epsilon, 1)
+        return self._of_both_signs(epsilon, 1)
 
     def reversed_profile(self, epsilon: Array) -> Array:
-        return self.profile(epsilon) if self.replaced else self._hockey_stick(epsilon, -1)
+        return self._of_both_signs(epsilon, 1 if self.replaced else -1)
+
+    def _of_both_signs(self, epsilon: Array, side: int) -> Array:
+        delta, below = self._hockey_stick(np.abs(epsilon), side), epsilon < 0
+        if not self.replaced and below.any():
+            delta[below] = self._hockey_stick(-epsilon[below], -side)
+        return of_both_signs(epsilon, delta)
 
     def _hockey_stick(self, epsilon: Array, side: int) -> Array:
         """The integral of (P - e^epsilon Q)_+ (side 1) or of (Q - e^epsilon P)_+: a difference of two tails,

@@ -13,7 +13,6 @@ from indistinct.numerics.arrays import EPS, TINY, Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LOG_2 = float(np.log(2.0))
-_LARGE = 300.0
 
 
 def log_normal_tails(x: Array) -> tuple[Array, Array]:
@@ -35,12 +34,10 @@ def log_gaussian_delta(shift: float | Array, epsilon: Array) -> Array:
     body = u < -1.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         tail = np.log(_erfcx_drop(np.maximum(u, -1.0), shift / np.sqrt(2.0))) - _LOG_2 - u * u
-        below = -np.sqrt(2.0) * v
-        # exp(epsilon) may overflow while its partner underflows
-        far = np.exp(np.maximum(epsilon, _LARGE) + log_ndtr(below))
-        direct = np.log(
-            ndtr(-np.sqrt(2.0) * u) - np.where(epsilon > _LARGE, far, np.exp(epsilon) * ndtr(below))
-        )
+        # e^epsilon times its partner, which is e^{-u^2} erfcx(v) / 2
+        partner = np.exp(-u * u) * erfcx(np.maximum(v, 0.0)) / 2
+        partner = np.where(v > 0, partner, np.exp(epsilon) * ndtr(-np.sqrt(2.0) * v))
+        direct = np.log(ndtr(-np.sqrt(2.0) * u) - partner)
     direct = np.where(np.isnan(direct), 0.0, direct)  # where v is infinite, and delta 1
     return np.minimum(np.where(body, direct, tail), 0.0)
 
@@ -68,8 +65,7 @@ def gaussian_delta(shift: float, epsilon: Array) -> Array:
         return np.zeros_like(epsilon)
     with np.errstate(over="ignore", invalid="ignore"):
         log_delta = log_gaussian_delta(shift, epsilon * (1 - 8 * EPS) - 8 * EPS * shift * shift)
-        large = np.maximum(epsilon - _LARGE, 0.0)  # of its exponential
-        error = np.minimum(1e-13 + 1e-15 * (np.abs(log_delta) + large), 1.0)
+        error = np.minimum(1e-13 + 1e-15 * np.abs(log_delta), 1.0)
         bounded: Array = np.clip(np.exp(log_delta + error), TINY, 1.0)
     return np.where(np.isnan(bounded), 1.0, bounded)
 
