@@ -309,13 +309,19 @@ class MixturePair(MadePair):
         return np.where(base_epsilon > -math.inf, inner, -np.expm1(np.minimum(epsilon, 0.0)))
 
     def reversed_profile(self, epsilon: Array) -> Array:
-        # (1 - (1-q) e^eps) times the base's, where 1 + r is what that is times e^-eps/q
+        # (1 - (1-q) e^eps) times the base's: next to 0 it is 1 + r times q e^eps, without what cancels
+        q, log_in, log_out = self.rate, math.log(self.rate), math.log1p(-self.rate)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            ratio = np.expm1(-np.maximum(epsilon, -700.0)) / self.rate
-            ratio = np.minimum(ratio + 8 * EPS * np.abs(ratio), 1e300)
-            log_left, open_ = np.log1p(np.maximum(ratio, -1.0)), ratio > -1
-            inner = self.base.reversed_profile(_before(-np.where(open_, log_left, 0.0)))
-            left = self.rate * np.exp(np.minimum(epsilon, 700.0)) * (1 + ratio) * (1 + 8 * EPS)
+            ratio = np.expm1(-np.maximum(epsilon, -700.0)) / q
+            log_more = np.log1p(np.clip(ratio + 8 * EPS * np.abs(ratio), -1.0, 1e300))
+            log_left = np.log(-np.expm1(np.minimum(_before(epsilon) + log_out * (1 + 8 * EPS), 0.0)))
+            lost = 8 * EPS * (np.abs(epsilon) - log_in + np.abs(log_left))
+            far = epsilon > 1
+            base_epsilon = np.where(far, epsilon + log_in - log_left - lost, _before(-log_more))
+            log_left = np.where(far, log_left, np.minimum(epsilon, 700.0) + log_in + log_more)
+            open_ = log_left > -math.inf
+            inner = self.base.reversed_profile(np.where(open_, base_epsilon, 0.0))
+            left = np.exp(log_left) * (1 + 8 * EPS * (1 + np.abs(np.where(open_, log_left, 0.0))))
         return np.where(open_, np.minimum(left * inner, 1.0), 0.0)
 
     @property
@@ -328,7 +334,7 @@ class MixturePair(MadePair):
         low, high = self.base.loss_range
         told = low == -math.inf or self.base.given_away[1] > 0  # of Q alone, that no sample has it
         bottom = math.log1p(-self.rate) if told else self.mixed(max(low, -800.0))
-        return bottom, self._mixed_up(high)
+        return bottom * (1 + 4 * EPS), self._mixed_up(high)
 
     @cached_property
     def finite_mean(self) -> float:

@@ -139,7 +139,7 @@ class Product:
     def renyi(self, order: float) -> float:
         """The Rényi divergence of any order >= 1/2: K(order-1)/(order-1), its limits at 1 and infinity."""
         if math.isinf(order):
-            return max(self.loss_range[1], 0.0)
+            return math.inf if self.infinite_mass > 0 else max(self.loss_range[1], 0.0)
         if 1 - order < _NEAR_ONE and self.infinite_mass > 0:
             return min((above.renyi(order) for above in self._above), default=math.inf)
         if order == 1 or 0 < 1 - order < _NEAR_ONE:

@@ -122,7 +122,7 @@ class CompositionPair(ProfiledPair):
     def stand_in(self) -> DiscretePair:
         about, end = Need(accuracy=ROUGH), np.array([1e-30])
         reach = max(float(one.epsilon(end, about)[0]) for one in (self.product, self._backward))
-        top = max(map(abs, self.loss_range))
+        top = max(self.product.finite_top, self._backward.finite_top)
         reach = top if top <= 2 * reach else reach  # where nothing is left to be given away
         return tabulated_pair(self.product.coarse_delta, self._backward.coarse_delta, reach)
 
@@ -146,9 +146,15 @@ class CompositionPair(ProfiledPair):
 
     @property
     def loss_range(self) -> tuple[float, float]:
-        # what Q alone has is told by a sample that has it
-        low = -math.inf if self.given_away[1] else -self._backward.finite_top
-        return low, self.product.finite_top
+        # what one of them alone has is a loss, too, and finite where it is sampled
+        of_p, of_q = self.given_away
+        low, high = -self._backward.finite_top, self.product.finite_top
+        return -math.inf if of_q else low, math.inf if of_p else high
+
+    def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        if math.isinf(log_tail):
+            return self.loss_range[0], self.product.finite_top
+        return super().outer_losses(tilt, log_tail)
 
     def profile(self, epsilon: Array) -> Array:
         return self._read(self.product, self._backward, epsilon)
