@@ -18,6 +18,7 @@ from indistinct.guarantees.composed_loss import LOG_FLOOR, ComposedLoss
 from indistinct.guarantees.pair import Pair
 from indistinct.numerics.arrays import EPS, Array, summed
 from indistinct.numerics.contour import LogBounds
+from indistinct.numerics.lattice import LAW, LOG_TAIL, NO_NUMBER
 
 _POINTS = 640
 _FINEST = 1 / 16
@@ -28,8 +29,6 @@ _MOST_STEPS = 1 << 24
 """The rounding of more would be felt."""
 _UNDERFLOW = 1e-301
 """More than what products lack that are too small for numbers."""
-_TAIL, _LOG_TAIL, _NO_NUMBER = 1e-14, 64 * EPS, -745.0
-"""Relative error of a tail, so much more for its logarithm, and that of nothing."""
 
 
 def uneven_lattice(loss: ComposedLoss, level: int) -> "UnevenLattice | None":
@@ -76,7 +75,7 @@ def law_above(pair: Pair, points: Array) -> Array:
     """One step's masses at the points, by what is above each of them, which is rounded up."""
     finite = points[:-1]
     log_p, log_q, *_ = pair.tails(finite)
-    error = _TAIL - _LOG_TAIL * np.maximum(log_q, _NO_NUMBER)
+    error = LAW - LOG_TAIL * np.maximum(log_q, NO_NUMBER)
     p, told = (np.append(np.exp(log), 0.0) for log in (log_p, np.minimum(log_q + finite, log_p)))
     # a + b = p and a e^{-l} + b e^{-l-gap} = q in a cell; none of its tails is larger than P's at its low end
     shrinks = np.expm1(-np.diff(points))

@@ -35,11 +35,11 @@ _HIGHER = np.array([1.25, 1.5, 2.0, 3.0])
 """Multiples of a tilt whose moments bound what lies beyond a window: each is as far again from 1."""
 _TAILS = 1e-12
 """Relative error of a cell's mass, from that of the tails whose difference it is..."""
-_LAW, _LOG_TAIL = 1e-14, 64 * EPS
+LAW, LOG_TAIL = 1e-14, 64 * EPS
 """... and of its moment of order c, over 1 + c, and so much more for the logarithm of the smallest tail:
 errors of tails are weighted by differences of e^{cl} where P is placed, and of c e^{(1+c)l} where Q says how
 (summation by parts). A power multiplies it by its count."""
-_NO_NUMBER = -745.0
+NO_NUMBER = -745.0
 """The logarithm of a smaller tail is that of nothing."""
 _COARSEST = 1e-3
 """A tilt whose exponents are rounded by more is too steep."""
@@ -146,7 +146,7 @@ def _given(from_above: Array, from_below: Array) -> Array:
 
 def _error(log_tail: Array) -> float:
     """Of a law, from its tail above."""
-    return _LAW + _LOG_TAIL * -float(log_tail.min(where=log_tail > _NO_NUMBER, initial=0.0))
+    return LAW + LOG_TAIL * -float(log_tail.min(where=log_tail > NO_NUMBER, initial=0.0))
 
 
 def _heaviest_above(mass: Array) -> npt.NDArray[np.intp]:
@@ -312,7 +312,7 @@ def convolve(
     gap, fall = (orders - tilt) * step * cells, tilt * step * cells
     aliases = orders, moments - gap - np.log(-np.expm1(-gap)), -fall - math.log(-math.expm1(-fall))
     kept = points[first:], weights, unit, log_error + log_moment, tilt
-    return LatticeWindow(*kept, missed, rounding, _LOG_TAIL * steps, aliases)
+    return LatticeWindow(*kept, missed, rounding, LOG_TAIL * steps, aliases)
 
 
 def _tilted(law: LatticeLaw, tilt: float) -> tuple[Array, float]:
