@@ -1564,3 +1564,12 @@ def test_lower_ends_where_nearly_everybody_is_sampled() -> None:
     assert half * (1 - 1e-9) <= known.low <= known.high <= half * (1 + 1e-9)
     last = (Discrete((1.0, 0.0), (0.5, 0.5)) + Laplace(10)).subsample(0.5).guarantee()
     assert last.pure() > math.log(2) and last.delta(math.log(2)) > 0
+
+
+@pytest.mark.parametrize("rate", [1e-200, 1e-17, 1e-14, 1e-9, 1e-3])
+def test_groups_of_what_tells_next_to_nothing(rate: float) -> None:
+    """Tests of a group were kept as points on a curve, to a rounding of 1: delta 0 at a rate of 1e-17, and
+    pure epsilon 8e-4 too small at 1e-14. Here a test that is right more often by rate / 2 is so again."""
+    group = Discrete((0.75, 0.25), (0.25, 0.75)).subsample(rate).guarantee().group(3)
+    assert 1.5 * rate <= group.delta(0.0) <= 1.5 * rate * (1 + 1e-11)
+    assert 3 * math.log1p(2 * rate) <= group.pure() <= 3 * math.log1p(2 * rate) * (1 + 1e-11)

@@ -8,14 +8,14 @@ computed from their own small numbers, never as what is left of 1, so that they 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair
 from indistinct.guarantees.polygon import hull_vertices
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 
 _POINTS = 8193
 _SLACK = 1e-14
@@ -98,87 +98,75 @@ def finite_pair(pair: Pair, size: int = 1) -> DiscretePair:
 
 def symmetric_pair(pair: Pair) -> Pair:
     """The pair itself if it is symmetric, else a finite symmetric one that dominates both directions."""
-    return pair if pair.symmetric else TestCurve.symmetric(finite_pair(pair)).pair()
+    return pair if pair.symmetric else both_ways(finite_pair(pair))
 
 
-@dataclass(frozen=True, eq=False)
-class TestCurve:
-    """Vertices of the best tests, from (0, 0) to (1, 1): false positive rates x, true positive rates y, and
-    1 - x and 1 - y, each from its own small numbers."""
+def both_ways(pair: DiscretePair) -> DiscretePair:
+    """The best tests of Q against P and of P against Q, taken together.
 
-    x: Array
-    rest_x: Array
-    y: Array
-    rest_y: Array
-
-    @classmethod
-    def symmetric(cls, pair: DiscretePair) -> "TestCurve":
-        """The best tests of Q against P and of P against Q, taken together."""
-        curves = [cls.of(one) for one in (pair, pair.reverse())]
-        return cls(*(np.concatenate(part) for part in zip(*(c.columns for c in curves), strict=True))).hull()
-
-    @classmethod
-    def of(cls, pair: DiscretePair) -> "TestCurve":
-        """The best tests of Q against P."""
-        p, q = np.array(pair.p), np.array(pair.q)
-        x, y = (np.append(0.0, np.cumsum(mass[::-1])) for mass in (q, p))
-        rest_x, rest_y = (np.append(np.cumsum(mass)[::-1], 0.0) for mass in (q, p))
-        return cls(np.minimum(x, 1.0), np.minimum(rest_x, 1.0), np.minimum(y, 1.0), np.minimum(rest_y, 1.0))
-
-    @property
-    def columns(self) -> tuple[Array, Array, Array, Array]:
-        return self.x, self.rest_x, self.y, self.rest_y
-
-    def then(self, outer: "TestCurve") -> "TestCurve":
-        """The curve of outer(self(x)): its vertices are those of self, and where self meets one of outer."""
-        y, rest_y = outer.at(self.y, self.rest_y)
-        inverse = TestCurve(self.y, self.rest_y, self.x, self.rest_x)
-        x, rest_x = inverse.at(outer.x, outer.rest_x)
-        met = (outer.x > self.y[0]) | (outer.x >= 1)
-        return TestCurve(
-            np.concatenate((self.x, x[met])),
-            np.concatenate((self.rest_x, rest_x[met])),
-            np.concatenate((y, outer.y[met])),
-            np.concatenate((rest_y, outer.rest_y[met])),
-        ).hull()
-
-    def at(self, x: Array, rest_x: Array) -> tuple[Array, Array]:
-        """y and 1 - y at x, between vertices on their chord."""
-        lower = x <= rest_x
-        k = np.where(
-            lower,
-            np.searchsorted(self.x, x, "right"),
-            self.x.size - np.searchsorted(self.rest_x[::-1], rest_x, "left"),
-        )
-        k = np.clip(k, 1, self.x.size - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low = (x - self.x[k - 1]) / (self.x[k] - self.x[k - 1])
-            high = (self.rest_x[k - 1] - rest_x) / (self.rest_x[k - 1] - self.rest_x[k])
-        share = np.clip(np.nan_to_num(np.where(lower, low, high), nan=1.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
-        first, second = self.columns[2:]
-        y = first[k - 1] * (1 - share) + first[k] * share
-        return y, second[k - 1] * (1 - share) + second[k] * share
-
-    def hull(self) -> "TestCurve":
-        """The upper convex hull, vertices in order."""
-        lower = self.x <= self.rest_x
-        along = np.where(lower, self.x, -self.rest_x)
-        points = np.array(self.columns)[:, np.lexsort((np.where(lower, -self.y, self.rest_y), along, ~lower))]
-        run, rise = _gaps(*points[:2]), _gaps(*points[2:])
-        points = points[:, np.append(True, (run > 0) | (rise > 0))]
-        return TestCurve(*points[:, hull_vertices(_gaps(*points[:2]), -_gaps(*points[2:]))])
-
-    def pair(self) -> DiscretePair:
-        """The pair whose best tests these are."""
-        q, p = (_steps(value, rest) for value, rest in ((self.x, self.rest_x), (self.y, self.rest_y)))
-        return DiscretePair.of(p, q, exact=False)
+    They mirror each other, so that those with positive losses say everything: vertices are false positive
+    rates x, and y - x, by how much more often a test is right. Both are sums of positive terms.
+    """
+    vertices, ends = [], []
+    for one in (pair, pair.reverse()):
+        p, q, loss = (part[::-1] for part in one.arrays)
+        ahead = loss > 0
+        vertices.append(np.cumsum((q[ahead], p[ahead] * -np.expm1(-loss[ahead])), axis=1))
+        ends.append((math.fsum(q[ahead]), math.fsum(p[~ahead])))
+    x, more = np.concatenate(vertices, axis=1)
+    end, rest_y = min(ends)  # beyond it all mirrors what is before
+    order = np.lexsort((-more, x))
+    order = order[x[order] <= end * (1 + _rounding(pair))]
+    x, more = np.append(0.0, x[order]), np.append(0.0, more[order])
+    kept = hull_vertices(np.diff(x), -np.diff(more))
+    q, more = np.diff(x[kept]), np.maximum(np.diff(more[kept]), 0.0)
+    p = q + more
+    with np.errstate(divide="ignore", invalid="ignore"):  # outcomes of one, and of none
+        loss = np.where(more < q, np.log1p(more / np.maximum(q, TINY)), np.log(p) - np.log(q))
+    # what tells nothing is rounded down: it decides low orders
+    rest = max(rest_y * (1 - 4 * EPS) - x[kept[-1]], 0.0)
+    up = 1 + _rounding(pair)
+    off = pair.moved + _rounding(pair) * float(loss[loss < math.inf].max(initial=0.0))
+    p, q = np.append(np.concatenate((p, q)) * up, rest), np.append(np.concatenate((q, p)) * up, rest)
+    return DiscretePair.of(p, q, np.concatenate((loss, -loss, [0.0])), off=off, exact=False)
 
 
-def _steps(value: Array, rest: Array) -> Array:
-    """Differences of neighbours, none below 0; the first one last."""
-    return np.append(value[0], np.maximum(_gaps(value, rest), 0.0))
+def one_after_another(inner: DiscretePair, outer: DiscretePair) -> DiscretePair:
+    """The pair whose best tests are T_outer(T_inner(x)), T being the true positive rate at false positive
+    rate x. What the inner one reaches is where the outer one starts: an outcome of both is a piece of that,
+    and their losses are added up, never read off masses."""
+    p, q, loss = (part[::-1][inner.arrays[0][::-1] > 0] for part in inner.arrays)
+    then_p, then_q, then_loss = (part[::-1][outer.arrays[1][::-1] > 0] for part in outer.arrays)
+    reached, left = np.concatenate((_places(p), _places(then_q)), axis=1)
+    order = _in_order(reached, left)
+    shared = _gaps(reached[order], left[order])
+    # whose piece that is: the latest one that has begun
+    begun = np.cumsum(order <= p.size)[:-1] - 1
+    i, j = np.clip(begun, 0, p.size - 1), np.clip(np.arange(shared.size) - begun - 1, 0, then_q.size - 1)
+    up = 1 + _rounding(inner) + _rounding(outer)
+    with np.errstate(invalid="ignore"):  # infinite both ways: it cannot be
+        both = np.append(loss[i] + then_loss[j], [math.inf, -math.inf])
+    # what the outer one reaches from nothing, and what is left where the inner one has reached all
+    to = np.append(then_p[j] * (shared / then_q[j]), [outer.given_away[0], 0.0]) * up
+    since = np.append(q[i] * (shared / p[i]), [0.0, inner.given_away[1]]) * up
+    return DiscretePair.of(to, since, both, off=inner.moved + outer.moved, exact=False)
+
+
+def _rounding(pair: DiscretePair) -> float:
+    """Of sums of its masses, and of what is computed of them."""
+    return (2 * len(pair.p) + 16) * EPS
+
+
+def _places(mass: Array) -> Array:
+    """Where outcomes begin and end, counted from the first one, and from the last one."""
+    return np.stack((np.append(0.0, np.cumsum(mass)), np.append(np.cumsum(mass[::-1])[::-1], 0.0)))
+
+
+def _in_order(value: Array, rest: Array) -> npt.NDArray[np.intp]:
+    lower = value <= rest
+    return np.lexsort((np.where(lower, value, -rest), ~lower))
 
 
 def _gaps(value: Array, rest: Array) -> Array:
-    """Differences of neighbours, from whichever of x and 1 - x is small there."""
-    return np.where(value[1:] <= rest[1:], np.diff(value), -np.diff(rest))
+    """Differences of neighbours, none below 0, from whichever of x and 1 - x is small there."""
+    return np.maximum(np.where(value[1:] <= rest[1:], np.diff(value), -np.diff(rest)), 0.0)

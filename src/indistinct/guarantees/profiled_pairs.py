@@ -14,7 +14,7 @@ import numpy as np
 
 from indistinct.errors import ArgumentError
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.dominating_pairs import TestCurve, finite_pair, tabulated_pair
+from indistinct.guarantees.dominating_pairs import both_ways, finite_pair, one_after_another, tabulated_pair
 from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
 from indistinct.guarantees.product import Product
@@ -321,4 +321,4 @@ def group_pair(pair: Pair, size: int) -> Pair:
 
 def group_table(pair: Pair, size: int) -> DiscretePair:
     """A finite pair that dominates a group's: exactly it, if the pair itself is finite."""
-    return multiplied(TestCurve.symmetric(finite_pair(pair, size)), size, TestCurve.then).pair()
+    return multiplied(both_ways(finite_pair(pair, size)), size, one_after_another)

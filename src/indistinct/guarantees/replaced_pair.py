@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from indistinct.guarantees.composed_loss import Term
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.dominating_pairs import TestCurve
+from indistinct.guarantees.dominating_pairs import one_after_another
 from indistinct.guarantees.noise_pairs import GaussianPair
 from indistinct.guarantees.pair import Pair
 from indistinct.guarantees.pair_kinds import SymmetricPair, of_both_signs
@@ -108,8 +108,8 @@ class ReplacedPair(ProfiledPair, SymmetricPair):
     @cached_property
     def stand_in(self) -> DiscretePair:
         # a test of the first hop is one of what the second leaves
-        there, back = (TestCurve.of(hop.stand_in) for hop in self._hops)
-        both = back.then(there).pair(), there.then(back).pair()
+        there, back = (hop.stand_in for hop in self._hops)
+        both = one_after_another(back, there), one_after_another(there, back)
         middle = self.found_epsilon(np.array([_TYPICAL]))
         return min(both, key=lambda pair: float(pair.profile(middle)[0]))
 
