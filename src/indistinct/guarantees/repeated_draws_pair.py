@@ -233,8 +233,9 @@ class RepeatedDrawsPair(DrawnShifts):
     def rule(self, resolution: Resolution) -> LossRule:
         first, last = resolution.orders
         low, high = self._reach(min(first, 0.0), max(last, 1.0), LOG_NEGLIGIBLE)  # as for `log_envelope`
-        power = max(abs(first), abs(last), 1.0)
-        wave = Wave(power, resolution.frequency, max(-first, last - 1 if self.replaced else 0.0, 0.0))
+        # no order's peak is beyond an end, so none pushes against it: off the axis the sum of the draws is no
+        # larger than where it is real, and that to a negative power is what sharpness is for
+        wave = Wave(0.0, resolution.frequency, max(-first, last - 1 if self.replaced else 0.0, 0.0))
         rule = self._rule(low, high, wave)
         ends = self._loss(np.array([low, high]))[0]
         return self.joined([rule], float(ends[0]), float(ends[1]))

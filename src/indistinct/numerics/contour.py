@@ -206,7 +206,7 @@ def scan(
         except TooFineError:
             if math.isinf(limit):
                 real_up_to(0.0)  # or no order can be integrated
-            start, limit = start / 4, start
+            start, limit = start / (4 if best < 0 else 2), start  # lower orders are known not to be best
             continue
         orders = start * _GRID
         values = real(orders)
