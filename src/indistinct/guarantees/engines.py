@@ -126,14 +126,15 @@ def coarse_lattice(loss: ComposedLoss, level: int) -> LatticeTail:
 
 
 def fine_lattice(loss: ComposedLoss, level: int) -> LatticeTail | None:
-    """The same with as many cells as it takes: the bounds differ by the square of the step. More cells do not
-    help where rounding hides what is above a lower bound."""
+    """The same with as many cells as it takes: the bounds differ by the square of the step. More of them have
+    more rounding, so they do not help where that hides what has this size."""
     coarse = drawn(coarse_lattice, loss, level)
     if not isinstance(coarse, LatticeTail):
         return None
-    low, high, _ = coarse.read(np.array([coarse.aim.epsilon]))
-    if low[0] == -math.inf and high[0] < 0:
+    there = tails.solve(coarse, np.array([loss.log_delta_of(level)]), loss.top)[1]
+    if there[0] < math.inf and coarse.read(there).low[0] == -math.inf:
         return None
+    low, high, _ = coarse.read(np.array([coarse.aim.epsilon]))
     wide = min(max(float(high[0] - low[0]) / NARROW, 4.0), (_FINEST / _COARSE) ** 2)
     return _lattice(loss, level, coarse.aim.epsilon, _COARSE << math.ceil(math.log2(wide) / 2))
 

@@ -36,6 +36,8 @@ from indistinct.numerics.contour import ContourLine
 _MORE = np.array([[1.0], [1 + NARROW]])
 _FAR = 12.0
 """Deltas this far apart, in nats, are no neighbours."""
+_ALIKE = 8
+"""Levels that differ by a share of this are alike, for a rough reading."""
 _OPEN, _HALVED = 1e-3, 12
 """Epsilon that is open by more than this, relatively, is halved so often."""
 
@@ -200,6 +202,8 @@ class LossReader:
             if own.size:
                 found = levels_for(self.loss, epsilon[own], low[own], high[own])
                 levels[own] = -1 if found is None else found
+            if need.rough:
+                levels = _together(levels)
             earlier = asked.setdefault(engine, [])
             levels[np.any([levels == other for other in earlier], axis=0)] = -1
             earlier.append(levels)
@@ -215,6 +219,12 @@ class LossReader:
             if not rows.size:
                 break
         return low, high
+
+
+def _together(levels: Levels) -> Levels:
+    """About the same levels, a few as one: where delta is small, a tail serves others next to it."""
+    some = np.exp2(np.floor(np.log2(np.maximum(levels, 1) / _ALIKE))).astype(np.intp)
+    return np.where(some > 1, -(-levels // np.maximum(some, 1)) * some, levels)
 
 
 def _by_size(values: Array) -> Iterator[tuple[float, Any]]:
