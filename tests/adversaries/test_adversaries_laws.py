@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from indistinct import (
     ArgumentError,
     Budget,
+    Discrete,
     Features,
     Gaussian,
     Laplace,
@@ -271,3 +272,16 @@ def test_readings_that_hold_for_two_outputs_say_so() -> None:
     assert whole.renyi(2) < half.renyi(2)
     assert not whole.every_neighbour and "furthest apart" in str(whole)
     assert LAPLACE.against(Polynomial(2)).every_neighbour
+
+
+@pytest.mark.parametrize("features", [np.array([[1.0, 0.0], [-1.0, 1.0], [0.5, 3.0]]), np.ones((3, 1))])
+def test_classes_without_the_constant_have_no_kl(features: np.ndarray) -> None:
+    """Its first feature was taken for the constant: KL .0933 for .2749, and with a single one an IndexError;
+    chi-squared of a function was 0 for .6."""
+    release = Discrete((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
+    waves = Gaussian(scale=1).guarantee().against(Features(lambda x: np.sin(x)[None], constant=False))
+    for bare in (release.guarantee().against(Features(features, constant=False)), waves):
+        for read in (bare.kl, bare.kl_interval, lambda bare=bare: bare.renyi(1), bare.chi_squared):
+            with pytest.raises(ArgumentError, match="constant"):
+                read()
+        assert bare.renyi(2) >= 0

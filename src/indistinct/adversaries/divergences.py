@@ -72,8 +72,8 @@ class OfEverything(Divergences):
 class OfOneNumber(Divergences):
     """One released number against a span of features."""
 
-    def __init__(self, number: ReleasedNumber, span: Span, *, constant: bool = True) -> None:
-        self._number, self._span, self._constant = number, span, constant
+    def __init__(self, number: ReleasedNumber, span: Span) -> None:
+        self._number, self._span = number, span
 
     @cached_property
     def _lines(self) -> tuple[NoiseLine, NoiseLine]:
@@ -87,8 +87,6 @@ class OfOneNumber(Divergences):
         return self._programme.renyi(order)
 
     def kl(self) -> Bracket:
-        if not self._constant:
-            raise ArgumentError("constant", False, "in the class, for the Kullback-Leibler divergence")
         if not isinstance(self._span, PolynomialSpan):
             return self.kullback(self._span).divergence()
         # E_Q[e^h] is infinite for h of odd degree above 1, so the degree below is all that counts; what a

@@ -81,11 +81,18 @@ class Reading:
 
     @cached_property
     def _kl(self) -> Bracket:
+        self._check_constant("the Kullback-Leibler divergence")
         return self.divergences.kl()
 
     def chi_squared(self) -> float:
         """The restricted χ² divergence, at most: sup over h of E_P h - E_Q[h + h²/4]."""
+        self._check_constant("the χ² divergence")
         return self.divergences.chi_squared().high
+
+    def _check_constant(self, name: str) -> None:
+        """Both are solved for classes that have h + c with every h; above order 1 none is needed."""
+        if not self.adversary.rules.translation_invariant:
+            raise ArgumentError("constant", False, f"in the class, for {name}")
 
     def total_variation(self) -> float:
         """sup of E_P h - E_Q h over the functions of the class with values in [-1/2, 1/2], at most.
@@ -169,10 +176,9 @@ def _one_direction(adversary: "Adversary", numbers: Numbers) -> Divergences:
     assert span is not None
     if adversary.linear and (len(numbers) > 1 or numbers[0][1] > 1):
         return OfSeveralNumbers(numbers)
-    constant = adversary.rules.translation_invariant
     parts: list[tuple[Divergences, int]] = []
     for number, count in numbers:
-        sides = [OfOneNumber(side, span, constant=constant) for side in _sides(adversary, number)]
+        sides = [OfOneNumber(side, span) for side in _sides(adversary, number)]
         parts.append((Worst.of(sides), count))
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]

@@ -26,6 +26,8 @@ _WHOLE = 256
 """Up to this order powers of 1 - q + q r are written out, where r is known by a table."""
 QUICK_LOSS = 9.0
 """Above this base loss, less log q, a negative power that is not small has vanished, and L runs along."""
+_FAR = 1e16
+"""Beside this 1 is nothing."""
 SHORT = 1.4
 """Base losses over which the slope of the mixed loss changes by a factor of four at most."""
 
@@ -309,19 +311,21 @@ class MixturePair(MadePair):
         return np.where(base_epsilon > -math.inf, inner, -np.expm1(np.minimum(epsilon, 0.0)))
 
     def reversed_profile(self, epsilon: Array) -> Array:
-        # (1 - (1-q) e^eps) times the base's: next to 0 it is 1 + r times q e^eps, without what cancels
+        # (1 - (1-q) e^eps) times the base's: a sum below 0, q e^eps (1 + r) up to 1, what is left above
         q, log_in, log_out = self.rate, math.log(self.rate), math.log1p(-self.rate)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            ratio = np.expm1(-np.maximum(epsilon, -700.0)) / q
-            log_more = np.log1p(np.clip(ratio + 8 * EPS * np.abs(ratio), -1.0, 1e300))
+            ratio = np.expm1(-epsilon) / q
+            ratio = np.maximum(ratio + 8 * EPS * np.abs(ratio), -1.0)
+            log_more = np.where(ratio < _FAR, np.log1p(ratio), np.log(-np.expm1(epsilon)) - epsilon - log_in)
             log_left = np.log(-np.expm1(np.minimum(_before(epsilon) + log_out * (1 + 8 * EPS), 0.0)))
             lost = 8 * EPS * (np.abs(epsilon) - log_in + np.abs(log_left))
+            inside = q * np.exp(epsilon) * (1 + ratio)
+            some = np.where(epsilon < 0, q * np.exp(epsilon) - np.expm1(epsilon), inside) * (1 + 8 * EPS)
             far = epsilon > 1
             base_epsilon = np.where(far, epsilon + log_in - log_left - lost, _before(-log_more))
-            log_left = np.where(far, log_left, np.minimum(epsilon, 700.0) + log_in + log_more)
-            open_ = log_left > -math.inf
-            inner = self.base.reversed_profile(np.where(open_, base_epsilon, 0.0))
-            left = np.exp(log_left) * (1 + 8 * EPS * (1 + np.abs(np.where(open_, log_left, 0.0))))
+            left = np.where(far, np.exp(log_left) * (1 + 8 * EPS * (1 + np.abs(log_left))), some)
+            open_ = left > 0
+            inner = self.base.reversed_profile(np.where(open_, np.maximum(base_epsilon, -745.0), 0.0))
         return np.where(open_, np.minimum(left * inner, 1.0), 0.0)
 
     @property
