@@ -29,6 +29,7 @@ from indistinct.guarantees.composed_loss import ComposedLoss
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.engines import contour
 from indistinct.guarantees.guarantee import ExactGuarantee, PairGuarantee
+from indistinct.guarantees.mixture_pair import mixture
 from indistinct.guarantees.noise_pairs import GaussianPair, LaplacePair
 from indistinct.guarantees.product import Product
 from indistinct.noise import Source
@@ -43,6 +44,7 @@ from indistinct.testing import (
     check_pair,
     integrated,
 )
+from indistinct.testing.pairs import check_far_profile
 
 KNOWN = [case for case in SINGLE if case.truth]
 
@@ -139,6 +141,12 @@ class PlantedPair(LaplacePair):
     [
         ("delta is P", "profile", lambda right, epsilon: right(epsilon) / 2),
         ("delta turned round", "reversed_profile", lambda right, epsilon: right(epsilon) / 2),
+        (
+            "reversed_profile is at least 1 - e",
+            "reversed_profile",
+            lambda right, epsilon: np.where(epsilon < -600, 0.5, right(epsilon)),
+        ),
+        ("profile falls", "profile", lambda right, epsilon: right(np.where(epsilon > 500, 0.0, epsilon))),
         ("both tails", "tails", lambda right, loss: right(loss)._replace(p_above=right(loss).p_above - 0.1)),
         ("tail of P falls", "tails", lambda right, loss: right(np.sin(40 * loss) / 2)),
         ("P has e", "tails", lambda right, loss: right(loss + 0.01)),
@@ -160,6 +168,9 @@ def test_pairs_of_all_cases() -> None:
     assert len(pairs) > 30
     for pair in pairs:
         check_pair(pair)
+        # next to nothing, and next to all: of a listed loss of 600 a rate of 1e-45 made delta 2.7e-5
+        for rate in (1e-300, 1e-45, 1e-12, 0.3, 1 - 1e-12) if not pair.by_moments else ():
+            check_far_profile(mixture(pair.stand_in, rate))
 
 
 # Mechanisms that are declared wrongly, or draw what they do not account for.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from indistinct.guarantees.pair import Pair, Tails, Wave
 from indistinct.numerics.arrays import EPS, TINY, Array
@@ -14,6 +15,8 @@ from indistinct.numerics.rule import LossRule
 
 _SHOWN = 4
 """Outcomes that are printed; of more, only how many there are."""
+_LEAST = 5e-324
+"""No number above 0 is smaller."""
 _NEAR = 0.5
 """Below this a loss is read off the difference of two probabilities."""
 _MOST_OUTCOMES = 4096
@@ -180,13 +183,40 @@ class DiscretePair(Pair):
     def log_moment(self, order: float) -> float:
         if not self._finite[2].size:
             return -math.inf
-        return super().log_moment(order)
+        return float(self._no_more_than_all(np.array([order]), np.array([super().log_moment(order)]))[0])
+
+    def log_moments(self, orders: Array) -> Array:
+        return self._no_more_than_all(orders, super().log_moments(orders))
+
+    def _no_more_than_all(self, orders: Array, moments: Array) -> Array:
+        """Between orders 0 and 1 a moment is bounded from below: what it lacks of 1 is an integral of deltas,
+        so that masses which were rounded up, to more than 1, do not count. Next to 1 it is read so."""
+        p, q = self._totals
+        over = np.maximum(orders * p + (1 - orders) * q - 1, 0.0)
+        with np.errstate(divide="ignore"):
+            less = np.log(np.maximum(np.exp(np.minimum(moments, 0.0)) - over, 0.0))
+        return np.where((orders > 0) & (orders < 1) & (moments < -_NEAR), less, moments)
+
+    @cached_property
+    def _totals(self) -> tuple[float, float]:
+        return math.fsum(self.p), math.fsum(self.q)
+
+
+def at_least(mass: Array, possible: npt.NDArray[np.bool_]) -> Array:
+    """Masses, above 0 where they are possible, whatever rounding has made of them."""
+    return np.where(possible, np.maximum(mass, _LEAST), mass)
 
 
 def _losses(p: Array, q: Array) -> Array:
     """log p - log q: of numbers that are close to each other by their difference, which keeps its digits."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(np.abs(p - q) < _NEAR * q, np.log1p((p - q) / q), np.log(p) - np.log(q))
+
+
+def _both(one: Sequence[float], other: Sequence[float]) -> Array:
+    """Masses of pairs of outcomes: what is possible stays so, however little it is."""
+    mass, other_mass = np.array(one), np.array(other)
+    return at_least(np.multiply.outer(mass, other_mass), np.logical_and.outer(mass > 0, other_mass > 0))
 
 
 def finite_part(pair: Pair) -> Pair:
@@ -229,7 +259,7 @@ def merged(terms: Iterable[tuple[Pair, int]], most: int = _MOST_OUTCOMES) -> lis
         if count > 1 or not isinstance(pair, DiscretePair):
             result.append((pair, count))
         elif held is not None and len(held.p) * len(pair.p) <= most:
-            p, q = np.multiply.outer(held.p, pair.p).ravel(), np.multiply.outer(held.q, pair.q).ravel()
+            p, q = (_both(*masses).ravel() for masses in zip((held.p, held.q), (pair.p, pair.q), strict=True))
             with np.errstate(invalid="ignore"):  # infinite both ways: it cannot be
                 loss = np.add.outer(held.arrays[2], pair.arrays[2]).ravel()
             # what is given away is rounded up

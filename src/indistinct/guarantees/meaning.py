@@ -178,7 +178,10 @@ class Meaning(Hooks):
         if (rare := np.flatnonzero((p > 0) & (p < _RARE))).size:
             least[rare] = self._best_test(1 - p[rare], p[rare])[1]
         with np.errstate(divide="ignore", invalid="ignore"):
-            result = np.where(p > 0, np.log(p) - np.log(least), math.inf)
+            log_p, log_least = np.log(p), np.log(least)
+            # long logarithms have no digits next to 0, and are rounded by as much as they are long
+            near, far = np.log1p((p - least) / least), log_p - log_least - 2 * EPS * (log_p + log_least)
+            result = np.where(p > 0, np.where(2 * least > p, near, far), math.inf)
         result = np.minimum(result, self._renyi(math.inf))
         # what the rounding of a logarithm takes, its exponential would lack
         return np.where(result > 0, result * (1 + 4 * EPS) + _ROUNDING, 0.0)

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from indistinct.guarantees.discrete_pair import DiscretePair
+from indistinct.guarantees.discrete_pair import DiscretePair, at_least
 from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, MadePair, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
@@ -52,7 +52,8 @@ def mixture(base: Pair, rate: float) -> Pair:
         largest = float(np.abs(mixed).max(where=np.isfinite(mixed), initial=0.0))
         off = base.moved * MixturePair(base, rate).slope(top) + 4 * EPS * (top - math.log(rate)) * largest
         given = np.where(np.isposinf(mixed), 1 + 4 * EPS, 1.0)  # rounded up
-        return DiscretePair.of(((1 - rate) * q + rate * p) * given, q, mixed, off=off, exact=base.exact)
+        p = at_least(((1 - rate) * q + rate * p) * given, (p > 0) | (q > 0))
+        return DiscretePair.of(p, q, mixed, off=off, exact=base.exact)
     return MixturePair(base, rate)
 
 

@@ -93,8 +93,8 @@ class Product:
 
     @property
     def _surely_infinite(self) -> float:
-        """The same rounded down, of an exact composition: that of one pair is a number that is given."""
-        return self.infinite_mass if self.single is not None else self.infinite_mass * (1 - 64 * EPS)
+        """The same rounded down, of an exact composition."""
+        return self.infinite_mass * (1 - 64 * EPS)
 
     @property
     def single(self) -> Pair | None:
@@ -177,7 +177,7 @@ class Product:
         close as is needed, if that can be. For upper ones only, no other composition is read for a lower
         one."""
         top, infinite = self.loss.top, self.loss.infinite_mass
-        known_infinite = self._surely_infinite * (1 - 8 * EPS) if self.exact else 0.0
+        known_infinite = self._surely_infinite if self.exact else 0.0
         low, high = np.full(epsilon.shape, known_infinite), np.ones(epsilon.shape)
         beyond = epsilon >= top
         high[beyond] = infinite

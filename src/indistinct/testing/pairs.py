@@ -12,6 +12,7 @@ from indistinct.testing.law import no_more, require
 _CELLS = 3000
 _FAR = -60.0
 """Mass below e to this power is left out."""
+_FAR_OUT = np.sinh(np.linspace(-math.asinh(7.4e10), math.asinh(7.4e10), 301)) * 1e-8
 
 
 def check_pair(pair: Pair, *, accuracy: float = 1e-9) -> None:
@@ -26,6 +27,7 @@ def check_pair(pair: Pair, *, accuracy: float = 1e-9) -> None:
     edges = _edges(low, high)
     _check_tails(pair, edges, accuracy)
     _check_profile(pair, edges, accuracy)
+    check_far_profile(pair)
     _check_rule(pair, low, high, accuracy)
     _check_moments(pair, accuracy)
 
@@ -104,6 +106,15 @@ def _check_profile(pair: Pair, edges: Array, accuracy: float) -> None:
         (" (reverse())", pair.reverse().profile(epsilons)),
     ):
         _near(found, truth, q_under, law + name, epsilons, accuracy)
+
+
+def check_far_profile(pair: Pair) -> None:
+    """Both profiles far out on both sides: what is told of 1 there may be next to nothing, or next to all."""
+    for name, profile in (("profile", pair.profile), ("reversed_profile", pair.reversed_profile)):
+        found = profile(_FAR_OUT)
+        no_more(-np.expm1(np.minimum(_FAR_OUT, 0.0)), found, f"{name} is at least 1 - e^epsilon", _FAR_OUT)
+        no_more(found, 1.0, f"{name} is at most 1", _FAR_OUT)
+        no_more(found[1:], found[:-1], f"{name} falls", _FAR_OUT[1:], slack=1e-11)
 
 
 def _near(found: Array, truth: Array, size: Array, law: str, at: Array, accuracy: float) -> None:
