@@ -225,6 +225,8 @@ class AllocationPair(OwnPair):
     def profile(self, epsilon: Array) -> Array:
         raise TooFineError("known by its moments only")
 
+    reversed_profile = profile
+
 
 @dataclass(frozen=True)
 class AllocationCumulant:

@@ -117,15 +117,14 @@ class Pair(ABC):
     def profile(self, epsilon: Array) -> Array:
         """delta(epsilon) = E_P[(1 - e^{epsilon - L})_+] of this pair alone, any real epsilon."""
 
+    @abstractmethod
+    def reversed_profile(self, epsilon: Array) -> Array:
+        """The same of (Q, P), from its own small numbers: what delta(-epsilon) lacks of 1 has no digits."""
+
     @property
     @abstractmethod
     def loss_range(self) -> tuple[float, float]:
         """Essential infimum and supremum of the loss under P."""
-
-    def reversed_profile(self, epsilon: Array) -> Array:
-        """delta(epsilon) of (Q, P): 1 - e^epsilon + e^epsilon delta(-epsilon)."""
-        value: Array = -np.expm1(epsilon) + np.exp(epsilon) * self.profile(-epsilon)
-        return np.clip(value, 0.0, 1.0)
 
     def reverse(self) -> "Pair":
         """(Q, P)."""
