@@ -1054,7 +1054,7 @@ def _delta_of_two(shift: float, weights: tuple[float, ...], epsilon: float) -> f
     step = places[1] - places[0]
     x = np.clip(bracket, places[0], places[-1])
     low, high = x - step, x + step
-    for _ in range(60):
+    for _ in range(30):
         middle = (low + high) / 2
         over = losses(middle) > rest
         low, high = np.where(over, low, middle), np.where(over, middle, high)

@@ -35,7 +35,7 @@ _KNOWN = 1e-12
 _PASSED = 1e-3
 """By how much, in nats, an envelope may be passed by rounding."""
 _CHUNK = 1 << 18
-_FEW = 64
+_FEW, _MANY = 64, 1024
 """Powers of so many nodes need no doublings."""
 _GRID = np.geomspace(1 / 8, 4.0, 16)
 """Orders of a scan, relative to a first guess..."""
@@ -357,6 +357,9 @@ def draw_line(
     else:
         return None
     try:
+        # what is too fine even up to a lower frequency is soon known
+        if last > _MANY and last * cumulant_up_to(last * step / 16).size > MAX_WORK:
+            return None
         cumulant = cumulant_up_to(last * step)
         if last * cumulant.size > MAX_WORK:
             return None
