@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -1632,3 +1633,67 @@ def test_lower_ends_of_what_is_given_away() -> None:
         release, truth = release.subsample(rate), truth * Fraction(rate)
     found = release.guarantee().delta_interval(0.001)
     assert Fraction(found.low) <= truth <= Fraction(found.high)
+
+
+def _chances(epsilon: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    rare = math.exp(-epsilon) / (1 + math.exp(-epsilon))
+    return (1 - rare, rare), (rare, 1 - rare)
+
+
+@pytest.mark.parametrize(
+    ("pair", "sizes"),
+    [
+        (_chances(25.0), (1, 2, 27, 28, 33, 64)),
+        (_chances(40.0), (1, 17, 18, 64)),
+        (((1.0, 1e-20), (0.5, 0.5)), (1, 32, 33, 64)),
+        (((1.0, 2e-271, 4.3e-66), (0.2625, 0.0669, 0.6706)), (1, 3, 5)),
+        (((1.0, 1e-74, 5e-264), (0.39, 0.5, 0.11)), (1, 3, 5)),
+        (((1.0, 1e-120), (0.5, 0.5)), (1, 64)),
+        (((1e-17, 1.0), (1e-20, 1.0)), (1, 2, 3)),
+        (((0.3, 0.7), (0.7, 0.3)), (1, 2, 7, 64)),
+    ],
+)
+def test_larger_groups_tell_no_less(
+    pair: tuple[tuple[float, ...], tuple[float, ...]], sizes: tuple[int, ...]
+) -> None:
+    """Of probabilities that underflow their losses were lost with them (delta 2.7e-33 for 1, an IndexError);
+    where both directions' advantages differed by rounding, all of one direction was."""
+    found = [Discrete(*pair).group(size).guarantee() for size in sizes]
+    for fewer, more in pairwise(found):
+        for epsilon in (0.0, 1.0, 30.0, 600.0):
+            assert fewer.delta(epsilon) <= more.delta(epsilon) * (1 + 1e-12)
+        assert fewer.pure() <= more.pure() * (1 + 1e-12) and fewer.tpr(0.05) <= more.tpr(0.05) * (1 + 1e-12)
+        for order in (0.5, 1.0, 2.0):
+            assert fewer.renyi(order) <= more.renyi(order) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rate", [1e-9, 4e-17, 1e-20, 1e-100])
+def test_sums_that_hardly_anybody_joins(rate: float) -> None:
+    """Where 1 less a rate rounds to 1, the smallest loss was 0, and a place beyond it: delta(0) 2e-308."""
+    truth = rate * math.erf(0.5 / math.sqrt(2))
+    for one in (SampledSum(1, rate, 1), RandomShift(1, (0, 1), (1 - rate, rate))):
+        known = one.guarantee("add/remove").delta_interval(0.0)
+        assert truth * (1 - 1e-9) <= known.high <= truth * (1 + 1e-9)
+        assert known.low <= truth * (1 + 1e-9)
+        assert (10 * one).guarantee("add/remove").delta(0.0) >= truth * (1 - 1e-9)
+
+
+def test_ends_of_sampled_losses() -> None:
+    """A lower end was the largest loss, rounded up."""
+    with mpmath.workdps(40):
+        top = mpmath.log(1 + mpmath.mpf(0.9) * mpmath.expm1(1 / mpmath.mpf(23.90739337718311)))
+        known = Laplace(23.90739337718311).subsample(0.9).guarantee().epsilon_interval(2.4e-22)
+        assert mpmath.mpf(known.low) <= top <= mpmath.mpf(known.high) * (1 + mpmath.mpf(1e-20))
+
+
+def test_rates_whose_product_underflows() -> None:
+    """Delta was 0, and the pair's profile an error of the inside."""
+    sampled = Gaussian(28).subsample(8e-292).subsample(5e-97).guarantee()
+    assert sampled.delta(0.0) > 0 and sampled.product.single.profile(np.zeros(1))[0] > 0  # type: ignore[attr-defined]
+
+
+def test_high_orders_of_weak_sums() -> None:
+    """Above a certain order the bound of the parts was all that was said: 2.65e-7 for 3e-13."""
+    for order in (1000.0, 5000.0):
+        plain = Gaussian(90.04).subsample(1e-6).guarantee().renyi(order)
+        assert SampledSum(90.04, 1e-6).guarantee("add/remove").renyi(order) == pytest.approx(plain, rel=1e-9)

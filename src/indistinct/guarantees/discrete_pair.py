@@ -191,11 +191,17 @@ class DiscretePair(Pair):
     def _no_more_than_all(self, orders: Array, moments: Array) -> Array:
         """Between orders 0 and 1 a moment is bounded from below: what it lacks of 1 is an integral of deltas,
         so that masses which were rounded up, to more than 1, do not count. Next to 1 it is read so."""
+        rows = (orders > 0) & (orders < 1) & (moments < -_NEAR)
+        if not rows.any():
+            return moments
         p, q = self._totals
         over = np.maximum(orders * p + (1 - orders) * q - 1, 0.0)
-        with np.errstate(divide="ignore"):
+        # where little is left, divergences of order 1 are larger
+        mean = -math.inf if self.infinite_mass else -self.finite_mean
+        with np.errstate(divide="ignore", invalid="ignore"):
             less = np.log(np.maximum(np.exp(np.minimum(moments, 0.0)) - over, 0.0))
-        return np.where((orders > 0) & (orders < 1) & (moments < -_NEAR), less, moments)
+            less = np.maximum(less, (1 - orders) * mean)
+        return np.where(rows, np.minimum(less, moments), moments)
 
     @cached_property
     def _totals(self) -> tuple[float, float]:

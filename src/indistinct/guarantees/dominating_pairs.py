@@ -22,6 +22,8 @@ _SLACK = 1e-14
 """Of a bound that is lowered: more than its rounding."""
 NEAREST = 1e-9
 """Where a table ends at the least: e to the power of its points must tell them apart."""
+_LEAST = 1e-300
+"""Smaller probabilities lose digits."""
 _GRADED = 6.0
 """The points of a table are as close to each other, relatively, from its end to e^-6 of it."""
 
@@ -107,28 +109,28 @@ def both_ways(pair: DiscretePair) -> DiscretePair:
     They mirror each other, so that those with positive losses say everything: vertices are false positive
     rates x, and y - x, by how much more often a test is right. Both are sums of positive terms.
     """
-    vertices, ends = [], []
+    vertices = [np.array([[0.0], [0.0], [1.0]])]
     for one in (pair, pair.reverse()):
         p, q, loss = (part[::-1] for part in one.arrays)
         ahead = loss > 0
-        vertices.append(np.cumsum((q[ahead], p[ahead] * -np.expm1(-loss[ahead])), axis=1))
-        ends.append((math.fsum(q[ahead]), math.fsum(p[~ahead])))
-    x, more = np.concatenate(vertices, axis=1)
-    end, rest_y = min(ends)  # beyond it all mirrors what is before
-    order = np.lexsort((-more, x))
-    order = order[x[order] <= end * (1 + _rounding(pair))]
-    x, more = np.append(0.0, x[order]), np.append(0.0, more[order])
-    kept = hull_vertices(np.diff(x), -np.diff(more))
+        left = np.append(np.cumsum(p[:0:-1])[::-1], 0.0)  # of P, beyond each
+        sums = np.cumsum((q[ahead], p[ahead] * -np.expm1(-loss[ahead])), axis=1)
+        vertices.append(np.concatenate((sums, left[None, ahead])))
+    x, more, left = np.concatenate(vertices, axis=1)
+    order = np.append(0, 1 + np.lexsort((-more[1:], x[1:])))
+    kept = order[hull_vertices(np.diff(x[order]), -np.diff(more[order]))]
+    # both directions end as high, and what is between their ends tells nothing
+    kept = kept[: 1 + int(np.argmax(more[kept] >= more[kept].max() * (1 - _rounding(pair))))]
+    # that is rounded down: it decides low orders
+    rest = max(left[kept[-1]] * (1 - 4 * EPS) - x[kept[-1]], 0.0)
     q, more = np.diff(x[kept]), np.maximum(np.diff(more[kept]), 0.0)
     p = q + more
     with np.errstate(divide="ignore", invalid="ignore"):  # outcomes of one, and of none
         loss = np.where(more < q, np.log1p(more / np.maximum(q, TINY)), np.log(p) - np.log(q))
-    # what tells nothing is rounded down: it decides low orders
-    rest = max(rest_y * (1 - 4 * EPS) - x[kept[-1]], 0.0)
     up = 1 + _rounding(pair)
     off = pair.moved + _rounding(pair) * float(loss[loss < math.inf].max(initial=0.0))
     p, q = np.append(np.concatenate((p, q)) * up, rest), np.append(np.concatenate((q, p)) * up, rest)
-    return DiscretePair.of(p, q, np.concatenate((loss, -loss, [0.0])), off=off, exact=False)
+    return _told(p, q, np.concatenate((loss, -loss, [0.0])), off)
 
 
 def one_after_another(inner: DiscretePair, outer: DiscretePair) -> DiscretePair:
@@ -149,7 +151,14 @@ def one_after_another(inner: DiscretePair, outer: DiscretePair) -> DiscretePair:
     # what the outer one reaches from nothing, and what is left where the inner one has reached all
     to = np.append(then_p[j] * (shared / then_q[j]), [outer.given_away[0], 0.0]) * up
     since = np.append(q[i] * (shared / p[i]), [0.0, inner.given_away[1]]) * up
-    return DiscretePair.of(to, since, both, off=inner.moved + outer.moved, exact=False)
+    return _told(to, since, both, inner.moved + outer.moved)
+
+
+def _told(p: Array, q: Array, loss: Array, off: float) -> DiscretePair:
+    """The pair, where what one of both has too little of to be known in its digits is told."""
+    of_p, of_q = (q < _LEAST) & (p >= _LEAST), (p < _LEAST) & (q >= _LEAST)
+    loss = np.where(of_p, math.inf, np.where(of_q, -math.inf, loss))
+    return DiscretePair.of(np.where(of_q, 0.0, p), np.where(of_p, 0.0, q), loss, off=off, exact=False)
 
 
 def _rounding(pair: DiscretePair) -> float:

@@ -91,6 +91,13 @@ class DrawnShifts(OwnPair, ABC):
             told = DiscretePair.of(np.array([drawn, rest]), np.array([0.0, 1.0]), exact=False)
         return (told,) if self.beyond else (told, GaussianPair(self._furthest).as_bound())
 
+    @cached_property
+    def _log_nobody(self) -> float:
+        """The logarithm of the probability that nobody is drawn, or what is drawn does not move the sum."""
+        if self.weights[0] > 0.5:
+            return math.log1p(-math.fsum((*self.weights[1:], self.beyond)))
+        return math.log(self.weights[0]) if self.weights[0] else -math.inf
+
     @property
     def _largest(self) -> float:
         """By how much the released number moves at most."""

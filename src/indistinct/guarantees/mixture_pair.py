@@ -13,7 +13,7 @@ from indistinct.guarantees.noise_pairs import BoundedNoise, GaussianPair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Band, MadePair, Pair, Resolution, Tails, Wave
 from indistinct.guarantees.split_mixture import SplitMixture
 from indistinct.guarantees.tabled_moments import log_chernoff, mixed_moment, tabled_mean, tabled_moment
-from indistinct.numerics.arrays import EPS, Array
+from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.atoms import FiniteLosses
 from indistinct.numerics.cumulant import Cumulant, RuleCumulant
 from indistinct.numerics.rule import MAX_ENGINE_NODES, MAX_NODES, LossRule, TooFineError, mixed_loss
@@ -26,6 +26,10 @@ _WHOLE = 256
 """Up to this order powers of 1 - q + q r are written out, where r is known by a table."""
 QUICK_LOSS = 9.0
 """Above this base loss, less log q, a negative power that is not small has vanished, and L runs along."""
+_DIGITS = 1e-4
+"""Products of rates that are closer to 1 than this have too few digits of 1 - q for lower ends."""
+_LARGEST = 1 - EPS / 2
+"""The largest rate below 1."""
 _FAR = 1e16
 """Beside this 1 is nothing."""
 SHORT = 1.4
@@ -36,12 +40,17 @@ def mixture(base: Pair, rate: float) -> Pair:
     """((1-rate) Q + rate P, Q) in its simplest form."""
     if rate == 0 or base.tells_nothing:
         return GaussianPair(0.0)
+    if rate < TINY:
+        return mixture(base.as_bound(), TINY)  # a larger rate tells no less
     if rate == 1:
         return base
     if isinstance(base, GaussianPair) and base.shift > _SHARPEST:
         return _told(base, rate)
     if isinstance(base, MixturePair):
-        return MixturePair(base.base, base.rate * rate)
+        both = base.rate * rate
+        if not (both >= TINY and 1 - both >= _DIGITS):  # a larger rate tells no less
+            return MixturePair(base.base.as_bound(), max(min(math.nextafter(both, 1.0), _LARGEST), TINY))
+        return MixturePair(base.base, both)
     if isinstance(base, DiscretePair):
         p, q, loss = base.arrays
         finite = np.isfinite(loss)

@@ -233,6 +233,8 @@ class Product:
             except TooFineError:
                 high[open_] = np.where(delta[open_] >= self.loss.most, 0.0, top)
                 unresolved = True
+            if top < math.inf:  # which was rounded up
+                low[inside] = np.minimum(low[inside], top * (1 - 64 * EPS))
         self._narrow(Product.epsilon_bounds, delta, low, high, need, upper_only)
         for row in np.flatnonzero(inside & (unresolved | np.isinf(high))):
             found = self._moments.least_epsilon(math.log(delta[row] - infinite))

@@ -17,7 +17,7 @@ from indistinct.numerics.normal import log_normal_tails
 from indistinct.numerics.rule import LossRule, TooFineError, panels
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
-_FAR = 200.0
+_FAR = 1000.0
 """Orders times the largest shift, beyond which moments are bounded by those of the parts."""
 _OUTSIDE = 1e6
 _CHUNK = 64
@@ -165,9 +165,7 @@ class RepeatedDrawsPair(DrawnShifts):
 
     @property
     def loss_range(self) -> tuple[float, float]:
-        if self.replaced or not self.weights[0]:
-            return -math.inf, math.inf
-        return math.log(self.weights[0]), math.inf
+        return -math.inf if self.replaced else self._log_nobody, math.inf
 
     def outer_losses(self, tilt: float, log_tail: float) -> tuple[float, float]:
         if math.isinf(log_tail):
@@ -187,8 +185,7 @@ class RepeatedDrawsPair(DrawnShifts):
         if self.replaced:
             return -(2 * below + 1) * far - reach, (2 * max(last, 1.0) - 1) * far + reach
         low = w * far + math.sqrt(2 * (room + below * far * far)) if below else reach
-        if self.weights[0]:
-            low = min(low, math.sqrt(2 * (room - below * math.log(self.weights[0]))))
+        low = min(low, math.sqrt(2 * (room - below * self._log_nobody))) if below else low
         return -low, max(last, 1.0) * far + reach
 
     def tails(self, loss: Array) -> Tails:
@@ -241,11 +238,12 @@ class RepeatedDrawsPair(DrawnShifts):
         return self.joined([rule], float(ends[0]), float(ends[1]))
 
     def log_moment(self, order: float) -> float:
-        size = max(order, 1 - order) if self.replaced else order
-        if size * self._furthest <= _FAR and order >= -_FAR:
+        plain, size = self._plain_moment(order), max(order, 1 - order) if self.replaced else order
+        if size * self._furthest <= _FAR and order * min(self._furthest, 1.0) >= -_FAR:
             with suppress(TooFineError):
-                return super().log_moment(order)
-        return self._plain_moment(order)
+                known = super().log_moment(order)
+                return max(plain, known) if 0 <= order <= 1 else min(plain, known)
+        return plain
 
     def _plain_moment(self, order: float) -> float:
         """A bound that needs no rule, close where shifts are large: by Minkowski's inequality, which is the
@@ -257,10 +255,10 @@ class RepeatedDrawsPair(DrawnShifts):
         if not self.replaced:
             return _summed_up(order, log_w + (order - 1) * square, away)
         told = _summed_up(1.0, log_w + away * 4 * square, away)
-        if away <= 0 or not self.weights[0]:
+        if away <= 0:
             return told
         order = max(order, 1 - order)  # the same both ways
-        nobody = (order - 1) * (4 * EPS - math.log(self.weights[0]) * (1 + 4 * EPS))
+        nobody = (order - 1) * (4 * EPS - self._log_nobody * (1 + 4 * EPS))
         return min(told, nobody + _summed_up(order, log_w + (order - 1) * square, away))
 
     @cached_property
@@ -269,8 +267,7 @@ class RepeatedDrawsPair(DrawnShifts):
         # as in `_plain_moment`
         told = float(np.exp(log_w) @ (self.shift * j) ** 2 / 2)
         if self.replaced:
-            nobody = -math.log(self.weights[0]) if self.weights[0] else math.inf
-            told = min(4 * told, nobody + told)
+            told = min(4 * told, told - self._log_nobody)
         told *= 1 + _PROFILE
         with suppress(TooFineError):
             return min(told, super().finite_mean)
