@@ -235,8 +235,10 @@ def by_least(loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Lev
 
 
 def beside_bound(more: int, loss: ComposedLoss, epsilon: Array, low: Array, high: Array) -> Levels | None:
-    """So much more or less, where little is known: the bound is still too much, or delta falls by several
-    levels at once, as it does where there are atoms."""
+    """So much more or less, where little is known: delta falls by several levels at once, as it does where
+    there are atoms, or losses end."""
+    if not any(pair.atoms or pair.unit or pair.loss_range[1] < math.inf for pair, _ in loss.terms):
+        return None
     return np.where(high - low > LITTLE_KNOWN, np.maximum(loss.levels_of(high) + more, 0), -1)
 
 
