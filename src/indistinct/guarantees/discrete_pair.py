@@ -122,7 +122,8 @@ class DiscretePair(Pair):
     @cached_property
     def given_away(self) -> tuple[float, float]:  # type: ignore[override]
         p, q, loss = self.arrays
-        return math.fsum(p[loss == math.inf]), math.fsum(q[loss == -math.inf])
+        of_p, of_q = math.fsum(p[loss == math.inf]), math.fsum(q[loss == -math.inf])
+        return min(of_p, 1.0), min(of_q, 1.0)  # which were rounded up
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:
         p, q, loss = self._finite

@@ -14,15 +14,13 @@ import numpy as np
 
 from indistinct.guarantees.composed_loss import Term, infinite_mass
 from indistinct.guarantees.discrete_pair import DiscretePair
-from indistinct.guarantees.pair import Pair
+from indistinct.guarantees.pair import READ_BEFORE, Pair
 from indistinct.numerics.arrays import EPS, TINY, Array
 from indistinct.numerics.atoms import Atoms, compose_atoms
 from indistinct.numerics.contour import LogBounds
 
 PROFILE_ERROR = 1e-11
 """Relative, of a profile in closed form; they are rounded up."""
-_EARLY = 4096
-"""By so many last digits, at most, a profile is read before an epsilon: that of rare noise, in its base."""
 _FEW = 1 << 11
 """Listed sums beside another pair, whose profile is read at each."""
 _CHUNK = 1 << 20
@@ -60,7 +58,9 @@ class EnumeratedTail:
         known = delta if least == pair else least.profile(rest)
         # losses are rounded up, and the place where a profile is read is known to some last digits, before
         # which it is read
-        moved, early = ((2 * self.atoms.moved + lost * EPS * np.abs(rest)) * falls for lost in (64, _EARLY))
+        moved, early = (
+            (2 * self.atoms.moved + lost * np.abs(rest)) * falls for lost in (64 * EPS, READ_BEFORE)
+        )
         lower = np.where(known > 2 * TINY, known * (1 - PROFILE_ERROR) - early, 0.0)
         delta, lower = delta + np.where(falls > 0, moved, 0.0), np.maximum(lower, 0.0)
         high, low, falls = ((self.atoms.mass * each).sum(axis=1) for each in (delta, lower, falls))

@@ -278,7 +278,7 @@ class MixturePair(MadePair):
 
     def _mixed_up(self, loss: float) -> float:
         """The same, rounded up."""
-        lost = 4 * EPS * (loss - math.log(self.rate)) if loss > 300.0 else 0.0
+        lost = 4 * EPS * (loss - math.log(self.rate)) * self.slope(loss) if loss > 300.0 else 0.0
         return self.mixed(loss) * (1 + 4 * EPS) + lost
 
     def rule_on(self, low: float, high: float, wave: Wave) -> LossRule:

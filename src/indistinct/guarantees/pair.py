@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indistinct.numerics.arrays import Array
+from indistinct.numerics.arrays import EPS, Array
 from indistinct.numerics.atoms import FiniteLosses
 from indistinct.numerics.cumulant import BEYOND, Cumulant, RuleCumulant, guarded
 from indistinct.numerics.rule import LossRule, TooFineError
@@ -58,6 +58,8 @@ class Wave(NamedTuple):
     sharpness: float
 
 
+READ_BEFORE = (1 << 14) * EPS
+"""By how much, relatively, a profile is read before an epsilon at most: that of rare noise, in its base."""
 _WIDE = 300.0
 """Orders up to this may share a rule..."""
 _APART = 1e-4
@@ -166,8 +168,9 @@ class Pair(ABC):
     def profile_and_fall(self, epsilon: Array) -> tuple[Array, Array]:
         """delta(epsilon), and -d delta / d epsilon = e^epsilon Q(L > epsilon), which is known about if
         `profiled`."""
-        if not self.profiled:
-            return self.profile(epsilon), np.exp(np.minimum(self.tails(epsilon).q_above + epsilon, 0.0))
+        if not self.profiled:  # from where it may have been read on, at most
+            q_above = self.tails(epsilon - READ_BEFORE * np.abs(epsilon)).q_above
+            return self.profile(epsilon), np.exp(np.minimum(q_above + epsilon, 0.0))
         near = epsilon - _APART * np.maximum(np.abs(epsilon), 1e-9)
         before, delta = self.profile(np.stack((near, epsilon)))
         return delta, (before - delta) / -np.expm1(near - epsilon)

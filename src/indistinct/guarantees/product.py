@@ -294,14 +294,15 @@ class Product:
 
     @cached_property
     def _below(self) -> "tuple[Product, ...]":
-        """What it dominates, if that is something else: of each pair what that does, and one pair of a few
-        alone; both ways round, where it is symmetric."""
+        """What it dominates, if that is something else: of each pair what that does, and of a few pairs each
+        alone, and once; both ways round, where it is symmetric."""
         known = [(pair.below, n) for pair, n in self.terms]
         found = []
         for k in range(max(len(below) for below, _ in known)):
             terms = [(one, n * count) for below, n in known for one, count in below[min(k, len(below) - 1)]]
             found += [Product.of(terms)] if terms else []
-        found += [Product.of([term]) for term in self.terms if 1 < len(self.terms) <= _FEW]
+        few = self.terms if len(self.terms) <= _FEW else ()
+        found += [Product.of([(pair, n)]) for pair, count in few for n in (count, 1)]
         found += [one.reverse() for one in found] if self.reverse() == self else []
         return tuple(dict.fromkeys(one for one in found if one != self))
 

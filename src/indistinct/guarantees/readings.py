@@ -119,7 +119,8 @@ class Readings(Meaning):
 
     def _tradeoff(self, fpr: Array) -> Array:
         """f(x): of what a test misses the least that the profile allows."""
-        fnr = np.where(fpr > 0, 1 - fpr, 1 - self._delta(np.array([math.inf])))
+        told = self._delta(np.array([math.inf]))
+        fnr = np.where(fpr > 0, 1 - fpr, np.where(told > 0, np.nextafter(1 - told, 0.0), 1.0))
         inside = np.flatnonzero((fpr > 0) & (fpr < 1))
         x = fpr[inside]
         fnr[inside] = np.nextafter(self._best_test(x, 1 - x)[1], 0.0)

@@ -147,7 +147,9 @@ def _ends(log_delta: float, at: float, top: float) -> Search:
             break
         below = at - 1.5 * ((high - low) / fall + over) if abs(value) < _NEAR else -math.inf
     if math.isinf(meets):
-        return least, math.inf
+        if fails < top:
+            return least, math.inf
+        meets, gap = top, math.inf  # where nothing is left
     known = math.isfinite(gap)
     width = min(1.01 * gap / steep, 0.5 * abs(meets)) if known else 1e-13 * abs(meets)
     width += 1e-14 * abs(meets)
