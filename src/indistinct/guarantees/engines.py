@@ -131,10 +131,10 @@ def fine_lattice(loss: ComposedLoss, level: int) -> LatticeTail | None:
     coarse = drawn(coarse_lattice, loss, level)
     if not isinstance(coarse, LatticeTail):
         return None
-    there = tails.solve(coarse, np.array([loss.log_delta_of(level)]), loss.top)[1]
-    if there[0] < math.inf and coarse.read(there).low[0] == -math.inf:
+    found = tails.solve(coarse, np.array([loss.log_delta_of(level)]), loss.top)[1]
+    low, high, _ = coarse.read(np.where(found < math.inf, found, coarse.aim.epsilon))
+    if found[0] < math.inf and low[0] == -math.inf:
         return None
-    low, high, _ = coarse.read(np.array([coarse.aim.epsilon]))
     wide = min(max(float(high[0] - low[0]) / NARROW, 4.0), (_FINEST / _COARSE) ** 2)
     return _lattice(loss, level, coarse.aim.epsilon, _COARSE << math.ceil(math.log2(wide) / 2))
 
