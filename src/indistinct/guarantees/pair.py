@@ -60,11 +60,8 @@ class Wave(NamedTuple):
 
 READ_BEFORE = (1 << 14) * EPS
 """By how much, relatively, a profile is read before an epsilon at most: that of rare noise, in its base."""
-_WIDE = 300.0
-"""Orders up to this may share a rule..."""
-_APART = 1e-4
-_CLOSE = 1e-3
-"""... if they are at least this far from 0 and 1, where all digits count."""
+_APART, _WIDE, _CLOSE = 1e-4, 300.0, 1e-3
+"""Orders up to `_WIDE` may share a rule, where they are `_CLOSE` or more from 0 and 1."""
 
 
 class Pair(ABC):
