@@ -1743,3 +1743,9 @@ def test_steps_tell_no_less_than_one_of_them(one: Mechanism) -> None:
     """A lower end of two steps was 0, where one alone is known to all digits."""
     alone, both = (each.guarantee("add/remove").delta_interval(0.0) for each in (one, 2 * one))
     assert 0 < alone.low <= both.low <= both.high
+
+
+def test_searches_end_where_losses_are_numbers() -> None:
+    """`make fuzz`: the largest loss, 1095, was looked at, where e^epsilon is no number."""
+    g = (403 * Laplace(0.368)).guarantee()
+    assert 0.0 <= g.tradeoff(0.5) <= 1e-50 and g.tpr(1e-6) == 1.0

@@ -75,7 +75,8 @@ def _peak(
     as good; and whether anything that was seen contradicts that what is told is convex."""
     places, values = np.empty((0, rows.size)), np.empty((2, 0, rows.size))
     probes = np.clip(guess + np.multiply.outer(np.array([-1.0, 0.0, 1.0]), spread), low, high)
-    kink = np.where(np.abs(np.abs(guess) - end) <= 4 * spread, np.copysign(end, guess), math.nan)
+    kink = np.copysign(end, guess)
+    kink[(np.abs(kink - guess) > 4 * spread) | (kink < low) | (kink > high)] = math.nan
     probes[np.abs(probes - kink) < _NARROWER * spread] = math.nan
     probes[::2] = np.where(probes[::2] == probes[1], math.nan, probes[::2])
     probes = np.concatenate((probes, kink[None]))
