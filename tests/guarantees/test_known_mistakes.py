@@ -1749,3 +1749,29 @@ def test_searches_end_where_losses_are_numbers() -> None:
     """`make fuzz`: the largest loss, 1095, was looked at, where e^epsilon is no number."""
     g = (403 * Laplace(0.368)).guarantee()
     assert 0.0 <= g.tradeoff(0.5) <= 1e-50 and g.tpr(1e-6) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "scale", "rate", "away"),
+    [
+        (2, 29.680436328227866, 7.446121821099802e-11, 1e-6),
+        (2, 29.680436328227866, 7.446121821099802e-11, 1e-8),
+        (3, 2.034194028022837, 2.381062167324313e-11, 1e-8),
+        (2, 0.7542778346042076, 3.4261083135556066e-13, 1e-5),
+        (20, 1.0, 1e-12, 1e-9),
+        (3, 1.0, 0.1, 1e-9),
+    ],
+)
+def test_next_to_the_largest_loss_of_rare_steps(steps: int, scale: float, rate: float, away: float) -> None:
+    """Delta 1e-26 for 1e-20: in cells narrower than rounding nobody knows at which end mass is, and every
+    step's may be at the wrong one; at orders of 1e16 Chernoff's bound had log(c / (1 + c)) for -1 / c."""
+    with mpmath.workdps(120):
+        s, r = 1 / mpmath.mpf(scale), mpmath.mpf(rate)
+        top, mass = (
+            steps * mpmath.log1p(r * mpmath.expm1(s)),
+            mpmath.exp(-s) / 2 * (1 - r + r * mpmath.exp(s)),
+        )
+        epsilon = float(top * (1 - mpmath.mpf(away)))
+        told = mass**steps * -mpmath.expm1(epsilon - top)  # where every step has its largest loss
+        g = (steps * Laplace(scale).subsample(rate)).guarantee()
+        assert g.delta(epsilon) >= told and g.epsilon(float(told)) >= epsilon * (1 - 1e-15)

@@ -75,7 +75,7 @@ def _log(x: float) -> float:
 def log_chernoff(power: float, log_moment: float) -> float:
     """log A in d(x) <= A x^-power, from log E_Q r^(1+power) (Canonne, Kamath and Steinke 2020, Proposition
     12)."""
-    return log_moment + power * math.log(power / (1 + power)) - math.log1p(power)
+    return log_moment - power * math.log1p(1 / power) - math.log1p(power)
 
 
 def mixed_moment(rate: float, order: float, whole: Array) -> float:

@@ -69,14 +69,14 @@ class Scan:
         """A bound by the best of the orders, one more than the grid's (Canonne, Kamath and Steinke 2020,
         Proposition 12), of the law that this cumulant sees; nothing from below."""
         c = self.orders
-        bounds = self.values - c * epsilon[:, None] + c * np.log(c / (1 + c)) - np.log1p(c)
+        bounds = self.values - c * epsilon[:, None] - c * np.log1p(1 / c) - np.log1p(c)
         best = bounds.argmin(axis=1)
         return LogBounds(np.full(epsilon.shape, -math.inf), bounds.min(axis=1) + GUARD, -c[best])
 
     def least_epsilon(self, log_delta: float) -> float:
         """The same bound solved for epsilon."""
         c = self.orders
-        room = self.values + c * np.log(c / (1 + c)) - np.log1p(c) - log_delta + GUARD
+        room = self.values - c * np.log1p(1 / c) - np.log1p(c) - log_delta + GUARD
         return float((room / c).min())
 
     def aim(self, epsilon: float, log_level: float, highest: float = math.inf) -> "Aim":
