@@ -1732,6 +1732,7 @@ def test_last_digits_are_on_the_safe_side() -> None:
         assert (
             group.delta(1.0) <= 1.0 and group.advantage() <= 1.0 and group.delta_interval(800.0).high <= 1.0
         )
+    assert Gaussian(1e-3).guarantee().tpr(5e-324) == 1.0  # where there is no pure epsilon, however rare
     rare = Discrete((1.0, 3.5e-18), (3.5e-18, 1.0)).guarantee().tpr(1e-30)
     assert 1e-30 / 3.5e-18 <= rare <= 1.01e-30 / 3.5e-18
 

@@ -168,8 +168,9 @@ class Meaning(Hooks):
             best[usual] = 1 - self._tradeoff(np.minimum(p[usual] + _ROUNDING, 1.0)) + _ROUNDING
         if (rare := np.flatnonzero((p > 0) & (p < _RARE))).size:
             best[rare] = np.nextafter(p[rare] + self._best_test(p[rare], 1 - p[rare])[0], 1.0)
-            largest = min(self._renyi(math.inf) * (1 + 8 * EPS), _LARGEST_EPSILON + 9.0)
-            best[rare] = np.minimum(best[rare], p[rare] * np.exp(largest) * (1 + _ROUNDING))
+            with np.errstate(over="ignore"):
+                largest = np.exp(self._renyi(math.inf) * (1 + 8 * EPS)) * (1 + _ROUNDING)
+            best[rare] = np.minimum(best[rare], np.nextafter(p[rare] * largest, 1.0))
         return np.clip(best, p, 1.0)
 
     def _log_factor(self, p: Array) -> Array:
