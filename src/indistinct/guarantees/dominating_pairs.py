@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from indistinct.guarantees.discrete_pair import DiscretePair
 from indistinct.guarantees.pair import LOG_NEGLIGIBLE, Pair
@@ -140,7 +139,8 @@ def one_after_another(inner: DiscretePair, outer: DiscretePair) -> DiscretePair:
     p, q, loss = (part[::-1][inner.arrays[0][::-1] > 0] for part in inner.arrays)
     then_p, then_q, then_loss = (part[::-1][outer.arrays[1][::-1] > 0] for part in outer.arrays)
     reached, left = np.concatenate((_places(p), _places(then_q)), axis=1)
-    order = _in_order(reached, left)
+    lower = reached <= left
+    order = np.lexsort((np.where(lower, reached, -left), ~lower))
     shared = _gaps(reached[order], left[order])
     # whose piece that is: the latest one that has begun
     begun = np.cumsum(order <= p.size)[:-1] - 1
@@ -169,11 +169,6 @@ def _rounding(pair: DiscretePair) -> float:
 def _places(mass: Array) -> Array:
     """Where outcomes begin and end, counted from the first one, and from the last one."""
     return np.stack((np.append(0.0, np.cumsum(mass)), np.append(np.cumsum(mass[::-1])[::-1], 0.0)))
-
-
-def _in_order(value: Array, rest: Array) -> npt.NDArray[np.intp]:
-    lower = value <= rest
-    return np.lexsort((np.where(lower, value, -rest), ~lower))
 
 
 def _gaps(value: Array, rest: Array) -> Array:

@@ -83,7 +83,7 @@ class DrawnShifts(OwnPair, ABC):
     @property
     def above(self) -> tuple[Pair, ...]:
         """Whoever is drawn at all is told so, and nobody else; and as many are drawn as can be."""
-        drawn = min(math.fsum((*self.weights[1:], self.beyond)) * (1 + WEIGHTS), 1.0)
+        drawn = min(self._drawn * (1 + WEIGHTS), 1.0)
         rest = max(math.nextafter(1 - drawn, 0.0), 0.0)
         if self.replaced:
             told = DiscretePair.of(np.array([drawn, rest, 0.0]), np.array([0.0, rest, drawn]), exact=False)
@@ -92,10 +92,15 @@ class DrawnShifts(OwnPair, ABC):
         return (told,) if self.beyond else (told, GaussianPair(self._furthest).as_bound())
 
     @cached_property
+    def _drawn(self) -> float:
+        """The probability that the sum moves."""
+        return math.fsum((*self.weights[1:], self.beyond))
+
+    @cached_property
     def _log_nobody(self) -> float:
         """The logarithm of the probability that nobody is drawn, or what is drawn does not move the sum."""
         if self.weights[0] > 0.5:
-            return math.log1p(-math.fsum((*self.weights[1:], self.beyond)))
+            return math.log1p(-self._drawn)
         return math.log(self.weights[0]) if self.weights[0] else -math.inf
 
     @property

@@ -223,8 +223,8 @@ class LossReader:
 
 def _together(levels: Levels) -> Levels:
     """About the same levels, a few as one: where delta is small, a tail serves others next to it."""
-    some = np.exp2(np.floor(np.log2(np.maximum(levels, 1) / _ALIKE))).astype(np.intp)
-    return np.where(some > 1, -(-levels // np.maximum(some, 1)) * some, levels)
+    some = np.exp2(np.floor(np.log2(np.maximum(levels / _ALIKE, 1.0)))).astype(np.intp)
+    return -(-levels // some) * some
 
 
 def _by_size(values: Array) -> Iterator[tuple[float, Any]]:

@@ -180,7 +180,7 @@ class LatticeWindow:
     missed: float = 0.0  # P-mass beyond the window, and of infinite losses
     rounding: float = 0.0  # of a weight, relatively
     blurred: float = 0.0  # of what is above epsilon, relatively: where laws place their mass is rounded too
-    moved: int = 1  # by how many points, in all, that may be below where it should be
+    misplaced: int = 1  # by how many points, in all, that may be below where it should be
     aliases: tuple[Array, Array, float] = (np.zeros(0), np.zeros(0), 0.0)
     """Orders, logarithms of what bounds aliases from the right, and of those from the left."""
 
@@ -202,8 +202,8 @@ class LatticeWindow:
         noise = np.where(log_noise < 700.0, np.exp(np.minimum(log_noise, 700.0)), math.inf)
         # far from its aim a tail's numbers underflow, and what was lost must not look like nothing
         # what lies in a cell with epsilon may belong to either of its ends
-        lost = 8 * EPS * np.abs(above) + self.blurred * np.abs(mass[np.maximum(index - self.moved, 0)])
-        lost = np.where(index < self.moved, math.inf, lost)
+        lost = 8 * EPS * np.abs(above) + self.blurred * np.abs(mass[np.maximum(index - self.misplaced, 0)])
+        lost = np.where(index < self.misplaced, math.inf, lost)
         return above, below, noise + lost + self.points.size * _UNDERFLOW
 
     @cached_property
@@ -317,8 +317,8 @@ def convolve(
     aliases = orders, moments - gap - np.log(-np.expm1(-gap)), -fall - math.log(-math.expm1(-fall))
     kept = points[first:], weights, unit, log_error + log_moment, tilt
     # of a narrow cell nobody knows at which of its ends the mass is, and so of each step's
-    moved = 1 if LOG_TAIL * steps < _TOLD * step else steps
-    return LatticeWindow(*kept, missed, rounding, LOG_TAIL * steps, moved, aliases)
+    misplaced = 1 if LOG_TAIL * steps < _TOLD * step else steps
+    return LatticeWindow(*kept, missed, rounding, LOG_TAIL * steps, misplaced, aliases)
 
 
 def _tilted(law: LatticeLaw, tilt: float) -> tuple[Array, float]:
